@@ -1,0 +1,1 @@
+"""One question a file: each prints a table, and writes JSON beside it under benchmarks/results/."""

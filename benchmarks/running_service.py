@@ -1,0 +1,54 @@
+"""A service of our own for the time of a benchmark or a test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+START_S = 120
+
+
+@contextmanager
+def running_service(**settings: str) -> Iterator[str]:
+    """The address of a fresh service with an empty store, which ends with the block.
+
+    Args:
+        settings: settings by name, such as `models="minilm"`.
+
+    Raises:
+        RuntimeError: it did not start; the message holds the end of its log.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        given = {"home": folder, "port": "0", **settings}
+        environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
+        log = Path(folder) / "log"
+        command = [sys.executable, "-m", "service.cli.main", "serve"]
+        with (
+            log.open("wb") as errors,
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+        ):
+            try:
+                yield _address(process, log)
+            finally:
+                process.terminate()
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """What the service prints once it answers."""
+    late = threading.Timer(START_S, process.kill)
+    late.start()
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(rb"http://\S+", line):
+                return found.group().decode()
+    finally:
+        late.cancel()
+    raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")

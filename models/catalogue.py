@@ -1,0 +1,55 @@
+"""What there is of each family, found by file name: a new file is a new entry, with nothing to register.
+
+A family is a folder of modules, such as `models/similarities/`. The file `rcmd.py` holds the one class whose name,
+ignoring case and underscores, is `rcmd`. Modules are imported when first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any, cast
+
+from models.errors import UnknownName
+from models.protocols import Similarity
+
+
+@cache
+def names(family: str) -> tuple[str, ...]:
+    """The entries of a family (an importable package such as `models.similarities`), sorted.
+
+    >>> names("models.similarities")[:2]
+    ('cosine', 'rcmd')
+    """
+    package = importlib.import_module(family)
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__)))
+
+
+def find(family: str, name: str) -> type[Any]:
+    """The class of entry `name` in `family`.
+
+    Raises:
+        UnknownName: there is no such file.
+    """
+    if name not in names(family):
+        raise UnknownName(family.rpartition(".")[2], name, names(family))
+    module = importlib.import_module(f"{family}.{name}")
+    wanted = name.replace("_", "")
+    for attribute in vars(module).values():
+        if isinstance(attribute, type) and attribute.__name__.lower() == wanted:
+            return attribute
+    raise ImportError(f"{module.__file__} must hold a class named {wanted!r} in any case")
+
+
+@cache
+def similarity(name: str) -> Similarity:
+    """The measure of that name.
+
+    >>> similarity("rcmd").bounds
+    (-1.0, 1.0)
+
+    Raises:
+        UnknownName: there is no such measure.
+    """
+    return cast("Similarity", find("models.similarities", name)())

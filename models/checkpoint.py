@@ -1,0 +1,165 @@
+"""A model folder on disk: what it says of pooling, length and prompts, and the digest of what it means.
+
+Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors; a
+module or setting that would change vectors and is not supported here is refused by name, never ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from models.errors import BadCheckpoint
+from models.text import Role
+
+Pooling: TypeAlias = Literal["mean", "cls", "max"]
+
+_LEGACY_POOLING = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+}
+_PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage")}
+_NO_LIMIT = 10**6  # tokenizers without a limit of their own state one of about 10**30
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What an encoder needs to know of its folder.
+
+    Attributes:
+        folder: where the files are.
+        pooling: how token vectors become one vector.
+        normalize: whether that vector is brought to unit length.
+        lower_case: whether texts are lower-cased before the tokenizer sees them.
+        max_tokens: most tokens a text may have, special and prompt tokens included; None where only the network says.
+        prompts: what is put before a text in each role.
+        include_prompt: whether prompt tokens take part in the mean.
+        space: digest of all files and settings above, in hexadecimal.
+    """
+
+    folder: Path
+    pooling: Pooling
+    normalize: bool
+    lower_case: bool
+    max_tokens: int | None
+    prompts: Mapping[Role, str]
+    include_prompt: bool
+    space: str
+
+
+def read_checkpoint(folder: Path, weights_sha256: str | None = None) -> Checkpoint:
+    """Read a model folder, and check its weights against a known SHA-256 if one is given.
+
+    Raises:
+        BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
+    """
+    weights = _weights(folder)
+    if weights_sha256 is not None and weights[0][1] != weights_sha256:
+        raise BadCheckpoint(
+            f"{folder / weights[0][0]} has SHA-256 {weights[0][1]}, expected {weights_sha256}: the file is damaged or "
+            "was replaced; install it again"
+        )
+    config = _json(folder / "config.json")
+    if "auto_map" in config:
+        raise BadCheckpoint(f"{folder} wants to run code of its own (auto_map in config.json); that is never done here")
+    modules = _modules(folder)
+    transformer = _transformer_settings(folder / modules["Transformer"]) if modules else {}
+    pooling = _json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
+    prompts = _prompts(folder)
+    settings: dict[str, Any] = {
+        "pooling": _pooling_mode(pooling, folder),
+        "normalize": "Normalize" in modules,
+        "lower_case": bool(transformer.get("do_lower_case", False)),
+        "max_tokens": transformer.get("max_seq_length") or _tokenizer_limit(folder),
+        "prompts": prompts,
+        "include_prompt": bool(pooling.get("include_prompt", True)),
+    }
+    return Checkpoint(folder=folder, space=_digest(folder, weights, settings), **settings)
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """Module name -> its folder, as modules.json lists them; empty for a plain Hugging Face folder."""
+    listing = folder / "modules.json"
+    if not listing.exists():
+        return {}
+    modules = {
+        entry["type"].rpartition(".")[2]: entry["path"] for entry in cast("list[dict[str, str]]", _json(listing))
+    }
+    for name in modules:
+        if name not in ("Transformer", "Pooling", "Normalize"):
+            raise BadCheckpoint(
+                f"{listing} has a module {name}, which is not supported (Transformer, Pooling, Normalize are)"
+            )
+    if not {"Transformer", "Pooling"} <= modules.keys():
+        raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
+    return modules
+
+
+def _pooling_mode(config: Mapping[str, Any], folder: Path) -> Pooling:
+    if not config:
+        return "mean"
+    modes = config.get("pooling_mode", [name for name, on in config.items() if name.startswith("pooling_mode_") and on])
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    mode = _LEGACY_POOLING.get(modes[0], modes[0]) if len(modes) == 1 else " + ".join(modes)
+    if mode not in get_args(Pooling):
+        raise BadCheckpoint(f"{folder} pools by {mode!r}, which is not supported ({', '.join(get_args(Pooling))} are)")
+    return cast("Pooling", mode)
+
+
+def _transformer_settings(folder: Path) -> Mapping[str, Any]:
+    path = folder / "sentence_bert_config.json"
+    return _json(path) if path.exists() else {}
+
+
+def _prompts(folder: Path) -> dict[Role, str]:
+    """The prompt of each role: its own, or else the model's default one."""
+    path = folder / "config_sentence_transformers.json"
+    config = _json(path) if path.exists() else {}
+    given: Mapping[str, str] = config.get("prompts") or {}
+    default = given.get(config.get("default_prompt_name") or "", "")
+    return {
+        role: next((given[name] for name in wanted if given.get(name)), default)
+        for role, wanted in _PROMPT_NAMES.items()
+    }
+
+
+def _tokenizer_limit(folder: Path) -> int | None:
+    limit = _json(folder / "tokenizer_config.json").get("model_max_length")
+    return int(limit) if limit and limit < _NO_LIMIT else None
+
+
+def _weights(folder: Path) -> list[tuple[str, str]]:
+    """(file name, SHA-256) of every weights file."""
+    if not folder.is_dir():
+        raise BadCheckpoint(
+            f"{folder} is not a folder: give the folder of a sentence-transformers or Hugging Face model"
+        )
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise BadCheckpoint(
+            f"{folder} has no *.safetensors file; other formats of weights can run code and are not read"
+        )
+    return [(file.name, _sha256(file)) for file in files]
+
+
+def _digest(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+    files = {name: _sha256(folder / name) for name in ("config.json", "tokenizer.json") if (folder / name).exists()}
+    meaning = json.dumps({"weights": weights, "files": files, "settings": settings}, sort_keys=True)
+    return hashlib.sha256(meaning.encode()).hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCheckpoint(f"cannot read {path}: {error}") from error

@@ -1,0 +1,68 @@
+"""Token vectors of one text, and the vector of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.text import TokenizedText
+
+Floats: TypeAlias = NDArray[np.float32]
+Doubles: TypeAlias = NDArray[np.float64]
+Want: TypeAlias = Literal["pooled", "tokens"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenEmbeddings:
+    """What an encoder made of one text of n tokens, in d dimensions. No padding: n is the text's own length.
+
+    Attributes:
+        vectors: (n, d) float32, a vector a token, special ones included; (0, d) if only the pooled vector was wanted.
+        weights: (n,) float32 >= 0, the share of each token in a weighted mean.
+        text: the tokens that the vectors belong to; None where only vectors were kept (token codes).
+        given: (d,) float32, the pooled vector where it is not the weighted mean, or where the tokens were not wanted.
+        mean_pooled: whether the pooled vector is the weighted mean of the token vectors.
+    """
+
+    vectors: Floats
+    weights: Floats
+    text: TokenizedText | None = None
+    given: Floats | None = None
+    mean_pooled: bool = True
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def pooled(self) -> Floats:
+        """(d,) float32, the vector of the whole text, of any length.
+
+        >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.ones(2, np.float32)).pooled()
+        array([2., 1.], dtype=float32)
+        """
+        if self.given is not None:
+            return self.given
+        weights = self.weights.astype(np.float64)
+        mean: Floats = (weights @ self.vectors / max(weights.sum(), 1e-9)).astype(np.float32)
+        return mean
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays: what a cache pays for keeping this."""
+        given = 0 if self.given is None else self.given.nbytes
+        return self.vectors.nbytes + self.weights.nbytes + given
+
+
+def unit_rows(vectors: NDArray[np.number]) -> Doubles:
+    """(n, d) -> (n, d) float64: each row divided by its length; a zero row stays zero.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    rows: Doubles = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    unit: Doubles = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit

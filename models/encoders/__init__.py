@@ -1,0 +1,1 @@
+"""The encoders, one a file: what turns tokens into vectors."""

@@ -1,0 +1,1 @@
+"""How good a measure is, against what people said."""

@@ -1,0 +1,133 @@
+"""Which links between the tokens of two texts make a score, in parts that sum to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.embeddings import Doubles, TokenEmbeddings
+from models.text import TokenizedText, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A join of unit `left` of the one text and unit `right` of the other (positions among the explanation's units)."""
+
+    left: int
+    right: int
+    similarity: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """A score and its parts, for n units on the left and m on the right.
+
+    Law: the contributions of `links`, `special` and `omitted` sum to `score` within 1e-6, in float64.
+
+    Attributes:
+        score: what the measure gave for the pair.
+        left, right: the n and m units (real tokens, or words), in reading order.
+        similarity: (n, m) float64, how alike two units are by themselves.
+        contribution: (n, m) float64, what each pair of units adds to the score; may be negative.
+        special: the share of everything that touches a special or prompt token.
+        omitted: the share of links that were left out to keep the explanation short.
+    """
+
+    score: float
+    left: tuple[Unit, ...]
+    right: tuple[Unit, ...]
+    similarity: Doubles
+    contribution: Doubles
+    special: float
+    omitted: float = 0.0
+
+    @classmethod
+    def of(
+        cls, a: TokenEmbeddings, b: TokenEmbeddings, *, score: float, similarity: Doubles, contribution: Doubles
+    ) -> Explanation:
+        """Token-level explanation from matrices over all tokens of `a` and `b`, the special ones included."""
+        left, right = _tokens_of(a), _tokens_of(b)
+        real = np.ix_(~left.special, ~right.special)
+        own: Doubles = contribution[real]
+        return cls(
+            score=score,
+            left=left.units(),
+            right=right.units(),
+            similarity=similarity[real],
+            contribution=own,
+            special=float(contribution.sum() - own.sum()),
+        )
+
+    def by_word(self) -> Explanation:
+        """The same explanation between words: contributions add up, similarity is the largest among the tokens."""
+        if not self.left or not self.right:
+            return self
+        left, rows = _words(self.left)
+        right, columns = _words(self.right)
+        added = np.add.reduceat(np.add.reduceat(self.contribution, rows, axis=0), columns, axis=1)
+        largest = np.maximum.reduceat(np.maximum.reduceat(self.similarity, rows, axis=0), columns, axis=1)
+        return replace(self, left=left, right=right, similarity=largest, contribution=added)
+
+    def strongest(self, max_links: int) -> Explanation:
+        """Keep the `max_links` links of largest absolute contribution; the rest moves to `omitted`.
+
+        Exact ties go to the lowest position.
+        """
+        size = np.abs(self.contribution).ravel()
+        kept = np.zeros(size.size, np.bool_)
+        kept[np.argsort(-size, kind="stable")[:max_links]] = True
+        return self._keeping(kept.reshape(self.contribution.shape))
+
+    def crop(self, rows: int, columns: int) -> Explanation:
+        """Keep the `rows` and `columns` units that carry most, in reading order; what falls away moves to `omitted`."""
+        size = np.abs(self.contribution)
+        left = np.sort(np.argsort(-size.sum(axis=1), kind="stable")[:rows])
+        right = np.sort(np.argsort(-size.sum(axis=0), kind="stable")[:columns])
+        kept = self.contribution[np.ix_(left, right)]
+        return replace(
+            self,
+            left=tuple(self.left[i] for i in left),
+            right=tuple(self.right[j] for j in right),
+            similarity=self.similarity[np.ix_(left, right)],
+            contribution=kept,
+            omitted=self.omitted + float(self.contribution.sum() - kept.sum()),
+        )
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All links that contribute, the largest absolute contribution first."""
+        rows, columns = np.nonzero(self.contribution)
+        order = np.argsort(-np.abs(self.contribution[rows, columns]), kind="stable")
+        return tuple(
+            Link(int(i), int(j), float(self.similarity[i, j]), float(self.contribution[i, j]))
+            for i, j in zip(rows[order], columns[order], strict=True)
+        )
+
+    def _keeping(self, kept: NDArray[np.bool_]) -> Explanation:
+        rest = float(self.contribution[~kept].sum())
+        return replace(self, contribution=np.where(kept, self.contribution, 0.0), omitted=self.omitted + rest)
+
+
+def _tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
+    if embeddings.text is None:
+        raise ValueError("an explanation needs embeddings that know their tokens; these were kept as vectors only")
+    return embeddings.text
+
+
+def _words(units: tuple[Unit, ...]) -> tuple[tuple[Unit, ...], list[int]]:
+    """The words that the units make up, and the position of each word's first unit."""
+    starts = [i for i, unit in enumerate(units) if i == 0 or unit.word != units[i - 1].word]
+    groups = [units[i:j] for i, j in zip(starts, [*starts[1:], len(units)], strict=True)]
+    words = tuple(Unit(_join(group), group[0].start, group[-1].end, group[0].word) for group in groups)
+    return words, starts
+
+
+def _join(group: tuple[Unit, ...]) -> str:
+    text, reached = "", group[0].start
+    for unit in group:  # tokens may share characters (a byte-level emoji): show each character once
+        text += unit.text[max(0, reached - unit.start) :]
+        reached = max(reached, unit.end)
+    return text

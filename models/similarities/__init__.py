@@ -1,0 +1,1 @@
+"""The measures, one a file, under the name the papers give them."""

@@ -1,0 +1,84 @@
+"""Cosine of the mean token vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.embeddings import Doubles, TokenEmbeddings, Want, unit_rows
+from models.errors import NotExplainable
+from models.explanation import Explanation
+
+
+class Cosine:
+    """The cosine of the two pooled vectors; for mean pooling, a sum over all pairs of tokens.
+
+    With X (n, d) and Y (m, d) the token vectors, v and w their weights scaled to sum 1, u = v X and z = w Y the
+    pooled vectors::
+
+        s    = u . z / (|u| |z|)                         in [-1, 1]
+        h_ij = v_i w_j (x_i . y_j) / (|u| |z|)           sum_ij h_ij = s
+
+    Symmetric; 1 on identical texts; 0 where a pooled vector is zero. A link's similarity is cos(x_i, y_j).
+
+    The paper writes the pair's part as a transport plan times a cost that sums to 1 - s; `h` is the form of its
+    published code, which sums to s. It is also the average-pooling explanation for any weights, not only 1/n.
+
+    Prefer it for search (one vector a text); prefer `rcmd` where the order or number of matching words matters.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
+    >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
+    >>> round(Cosine().score(a, b), 6)
+    0.980581
+
+    Raises:
+        NotExplainable: from `explain`, where the encoder does not pool by a weighted mean (cls, max).
+
+    Source: lee-etal-2022-clrcmd, equation 3.
+    """
+
+    name: ClassVar[str] = "cosine"
+    reference: ClassVar[str] = "lee-etal-2022-clrcmd, eq. 3"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Want] = "pooled"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """u . z / (|u| |z|)."""
+        return float(self.score_many(a, [b])[0])
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) cosines of the query's pooled vector with each candidate's."""
+        if not candidates:
+            return np.zeros(0)
+        pooled = unit_rows(np.stack([candidate.pooled() for candidate in candidates]))
+        scores: Doubles = np.clip(pooled @ unit_rows(query.pooled()), *self.bounds)
+        return scores
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """The parts h_ij."""
+        if not (a.mean_pooled and b.mean_pooled):
+            raise NotExplainable(
+                "this encoder does not pool by a mean of its tokens, so a cosine of its vectors has no token parts; "
+                "use rcmd, which compares the tokens themselves"
+            )
+        left, right = _scaled(a), _scaled(b)
+        parts = left @ right.T
+        return Explanation.of(
+            a,
+            b,
+            score=self.score(a, b),
+            similarity=unit_rows(a.vectors) @ unit_rows(b.vectors).T,
+            contribution=parts,
+        )
+
+
+def _scaled(embeddings: TokenEmbeddings) -> Doubles:
+    """(n, d) v_i x_i / |u|: token vectors that sum to the pooled vector at unit length."""
+    weighted = embeddings.weights.astype(np.float64)[:, None] * embeddings.vectors
+    length = np.linalg.norm(weighted.sum(axis=0))
+    scaled: Doubles = weighted / length if length > 0 else np.zeros_like(weighted)
+    return scaled

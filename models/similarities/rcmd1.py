@@ -1,0 +1,69 @@
+"""One-way relaxed contextualized token mover's similarity: every token of the left text finds its best match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.alignment import best_match_means, cosine_matrix
+from models.embeddings import Doubles, TokenEmbeddings, Want
+from models.explanation import Explanation
+
+
+class Rcmd1:
+    """The mean, over the left text's tokens, of each one's best cosine among the right text's tokens.
+
+    With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j), the optimal transport from X to Y is relaxed
+    by dropping the constraint on Y's side, so each token sends all of its mass 1/n to its best match::
+
+        s1 = (1/n) sum_i max_j C_ij                      in [-1, 1]
+        h_ij = C_ij / n  if j = argmax_j' C_ij', else 0  sum_ij h_ij = s1
+
+    Not symmetric: left is the query, right the document. 1 if every left token also stands in the right text; 0 on zero
+    vectors. Exact ties go to the lowest j. The special tokens take part, as in the authors' code.
+
+    Prefer it to `rcmd` for search with short queries over long documents: words of the document that the query does not
+    mention cost nothing.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
+    >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
+    >>> round(Rcmd1().score(a, b), 6)
+    0.947703
+
+    Raises:
+        ValueError: when only pooled vectors were kept.
+
+    Source: lee-etal-2022-clrcmd, section 3 (1 - d_RCMD1).
+    """
+
+    name: ClassVar[str] = "rcmd1"
+    reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD1"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    symmetric: ClassVar[bool] = False
+    needs: ClassVar[Want] = "tokens"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s1."""
+        return float(self.score_many(a, [b])[0])
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s1 of the query with each candidate."""
+        forward, _ = best_match_means(query, candidates)
+        return forward
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """The parts h_ij."""
+        cosines = cosine_matrix(a, b).astype(np.float64)
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=row_parts(cosines))
+
+
+def row_parts(cosines: Doubles) -> Doubles:
+    """(n, m) C_ij / n at each row's first largest entry, 0 elsewhere."""
+    n = len(cosines)
+    rows, best = np.arange(n), cosines.argmax(axis=1)
+    parts = np.zeros_like(cosines)
+    parts[rows, best] = cosines[rows, best] / n
+    return parts

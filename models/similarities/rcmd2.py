@@ -1,0 +1,59 @@
+"""One-way relaxed contextualized token mover's similarity: every token of the right text finds its best match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.alignment import best_match_means, cosine_matrix
+from models.embeddings import Doubles, TokenEmbeddings, Want
+from models.explanation import Explanation
+from models.similarities.rcmd1 import row_parts
+
+
+class Rcmd2:
+    """`rcmd1` with the sides exchanged: the mean, over the right text's tokens, of each one's best cosine.
+
+    With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j)::
+
+        s2 = (1/m) sum_j max_i C_ij                      in [-1, 1]
+        h_ij = C_ij / m  if i = argmax_i' C_i'j, else 0  sum_ij h_ij = s2
+
+    Not symmetric. 1 if every right token also stands in the left text; 0 on zero vectors.
+    Exact ties go to the lowest i.
+
+    Prefer it where the document should be covered by the query, as when looking for the source of a short quotation.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
+    >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
+    >>> round(Rcmd2().score(a, b), 6)
+    0.974342
+
+    Raises:
+        ValueError: when only pooled vectors were kept.
+
+    Source: lee-etal-2022-clrcmd, section 3 (1 - d_RCMD2).
+    """
+
+    name: ClassVar[str] = "rcmd2"
+    reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD2"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    symmetric: ClassVar[bool] = False
+    needs: ClassVar[Want] = "tokens"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s2."""
+        return float(self.score_many(a, [b])[0])
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s2 of the query with each candidate."""
+        _, backward = best_match_means(query, candidates)
+        return backward
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """The parts h_ij."""
+        cosines = cosine_matrix(a, b).astype(np.float64)
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=row_parts(cosines.T).T)

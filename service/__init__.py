@@ -1,0 +1,1 @@
+"""The product: an HTTP service over `models`."""

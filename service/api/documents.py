@@ -1,0 +1,81 @@
+"""/collections/{name}/documents: storing, showing and deleting documents."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.api.errors import responses
+from service.api.limits import require_at_most
+from service.api.schemas import (
+    Deleted,
+    DocumentList,
+    DocumentOut,
+    DocumentsRequest,
+    DocumentsResponse,
+    Usage,
+    document_out,
+)
+from service.api.services import Use
+from service.errors import InvalidRequest, Problem
+from service.ports import Document
+
+router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"])
+
+MAX_PAGE = 1000
+
+
+@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 503))
+async def store(name: str, body: DocumentsRequest, use: Use) -> DocumentsResponse:
+    """Store documents in one transaction, all or none; an id that exists is replaced.
+
+    A 422 names every document that is refused, by its position.
+    """
+    require_at_most("/documents", len(body.documents), use.settings.max_documents, "documents")
+    documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
+    indexed = await use.index_documents(name, documents)
+    return DocumentsResponse(
+        upserted=indexed.upserted,
+        version=str(indexed.version),
+        truncated=list(indexed.truncated),
+        usage=Usage(tokens=indexed.tokens),
+    )
+
+
+@router.get("", responses=responses(404, 422, 503))
+async def list_(
+    name: str, use: Use, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100, cursor: str | None = None
+) -> DocumentList:
+    """Documents by id, a page at a time."""
+    found = await use.index_documents.page(name, _read_cursor(cursor), limit + 1)
+    page = found[:limit]
+    return DocumentList(
+        documents=[document_out(document) for document in page],
+        cursor=_cursor(page[-1].id) if len(found) > limit else None,
+    )
+
+
+@router.get("/{doc_id:path}", responses=responses(404, 503))
+async def show(name: str, doc_id: str, use: Use) -> DocumentOut:
+    """One document."""
+    return document_out(await use.index_documents.get(name, doc_id))
+
+
+@router.delete("/{doc_id:path}", responses=responses(404, 503))
+async def delete(name: str, doc_id: str, use: Use) -> Deleted:
+    """Delete one document."""
+    return Deleted(deleted=1, version=str(await use.index_documents.delete(name, doc_id)))
+
+
+def _cursor(doc_id: str) -> str:
+    return base64.urlsafe_b64encode(doc_id.encode()).decode()
+
+
+def _read_cursor(cursor: str | None) -> str:
+    try:
+        return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise InvalidRequest([Problem("cursor", "bad_cursor", "give the cursor as an earlier page gave it")]) from error

@@ -1,0 +1,134 @@
+"""What every request passes through: limits on its body, an id, timings, the access log, and the last catch."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Mapping
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api.errors import problem
+from service.observability import timings
+from service.observability.metrics import Metrics
+
+access_log = logging.getLogger("service.access")
+log = logging.getLogger(__name__)
+
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
+
+
+class Envelope:
+    """ASGI middleware around the routes."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
+        refusal = self._refusal(headers)
+        try:
+            inner = refusal or self._app
+            await inner(scope, self._limited(receive), request.marked(send))
+        except Exception:
+            log.exception("unknown failure", extra={"request_id": request.id})
+            if request.status:  # the answer had begun: only breaking off tells the client
+                raise
+            self._metrics.errors.labels("internal_error").inc()
+            detail = f"something failed here; the log knows it as request {request.id}"
+            await problem(500, "internal_error", detail)(scope, receive, request.marked(send))
+        finally:
+            self._account(request)
+
+    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+        """The answer to a request whose headers already tell that its body cannot be taken."""
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._max_body_bytes:
+            self._metrics.errors.labels("body_too_large").inc()
+            return problem(413, "body_too_large", self._too_large())
+        has_body = length not in ("", "0") or "transfer-encoding" in headers
+        if has_body and not _JSON.fullmatch(headers.get("content-type", "")):
+            self._metrics.errors.labels("unsupported_media_type").inc()
+            return problem(415, "unsupported_media_type", "send the body as content-type: application/json")
+        return None
+
+    def _limited(self, receive: Receive) -> Receive:
+        """The body, up to the limit: a length may be wrong or not given."""
+        taken = 0
+
+        async def limited() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > self._max_body_bytes:
+                raise HTTPException(413, self._too_large())
+            return message
+
+        return limited
+
+    def _too_large(self) -> str:
+        return f"the body has more than {self._max_body_bytes:,} bytes: send less at a time"
+
+    def _account(self, request: _Request) -> None:
+        route, seconds = request.route, time.perf_counter() - request.began
+        self._metrics.requests.labels(route, request.method, str(request.status)).inc()
+        self._metrics.request_seconds.labels(route).observe(seconds)
+        for stage, spent in request.timings.items():
+            self._metrics.stage_seconds.labels(stage).observe(spent)
+        access_log.info(
+            "%s %s %s",
+            request.method,
+            request.path,
+            request.status,
+            extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)},
+        )
+
+
+class _Request:
+    """One request as it goes along."""
+
+    def __init__(self, scope: Scope, request_id: str) -> None:
+        self._scope = scope
+        self.id = request_id
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]  # never the query string: it may hold texts
+        self.status = 0
+        self.began = time.perf_counter()
+        self.timings = timings.start()
+
+    @property
+    def route(self) -> str:
+        """The route's template, so that ids in paths make no new series."""
+        return getattr(self._scope.get("route"), "path", "unmatched")
+
+    def marked(self, send: Send) -> Send:
+        """`send` that adds our headers to the answer."""
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = self.id
+                headers["server-timing"] = self._server_timing()
+            await send(message)
+
+        return marked
+
+    def _server_timing(self) -> str:
+        total = time.perf_counter() - self.began
+        stages = [(stage, self.timings.get(stage, 0.0)) for stage in timings.STAGES]
+        return ", ".join(f"{name};dur={1000 * seconds:.2f}" for name, seconds in [*stages, ("total", total)])

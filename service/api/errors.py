@@ -1,0 +1,180 @@
+"""Where errors meet HTTP: one table, and the shape of RFC 9457."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from models.errors import NotExplainable, SemblanceError
+from service import errors
+from service.observability.metrics import Metrics
+
+MEDIA_TYPE = "application/problem+json"
+
+# error class -> status; its code is the class's own
+STATUS: Mapping[type[SemblanceError], int] = {
+    errors.InvalidRequest: 422,
+    errors.UnknownMeasure: 422,
+    NotExplainable: 422,
+    errors.UnknownModel: 404,
+    errors.UnknownCollection: 404,
+    errors.UnknownDocument: 404,
+    errors.CollectionDiffers: 409,
+    errors.SpaceMismatch: 409,
+    errors.VersionMismatch: 409,
+    errors.WriteConflict: 409,
+    errors.VersionNotReached: 503,
+    errors.ModelLoading: 503,
+    errors.NotReady: 503,
+}
+
+# what the framework itself refuses: status -> code
+FRAMEWORK_CODES: Mapping[int, str] = {
+    400: "malformed_json",
+    404: "unknown_route",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+}
+
+# what pydantic calls a finding -> our code; the codes that our own validators raise pass through
+_VALIDATION_CODES: Mapping[str, str] = {
+    "missing": "missing_field",
+    "extra_forbidden": "unknown_field",
+    "string_unicode": "ill_formed_text",
+    "string_pattern_mismatch": "bad_name",
+    "greater_than_equal": "out_of_range",
+    "less_than_equal": "out_of_range",
+    "too_short": "out_of_range",
+    "too_long": "out_of_range",
+    "string_too_short": "out_of_range",
+    "string_too_long": "out_of_range",
+    "finite_number": "not_finite",
+}
+
+RETRY_AFTER_S = "1"
+
+
+class ProblemPart(BaseModel):
+    """One refused part of the request."""
+
+    pointer: str = Field(description="JSON pointer into the body, or the name of a query parameter.")
+    code: str
+    detail: str
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457 problem details."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="Stable; programs may rely on it.")
+    detail: str
+    errors: list[ProblemPart] = Field(default=[], description="Every refused part, where there are several.")
+
+
+def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem] = ()) -> Response:
+    """An answer that says what was wrong."""
+    body = ProblemDetails(
+        title=code.replace("_", " ").capitalize(),
+        status=status,
+        code=code,
+        detail=detail,
+        errors=[ProblemPart(pointer=part.pointer, code=part.code, detail=part.detail) for part in parts],
+    )
+    headers = {"retry-after": RETRY_AFTER_S} if status == 503 else {}
+    # escaped to ASCII, because a detail may repeat a name that UTF-8 cannot carry
+    return Response(json.dumps(body.model_dump()), status, headers, MEDIA_TYPE)
+
+
+def install(app: FastAPI, metrics: Metrics) -> None:
+    """Have every error of `app` answered as a problem."""
+
+    async def refused(_: Request, error: Exception) -> Response:
+        assert isinstance(error, SemblanceError)
+        parts = error.problems if isinstance(error, errors.InvalidRequest) else ()
+        code = _common_code(parts) or error.code
+        metrics.errors.labels(code).inc()
+        return problem(_status(error), code, str(error), parts)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        parts = [_part(each) for each in error.errors()]
+        if any(each["type"] == "json_invalid" for each in error.errors()):
+            metrics.errors.labels("malformed_json").inc()
+            return problem(400, "malformed_json", "the body is not valid JSON")
+        code = _common_code(parts) or "invalid_request"
+        metrics.errors.labels(code).inc()
+        return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}", parts)
+
+    async def framework(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = FRAMEWORK_CODES.get(error.status_code, "http_error")
+        metrics.errors.labels(code).inc()
+        answer = problem(error.status_code, code, str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    for leaf in STATUS:
+        app.add_exception_handler(leaf, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, framework)
+    _document(app)
+
+
+def _document(app: FastAPI) -> None:
+    """Have the OpenAPI document say that every refusal is a problem."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+            schemas = described["components"]["schemas"]
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+            own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(own.pop("$defs"), ProblemDetails=own)
+            app.openapi_schema = described
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route documents that it may answer beside its success."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+    return {
+        status: {"description": ", ".join(f"`{code}`" for code in codes_of(status)), "content": content}
+        for status in sorted(statuses)
+    }
+
+
+def codes_of(status: int) -> list[str]:
+    """The codes that go with a status."""
+    own = [leaf.code for leaf, its_status in STATUS.items() if its_status == status]
+    return own + ([FRAMEWORK_CODES[status]] if status in FRAMEWORK_CODES else [])
+
+
+def _status(error: SemblanceError) -> int:
+    return next(status for leaf, status in STATUS.items() if isinstance(error, leaf))
+
+
+def _common_code(parts: Sequence[errors.Problem]) -> str | None:
+    codes = {part.code for part in parts}
+    return codes.pop() if len(codes) == 1 else None
+
+
+def _part(given: Mapping[str, Any]) -> errors.Problem:
+    """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
+    place, *path = given["loc"]
+    pointer = "/".join(("", *map(str, path))) if place == "body" else "/".join(map(str, path))
+    return errors.Problem(pointer, _VALIDATION_CODES.get(given["type"], given["type"]), given["msg"])

@@ -1,0 +1,34 @@
+"""GET /live, /ready and /metrics: for orchestrators and Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from service.api.schemas import Live, Ready
+from service.api.services import Use
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get("/live")
+async def live() -> Live:
+    """The process runs."""
+    return Live()
+
+
+@router.get("/ready", responses={503: {"model": Ready}})
+async def ready(use: Use, response: Response) -> Ready:
+    """Whether requests should come here: 503 while starting, and when the model no longer answers."""
+    checks = use.readiness.checks()
+    holds = all(checks.values())
+    response.status_code = 200 if holds else 503
+    return Ready(status="ready" if holds else "not_ready", checks=checks)
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(use: Use) -> Response:
+    """Numbers for Prometheus."""
+    for name, count in use.local.documents().items():
+        use.metrics.index_documents.labels(name).set(count)
+    return Response(use.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)

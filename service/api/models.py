@@ -1,0 +1,51 @@
+"""GET /models: what is served, and what it can be compared with."""
+
+from __future__ import annotations
+
+import inspect
+
+from fastapi import APIRouter
+
+from models import catalogue
+from models.protocols import Explainable
+from service.api.errors import responses
+from service.api.schemas import MeasureOut, ModelList, ModelOut
+from service.api.services import Services, Use
+from service.usecases.measures import FAMILY, measure
+
+router = APIRouter(tags=["models"])
+
+
+@router.get("/models", responses=responses(503))
+async def models(use: Use) -> ModelList:
+    """The served models and the measures."""
+    return ModelList(
+        models=[_model(name, use) for name in use.models.checkpoints],
+        measures=[_measure(name) for name in catalogue.names(FAMILY)],
+    )
+
+
+def _model(name: str, use: Services) -> ModelOut:
+    checkpoint, encoder = use.models.checkpoints[name], use.models.loaded().get(name)
+    return ModelOut(
+        name=name,
+        default=name == use.models.default,
+        loaded=encoder is not None,
+        space=checkpoint.space,
+        pooling=checkpoint.pooling,
+        dim=encoder and encoder.dim,
+        max_tokens=encoder.max_tokens if encoder else checkpoint.max_tokens,
+        build=encoder and encoder.build,
+    )
+
+
+def _measure(name: str) -> MeasureOut:
+    found = measure(name)
+    return MeasureOut(
+        name=name,
+        summary=(inspect.getdoc(type(found)) or "").partition("\n\n")[0].replace("\n", " "),
+        reference=found.reference,
+        bounds=found.bounds,
+        symmetric=found.symmetric,
+        explainable=isinstance(found, Explainable),
+    )

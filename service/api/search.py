@@ -1,0 +1,71 @@
+"""POST /search: which documents are most like this text?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from service.api.errors import responses
+from service.api.limits import require_at_most
+from service.api.schemas import HitOut, Hits, SearchRequest, SearchResponse, Usage, word_explanation_out
+from service.api.services import Use
+from service.api.text_types import read_filter
+from service.ports import Version
+from service.usecases.embed_texts import Given
+from service.usecases.search import Found, SearchFor
+
+router = APIRouter(tags=["search"])
+
+DEFAULT_CANDIDATES = 100
+
+
+@router.post("/search", responses=responses(400, 404, 409, 413, 415, 422, 503))
+async def search(body: SearchRequest, use: Use) -> SearchResponse:
+    """Find the k documents most like each query, among those that match the filter."""
+    queries = [Given(text, f"/queries/{i}") for i, text in enumerate(body.queries or [])]
+    if body.query is not None:
+        queries = [Given(body.query, "/query")]
+    candidates = body.candidates or max(DEFAULT_CANDIDATES, body.k)
+    require_at_most("/queries", len(queries), use.settings.max_texts, "queries")
+    require_at_most("/k", body.k, use.settings.max_k, "hits")
+    require_at_most("/candidates", candidates, use.settings.max_candidates, "candidates")
+    results = await use.search(
+        SearchFor(
+            queries=queries,
+            collection=body.collection,
+            k=body.k,
+            candidates=candidates,
+            measure=body.measure,
+            truncate=body.truncate,
+            min_score=body.min_score,
+            where=read_filter(body.filter),
+            explain=body.explain,
+            min_version=None if body.min_version is None else Version.parse(body.min_version),
+        )
+    )
+    return SearchResponse(
+        results=[_hits(query.text, hits, results.measure) for query, hits in zip(queries, results.hits, strict=True)],
+        model=results.encoder.name,
+        space=results.encoder.space,
+        measure=results.measure,
+        scored_from=results.scored_from,
+        version=str(results.version),
+        truncated=list(results.truncated),
+        usage=Usage(tokens=results.tokens),
+    )
+
+
+def _hits(query: str, found: Sequence[Found], measure: str) -> Hits:
+    return Hits(hits=[_hit(query, each, measure) for each in found])
+
+
+def _hit(query: str, found: Found, measure: str) -> HitOut:
+    document, explanation = found.document, found.explanation
+    return HitOut(
+        id=document.id,
+        score=found.score,
+        text=document.text,
+        metadata=dict(document.metadata),
+        explanation=explanation and word_explanation_out(explanation, measure, (query, document.text)),
+    )

@@ -1,0 +1,42 @@
+"""What the routes work with; made once by the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from service.observability.metrics import Metrics
+from service.readiness import Readiness
+from service.served_models import LazyModels
+from service.settings import Settings
+from service.usecases.collections import Collections
+from service.usecases.compare import Compare
+from service.usecases.explain import Explain
+from service.usecases.index_documents import IndexDocuments
+from service.usecases.local_collections import LocalCollections
+from service.usecases.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One application's use cases and what observes them."""
+
+    settings: Settings
+    models: LazyModels
+    local: LocalCollections
+    collections: Collections
+    compare: Compare
+    search: Search
+    explain: Explain
+    index_documents: IndexDocuments
+    metrics: Metrics
+    readiness: Readiness
+
+
+def _services(request: Request) -> Services:
+    return cast("Services", request.app.state.services)
+
+
+Use = Annotated[Services, Depends(_services)]

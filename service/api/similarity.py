@@ -1,0 +1,69 @@
+"""POST /similarity: how alike are these texts?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from service.api.errors import responses
+from service.api.limits import require_at_most
+from service.api.schemas import Pair, SimilarityRequest, SimilarityResponse, Usage, word_explanation_out
+from service.api.services import Services, Use
+from service.usecases.compare import Comparison
+from service.usecases.embed_texts import Given
+
+router = APIRouter(tags=["compare"])
+
+
+@router.post("/similarity", responses=responses(400, 404, 413, 415, 422, 503))
+async def similarity(body: SimilarityRequest, use: Use) -> SimilarityResponse:
+    """Score pairs of texts, or every text of `left` with every text of `right`."""
+    if body.pairs is not None:
+        return await _pairs(body, body.pairs, use)
+    return await _matrix(body, body.left or [], body.right or [], use)
+
+
+async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) -> SimilarityResponse:
+    require_at_most("/pairs", len(pairs), use.settings.max_texts, "pairs")
+    left = [Given(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)]
+    right = [Given(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
+    compared = await use.compare.pairs(left, right, _comparison(body), body.explain)
+    explanations = None
+    if compared.explanations is not None:
+        explanations = [
+            word_explanation_out(explanation, body.measure, (pair.a, pair.b))
+            for explanation, pair in zip(compared.explanations, pairs, strict=True)
+        ]
+    return SimilarityResponse(
+        model=compared.encoder.name,
+        space=compared.encoder.space,
+        measure=body.measure,
+        scores=list(compared.scores),
+        truncated=list(compared.truncated),
+        explanations=explanations,
+        usage=Usage(tokens=compared.tokens),
+    )
+
+
+async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> SimilarityResponse:
+    for pointer, side in (("/left", left), ("/right", right)):
+        require_at_most(pointer, len(side), use.settings.max_texts, "texts")
+    require_at_most("/right", len(left) * len(right), use.settings.max_matrix, "scores")
+    compared = await use.compare.matrix(
+        [Given(text, f"/left/{i}") for i, text in enumerate(left)],
+        [Given(text, f"/right/{i}") for i, text in enumerate(right)],
+        _comparison(body),
+    )
+    return SimilarityResponse(
+        model=compared.encoder.name,
+        space=compared.encoder.space,
+        measure=body.measure,
+        scores=[list(row) for row in compared.scores],
+        truncated=[*compared.truncated_left, *compared.truncated_right],
+        usage=Usage(tokens=compared.tokens),
+    )
+
+
+def _comparison(body: SimilarityRequest) -> Comparison:
+    return Comparison(measure=body.measure, model=body.model, truncate=body.truncate)

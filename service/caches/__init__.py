@@ -1,0 +1,1 @@
+"""Where embeddings are remembered, one kind a file."""

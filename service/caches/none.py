@@ -1,0 +1,25 @@
+"""No cache: every text passes through the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from models.embeddings import TokenEmbeddings
+
+
+class NoCache:
+    """Knows nothing and remembers nothing."""
+
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | None]:
+        """Nothing, for each key."""
+        return [None] * len(keys)
+
+    async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
+        """Forget these at once."""
+
+    async def ping(self) -> bool:
+        """Always there."""
+        return True
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

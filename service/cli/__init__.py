@@ -1,0 +1,1 @@
+"""The command `semblance`, one file a verb."""

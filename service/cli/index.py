@@ -1,0 +1,74 @@
+"""`semblance index`: documents from a file into a running service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from service.client import Client, Refused, ServiceError
+
+SHOWN = 20  # refused lines that are shown one by one
+
+
+def index(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL: one {id, text, metadata} a line.")],
+    collection: Annotated[str, typer.Option(help="Collection to store in; created if missing.")],
+    url: Annotated[str, typer.Option(help="Where the service runs.")] = "http://127.0.0.1:8000",
+) -> None:
+    r"""Store the documents of a JSONL file in a running service.
+
+    Lines that cannot be stored (broken JSON, an empty text) are listed, and the others kept. Running it again is
+    harmless: an unchanged text is not encoded again.
+
+    \b
+    Example:
+      semblance index help.jsonl --collection help
+    """
+    console = Console(stderr=True)
+    client = Client(url)
+    refused: list[Refused] = []
+    upserted = 0
+    try:
+        client.ask("PUT", f"/collections/{collection}")
+        with file.open("rb") as stream, _bar(console) as bar:
+            task = bar.add_task(file.name, total=file.stat().st_size, rate="")
+            for progress in client.index(collection, _documents(stream)):
+                upserted += progress.upserted
+                refused += progress.refused
+                elapsed = bar.tasks[task].elapsed or 1e-9
+                bar.update(task, completed=stream.tell(), rate=f"{progress.through_line / elapsed:,.0f} documents/s")
+    except ServiceError as error:
+        raise SystemExit(f"stopped after {upserted:,} documents: {error}") from error
+    for fault in refused[:SHOWN]:
+        console.print(f"line {fault.line}: {fault.code}: {fault.detail}", markup=False)
+    if len(refused) > SHOWN:
+        console.print(f"... and {len(refused) - SHOWN:,} more lines")
+    console.print(f"{upserted:,} documents stored in {collection}, {len(refused):,} lines refused", markup=False)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _documents(stream: Iterator[bytes]) -> Iterator[object]:
+    """Each line's document; the service itself says what is wrong with one that is none."""
+    for line in stream:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            yield line.decode("utf-8", "replace")
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console,
+    )

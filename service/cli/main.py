@@ -1,0 +1,18 @@
+"""`semblance`: the verbs together."""
+
+from __future__ import annotations
+
+import typer
+
+from service.cli.index import index
+from service.cli.models import models
+from service.cli.serve import serve
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Sentence similarity and semantic search that show their work."
+)
+for verb in (serve, models, index):
+    app.command()(verb)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,69 @@
+"""`semblance serve`: the HTTP service."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from models.errors import BadCheckpoint
+from service.observability import logs
+from service.settings import read_settings
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="8000")
+    ] = None,
+    home: Annotated[
+        Path | None, typer.Option(help="Folder of the document store.", show_default="~/.semblance")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
+    ] = None,
+    sample: Annotated[bool | None, typer.Option("--sample", help="Fill an empty store with sample documents.")] = None,
+) -> None:
+    r"""Answer over HTTP until interrupted.
+
+    Every option is also a setting (SEMBLANCE_PORT and so on; the README lists them all). The option wins.
+
+    \b
+    Examples:
+      semblance serve
+      semblance serve --port 9000 --model minilm --model mine=/models/mine
+    """
+    from service.app import create_app  # noqa: PLC0415 - it loads torch, which the other verbs need not wait for
+
+    settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
+    logs.configure()
+    try:
+        app = create_app(settings)
+    except BadCheckpoint as error:
+        raise SystemExit(f"cannot serve: {error}") from error
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.drain_s),
+    )
+    server = _Announcing(config)
+    server.run()
+    if not server.started:
+        raise typer.Exit(1)
+
+
+class _Announcing(uvicorn.Server):
+    """A server that says where it is once it answers."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            typer.echo(f"Semblance answers on http://{host}:{port} (try it at http://{host}:{port}/docs)")

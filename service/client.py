@@ -1,0 +1,108 @@
+"""Storing many documents in a running service, for the command line and the benchmarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import httpx2
+
+TIMEOUT_S = 300.0
+BATCH = 64  # documents in a request
+
+
+class ServiceError(Exception):
+    """The service refused a request, or could not be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A document that was not stored: where it stood in the input, counted from 1, and why."""
+
+    line: int
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one request came to."""
+
+    through_line: int
+    upserted: int
+    refused: tuple[Refused, ...]
+
+
+class Client:
+    """A running service.
+
+    Args:
+        url: where it is, such as http://127.0.0.1:8000.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S)
+
+    def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
+        """One request; any answer will do.
+
+        Raises:
+            ServiceError: nobody answered.
+        """
+        content = None if body is None else json.dumps(body).encode()
+        try:
+            return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
+        except httpx2.HTTPError as error:
+            raise ServiceError(f"cannot reach {self._http.base_url}: {error}; is the service running there?") from error
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """One request, and its answer from JSON.
+
+        Raises:
+            ServiceError: it was refused, or nobody answered.
+        """
+        answer = self.call(method, path, body)
+        if answer.is_error:
+            raise ServiceError(f"{method} {path}: {answer.status_code} {_detail(answer)}")
+        return answer.json() if answer.content else None
+
+    def index(self, collection: str, documents: Iterable[object]) -> Iterator[Progress]:
+        """Store documents a batch at a time; those that the service refuses are reported, the others kept.
+
+        Raises:
+            ServiceError: a batch was refused for another reason than its documents.
+        """
+        numbered = iter(enumerate(documents, 1))
+        while batch := list(islice(numbered, BATCH)):
+            refused: list[Refused] = []
+            kept = batch
+            while kept and (faults := self._store(collection, kept)):
+                refused += faults
+                lines = {fault.line for fault in faults}
+                kept = [(line, document) for line, document in kept if line not in lines]
+            yield Progress(batch[-1][0], len(kept), tuple(refused))
+
+    def _store(self, collection: str, batch: list[tuple[int, object]]) -> list[Refused]:
+        """Store a batch; if it is refused for some of its documents, those."""
+        path = f"/collections/{collection}/documents"
+        answer = self.call("POST", path, {"documents": [document for _, document in batch]})
+        if not answer.is_error:
+            return []
+        faults = [
+            Refused(batch[int(part["pointer"].split("/")[2])][0], part["code"], part["detail"])
+            for part in (answer.json().get("errors", []) if answer.status_code == 422 else [])
+            if part["pointer"].startswith("/documents/")
+        ]
+        if not faults:
+            raise ServiceError(f"POST {path}: {answer.status_code} {_detail(answer)}")
+        return faults
+
+
+def _detail(answer: httpx2.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:200]

@@ -1,0 +1,101 @@
+"""What can go wrong in the service, beside the errors of the science. Their texts may be shown to a client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.errors import SemblanceError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One refused part of a request: a JSON pointer to it, a stable code, and a sentence for people."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class InvalidRequest(SemblanceError):
+    """Parts of the request are refused; `problems` names every one of them."""
+
+    code = "invalid_request"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(f"{self.problems[0].pointer}: {self.problems[0].detail}")
+
+
+class UnknownMeasure(SemblanceError):
+    """No measure of that name."""
+
+    code = "unknown_measure"
+
+
+class UnknownModel(SemblanceError):
+    """No model of that name is served."""
+
+    code = "unknown_model"
+
+
+class UnknownCollection(SemblanceError):
+    """No collection of that name."""
+
+    code = "unknown_collection"
+
+
+class UnknownDocument(SemblanceError):
+    """No document of that id in the collection."""
+
+    code = "unknown_document"
+
+
+class CollectionDiffers(SemblanceError):
+    """The collection exists with other settings, which cannot change while it holds documents."""
+
+    code = "collection_differs"
+
+
+class SpaceMismatch(SemblanceError):
+    """The collection's vectors were made by a model, or a version of it, that is not served now."""
+
+    code = "space_mismatch"
+
+
+class VersionMismatch(SemblanceError):
+    """`min_version` is of another life of the collection: it was deleted and created anew, or restored."""
+
+    code = "version_mismatch"
+
+
+class VersionNotReached(SemblanceError):
+    """This process has not yet seen the version that was asked for; try again soon."""
+
+    code = "version_not_reached"
+
+
+class WriteConflict(SemblanceError):
+    """Another writer changed the same documents at the same time, again and again; try again."""
+
+    code = "write_conflict"
+
+
+class ModelLoading(SemblanceError):
+    """The model is being loaded; try again soon."""
+
+    code = "model_loading"
+
+
+class NotReady(SemblanceError):
+    """The process is starting or going down; try another one, or again soon."""
+
+    code = "not_ready"
+
+
+class TextUnchanged(Exception):
+    """Raised inside a write that counted on a stored text which has changed meanwhile; never reaches a client."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = tuple(ids)
+        super().__init__(f"{len(self.ids)} stored texts changed meanwhile")

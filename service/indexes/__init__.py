@@ -1,0 +1,1 @@
+"""The vector index of a collection, and the engines that search its rows."""

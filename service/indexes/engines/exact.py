@@ -1,0 +1,43 @@
+"""All rows, one product, one sort: the oracle that the other engines are tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyroaring import BitMap
+
+from models.embeddings import Floats
+
+
+class Exact:
+    """Vectors in one NumPy matrix that doubles when full. Fine up to some ten thousand rows."""
+
+    def __init__(self, dim: int) -> None:
+        self._matrix = np.empty((16, dim), np.float32)
+        self._count = 0
+
+    def add(self, vectors: Floats) -> None:
+        """Append (n, d) rows."""
+        end = self._count + len(vectors)
+        if end > len(self._matrix):
+            larger = np.empty((max(end, 2 * len(self._matrix)), self._matrix.shape[1]), np.float32)
+            larger[: self._count] = self._matrix[: self._count]
+            self._matrix = larger
+        self._matrix[self._count : end] = vectors
+        self._count = end
+
+    def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        """For each of (q, d) queries, the k allowed rows of largest product, the first row first among equals."""
+        rows = np.array(allowed, np.int64)
+        scores = queries @ self._matrix[rows].T
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return [rows[order].tolist() for order in best]
+
+    def rows(self, numbers: Sequence[int]) -> Floats:
+        """(n, d) those rows."""
+        found: Floats = self._matrix[np.asarray(numbers, np.int64)]
+        return found
+
+    def __len__(self) -> int:
+        return self._count

@@ -1,0 +1,283 @@
+"""What the use cases need from the outside world; adapters in the folders beside this file provide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from pyroaring import BitMap
+
+from models.embeddings import Floats, TokenEmbeddings, Want
+from models.protocols import Encoder
+from models.text import Role, TokenizedText, Truncate
+from service.filters import Filter
+
+Metadata: TypeAlias = Mapping[str, Any]
+TokenStorage: TypeAlias = Literal["int8", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A state of a collection: the life of it (`epoch`), and how many writes that life has seen.
+
+    >>> str(Version.parse("5f3a:17"))
+    '5f3a:17'
+    """
+
+    epoch: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Inverse of str().
+
+        Raises:
+            ValueError: it is not of the form `epoch:version`.
+        """
+        epoch, colon, number = text.rpartition(":")
+        if not colon or not epoch or not number.isascii() or not number.isdigit() or len(number) > 18:
+            raise ValueError("a version looks like 5f3a9c:17, as an earlier answer gave it")
+        return cls(epoch, int(number))
+
+    def __str__(self) -> str:
+        return f"{self.epoch}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSettings:
+    """What a collection is created with. `space` is the digest of the encoder that fills it."""
+
+    model: str
+    space: str
+    dim: int
+    measure: str
+    index: str
+    tokens: TokenStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection as it stands."""
+
+    name: str
+    version: Version
+    settings: CollectionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSize:
+    """How much a collection holds: bytes are those of vectors and token codes, a document on average.
+
+    `token_error` bounds how far a cosine with a stored token can be from the exact one; None without token codes.
+    """
+
+    documents: int
+    bytes_per_document: float
+    token_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a user stores. `id` is unique in the collection; `truncated` if the encoder took only part of the text."""
+
+    id: str
+    text: str
+    metadata: Metadata
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedded:
+    """What an encoder made of a document's text: its (d,) vector at unit length and, where kept, its token codes."""
+
+    vector: Floats
+    truncated: bool
+    codes: bytes | None = None
+    code_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A document to store. Without `embedded`, its text must be the one already stored: only metadata changes."""
+
+    document: Document
+    embedded: Embedded | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """The latest state of one document: (d,) vector and metadata, or neither once it is deleted."""
+
+    id: str
+    version: int
+    vector: Floats | None
+    metadata: Metadata
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the document is gone."""
+        return self.vector is None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Some changes in the order of (version, id).
+
+    `complete` is the version up to which nothing is missing after this page; `cursor` is where the next page starts,
+    None after the last one.
+    """
+
+    epoch: str
+    changes: Sequence[Change]
+    complete: int
+    cursor: tuple[int, str] | None
+
+
+class DocumentStore(Protocol):
+    """The source of truth. Its methods block: call them off the event loop.
+
+    Laws: a write is one transaction that commits documents, vectors and the collection's next version together, and
+    returns only after it is on disk; versions grow by one in commit order.
+    """
+
+    def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
+        """Create a collection, or return the one there is; the flag says whether it is new.
+
+        Raises:
+            CollectionDiffers: it exists with other settings.
+        """
+
+    def drop(self, name: str) -> None:
+        """Delete a collection and all it holds. Raises UnknownCollection."""
+
+    def collection(self, name: str) -> Collection:
+        """Raises UnknownCollection."""
+
+    def collections(self) -> list[Collection]:
+        """All of them, by name."""
+
+    def size(self, name: str) -> CollectionSize:
+        """How much it holds. Raises UnknownCollection."""
+
+    def upsert(self, name: str, space: str, writes: Sequence[Write]) -> Version:
+        """Store documents, all or none.
+
+        Raises:
+            UnknownCollection: there is none of that name.
+            SpaceMismatch: the collection holds vectors of another space.
+            TextUnchanged: a write without vector whose stored text is another by now, or gone.
+        """
+
+    def delete(self, name: str, doc_id: str) -> Version:
+        """Delete a document. Raises UnknownCollection, UnknownDocument."""
+
+    def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
+        """Those of the documents that exist, by id. Raises UnknownCollection."""
+
+    def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """Token codes of those documents that have some, by id."""
+
+    def scan(self, name: str, after: str, limit: int) -> list[Document]:
+        """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
+
+    def changes_since(self, name: str, since: int, cursor: tuple[int, str] | None, limit: int) -> ChangePage:
+        """Up to `limit` documents changed after version `since`, or from `cursor` on. Raises UnknownCollection."""
+
+    def close(self) -> None:
+        """Release the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document found, and how alike it is: higher is more alike."""
+
+    id: str
+    score: float
+
+
+class VectorIndex(Protocol):
+    """Vectors of one collection, by similarity. Derived from the store and rebuildable, never authoritative.
+
+    Safe to call from several threads.
+    """
+
+    @property
+    def version(self) -> Version:
+        """The state of the store that it has seen completely; number 0 when new."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Take over the latest state of some documents."""
+
+    def advance(self, version: Version) -> None:
+        """Note that every change up to `version` was applied."""
+
+    def search(self, queries: Floats, k: int, where: Filter | None) -> list[list[Hit]]:
+        """The k most similar documents for each of (q, d) unit queries, among those that match; best first.
+
+        Fewer than k only where fewer match. Exact ties go to the lower id.
+        """
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
+        """(d,) vectors of those documents that it holds, by id."""
+
+    def __len__(self) -> int:
+        """Documents it holds."""
+
+
+class VectorRows(Protocol):
+    """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in."""
+
+    def add(self, vectors: Floats) -> None:
+        """Append (n, d) rows."""
+
+    def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        """For each of (q, d) queries, up to k of the `allowed` rows, most similar first."""
+
+    def rows(self, numbers: Sequence[int]) -> Floats:
+        """(n, d) those rows."""
+
+    def __len__(self) -> int:
+        """Rows so far, allowed or not."""
+
+
+class EmbeddingCache(Protocol):
+    """Embeddings by key. It may forget at any time; it never fails a request."""
+
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | None]:
+        """What is known of each key."""
+
+    async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
+        """Remember these."""
+
+    async def ping(self) -> bool:
+        """Whether it answers."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+class Embedder(Protocol):
+    """The way to the thread that owns the models; nothing else touches a network."""
+
+    async def tokenize(
+        self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
+    ) -> list[TokenizedText]:
+        """Tokens of each text, off the event loop. Raises BadTexts."""
+
+    async def encode(self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
+        """Embeddings of each text, in order."""
+
+
+class ServedModels(Protocol):
+    """The models that this process serves."""
+
+    async def get(self, name: str | None) -> Encoder:
+        """The model of that name, or the default one; loads it on first use. Raises UnknownModel, ModelLoading."""
+
+
+class IndexFactory(Protocol):
+    """Makes an empty index."""
+
+    def __call__(self, settings: CollectionSettings, epoch: str) -> VectorIndex:
+        """An index for a collection of these settings."""

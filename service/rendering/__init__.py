@@ -1,0 +1,1 @@
+"""Pictures of an explanation: SVG, PNG and a page of HTML."""

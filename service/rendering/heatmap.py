@@ -1,0 +1,132 @@
+"""The grid of cells with its two axes of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from models.explanation import Explanation
+from models.text import Unit
+from service.rendering.colours import FAINT_INK, RULE, Scale, ink_on
+from service.rendering.figures import decimals_for, plain, signed
+from service.rendering.labels import in_sentence, label, one_line, shorten
+from service.rendering.layout import MAX_LABEL_EM, Layout
+from service.rendering.lettering import Anchor, Point, Style, px, tooltip, write
+from service.rendering.scripts import Language, language_of
+
+_MAX_TOOLTIP_EM = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One side's units, their short labels, and the language of the text they come from."""
+
+    units: tuple[Unit, ...]
+    labels: tuple[str, ...]
+    language: Language
+
+    @classmethod
+    def of(cls, units: tuple[Unit, ...], text: str) -> Axis:
+        """The axis for the units of `text`."""
+        return cls(units, tuple(label(unit.text, MAX_LABEL_EM) for unit in units), language_of(text))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heatmap:
+    """What to draw, between which axes, in which colours, and where."""
+
+    explanation: Explanation
+    rows: Axis
+    columns: Axis
+    scale: Scale
+    layout: Layout
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of every contribution in the picture."""
+        return decimals_for(self.scale.limit)
+
+
+def describe_link(left: str, right: str, similarity: float, contribution: str) -> str:
+    """A link in words.
+
+    >>> describe_link("cat", "dog", 0.831, "+0.041")
+    'cat – dog: similarity 0.83, contributes +0.041'
+    """
+    return f"{left} \u2013 {right}: similarity {plain(similarity, 2)}, contributes {contribution}"
+
+
+def draw_heatmap(parent: ET.Element, heatmap: Heatmap) -> None:
+    """Cells, numbers where there is room, labels, and the names of the axes."""
+    group = ET.SubElement(parent, "g", {"class": "heatmap"})
+    _name_axes(group, heatmap)
+    if not (heatmap.rows.units and heatmap.columns.units):
+        _say_empty(group, heatmap)
+        return
+    _draw_cells(group, heatmap)
+    if heatmap.layout.cell.numbered:
+        _draw_numbers(group, heatmap)
+    _draw_labels(group, heatmap)
+
+
+def _name_axes(group: ET.Element, heatmap: Heatmap) -> None:
+    layout = heatmap.layout
+    style = Style(size=12.0, bold=True, fill=FAINT_INK)
+    write(group, (layout.left, layout.axis_title), "text b \u2192", style)
+    write(group, layout.above_row_labels, "text a \u2193", Style(size=12.0, bold=True, fill=FAINT_INK, anchor="end"))
+
+
+def _say_empty(group: ET.Element, heatmap: Heatmap) -> None:
+    layout = heatmap.layout
+    sides = [name for name, axis in (("a", heatmap.rows), ("b", heatmap.columns)) if not axis.units]
+    frame = {"x": px(layout.left), "y": px(layout.top), "stroke": RULE, "stroke-dasharray": "4 4", "fill": "none"}
+    ET.SubElement(group, "rect", frame | {"width": px(layout.grid_width), "height": px(layout.grid_height)})
+    middle = (layout.left + layout.grid_width / 2, layout.top + layout.grid_height / 2 + 4)
+    write(group, middle, f"nothing to link in {' and '.join(sides)}", Style(anchor="middle", fill=FAINT_INK))
+
+
+def _draw_cells(parent: ET.Element, heatmap: Heatmap) -> None:
+    group = ET.SubElement(parent, "g", {"class": "cells", "shape-rendering": "crispEdges"})
+    cell, explanation = heatmap.layout.cell, heatmap.explanation
+    size = {"width": px(cell.width - 1), "height": px(cell.height - 1)}
+    column_names = [in_sentence(unit.text) for unit in heatmap.columns.units]
+    for i, row in enumerate(heatmap.rows.units):
+        row_name = in_sentence(row.text)
+        for j, column_name in enumerate(column_names):
+            x, y = heatmap.layout.corner(i, j)
+            part = float(explanation.contribution[i, j])
+            place = {"x": px(x), "y": px(y), "fill": heatmap.scale.colour(part)}
+            alike = float(explanation.similarity[i, j])
+            told = describe_link(row_name, column_name, alike, signed(part, heatmap.decimals))
+            tooltip(ET.SubElement(group, "rect", place | size), told)
+
+
+def _draw_numbers(parent: ET.Element, heatmap: Heatmap) -> None:
+    # Numbers let the pointer through, so that the cell beneath still shows its tooltip.
+    group = ET.SubElement(parent, "g", {"class": "numbers", "pointer-events": "none"})
+    for link in heatmap.explanation.links:
+        number = plain(link.contribution, heatmap.decimals)
+        if number == plain(0.0, heatmap.decimals):
+            continue
+        style = Style(size=11.0, anchor="middle", fill=ink_on(heatmap.scale.colour(link.contribution)))
+        write(group, heatmap.layout.number(link.left, link.right), number, style)
+
+
+def _draw_labels(parent: ET.Element, heatmap: Heatmap) -> None:
+    group = ET.SubElement(parent, "g", {"class": "labels"})
+    cell = heatmap.layout.cell
+    for i in range(len(heatmap.rows.units)):
+        style = Style(size=cell.label_size, anchor="end", language=heatmap.rows.language)
+        _draw_label(group, heatmap.layout.row_label(i), heatmap.rows, i, style)
+    for j in range(len(heatmap.columns.units)):
+        angle = heatmap.layout.top_angle
+        anchor: Anchor = "start" if angle else "middle"
+        style = Style(size=cell.label_size, anchor=anchor, angle=angle, language=heatmap.columns.language)
+        _draw_label(group, heatmap.layout.column_label(j), heatmap.columns, j, style)
+
+
+def _draw_label(group: ET.Element, at: Point, axis: Axis, index: int, style: Style) -> None:
+    written = write(group, at, axis.labels[index], style)
+    whole = one_line(axis.units[index].text)
+    if whole != axis.labels[index]:
+        tooltip(written, shorten(whole, _MAX_TOOLTIP_EM))

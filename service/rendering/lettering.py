@@ -1,0 +1,74 @@
+"""Text in an SVG: every character in a font that has it, and no text able to disturb another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from xml.etree import ElementTree as ET
+
+from service.rendering.colours import INK
+from service.rendering.labels import isolated
+from service.rendering.scripts import Language, font_family, runs
+
+Point: TypeAlias = tuple[float, float]
+Anchor: TypeAlias = Literal["start", "middle", "end"]
+
+# DejaVu Sans comes first because resvg always has it (see fonts.py): a PNG looks the same everywhere. Others are about
+# as wide or narrower.
+LATIN_FAMILY = "'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a text is set: `angle` turns it about its anchor, in degrees clockwise; `language` shapes Han characters."""
+
+    size: float = 12.0
+    anchor: Anchor = "start"
+    bold: bool = False
+    fill: str = INK
+    angle: float = 0.0
+    language: Language = "zh-Hans"
+
+
+def write(parent: ET.Element, at: Point, text: str, style: Style) -> ET.Element:
+    """A `<text>` with its anchor at the point `at`."""
+    place = {"x": px(at[0]), "y": px(at[1])}
+    if style.angle:
+        place = {"transform": f"translate({px(at[0])} {px(at[1])}) rotate({px(style.angle)})"}
+    attributes = place | {"font-size": px(style.size), "fill": style.fill}
+    if style.anchor != "start":
+        attributes["text-anchor"] = style.anchor
+    if style.bold:
+        attributes["font-weight"] = "700"
+    element = ET.SubElement(parent, "text", attributes)
+    _fill(element, isolated(text), style.language)
+    return element
+
+
+def tooltip(parent: ET.Element, text: str) -> None:
+    """What a viewer shows while the pointer rests on `parent`."""
+    title = ET.Element("title")
+    title.text = text
+    parent.insert(0, title)
+
+
+def px(length: float) -> str:
+    """A length as SVG writes it.
+
+    >>> px(12.0), px(1.25)
+    ('12', '1.2')
+    """
+    return f"{length:.1f}".removesuffix(".0")
+
+
+def _fill(element: ET.Element, text: str, language: Language) -> None:
+    latest: ET.Element | None = None
+    for asian, stretch in runs(text):
+        if asian:
+            names = {"font-family": font_family(language), "xml:lang": language}
+            latest = ET.SubElement(element, "tspan", names)
+            latest.text = stretch
+        elif latest is None:
+            element.text = stretch
+        else:
+            latest.tail = stretch

@@ -1,0 +1,93 @@
+"""An explanation as a heat map in SVG."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+from xml.etree import ElementTree as ET
+
+from models.explanation import Explanation
+from service.rendering.bars import draw_bars
+from service.rendering.caption import Caption
+from service.rendering.colours import FAINT_INK, PAPER, Scale
+from service.rendering.figures import SCORE_DECIMALS, plain
+from service.rendering.heatmap import Axis, Heatmap, draw_heatmap
+from service.rendering.labels import label
+from service.rendering.layout import MARGIN, NOTE_SIZE, SUBTITLE_SIZE, TITLE_SIZE, Layout, layout_for, line_height
+from service.rendering.legend import draw_legend
+from service.rendering.lettering import LATIN_FAMILY, Style, px, write
+from service.rendering.selection import select
+
+Line: TypeAlias = tuple[str, Style]
+
+_MAX_NAME_EM = 36.0
+_BARS_BELOW_LEGEND = 98.0
+
+
+def render_svg(explanation: Explanation, caption: Caption) -> str:
+    """The heat map of links between two texts, a legend, and the parts of the score, as one well-formed SVG.
+
+    Rows are units of a, columns units of b, colour is contribution: blue adds to the score, red takes from it, on a
+    scale centred at 0. A text of more than 40 units is cropped to those that carry most, and a note says so; the law
+    that links, special and omitted sum to the score holds for the printed numbers too. Any text gives well-formed XML:
+    the tree is built, never pasted together, and what XML forbids becomes U+FFFD.
+    """
+    title = [
+        (headline(explanation, caption), Style(size=TITLE_SIZE, bold=True)),
+        (subtitle(caption), Style(size=SUBTITLE_SIZE, fill=FAINT_INK)),
+    ]
+    return _drawn(explanation, caption, title)
+
+
+def render_figure(explanation: Explanation, caption: Caption) -> str:
+    """The picture of `render_svg` without its title, for a page that has one."""
+    return _drawn(explanation, caption, [])
+
+
+def headline(explanation: Explanation, caption: Caption) -> str:
+    """Measure and score, on one line."""
+    return f"{label(caption.measure, _MAX_NAME_EM)} score {plain(explanation.score, SCORE_DECIMALS)}"
+
+
+def subtitle(caption: Caption) -> str:
+    """Model and granularity, on one line."""
+    return f"{label(caption.model, _MAX_NAME_EM)} \u00b7 links between {caption.granularity}s"
+
+
+def _drawn(explanation: Explanation, caption: Caption, title: list[Line]) -> str:
+    selection = select(explanation, caption)
+    shown = selection.explanation
+    rows, columns = Axis.of(shown.left, caption.a), Axis.of(shown.right, caption.b)
+    lines = [*title, *((note, Style(size=NOTE_SIZE, fill=FAINT_INK)) for note in selection.notes)]
+    layout = layout_for(rows.labels, columns.labels, [(text, style.size) for text, style in lines])
+    root = _page(layout, headline(shown, caption))
+    _draw_header(root, lines)
+    scale = Scale.over(shown.contribution)
+    draw_heatmap(root, Heatmap(shown, rows, columns, scale, layout))
+    draw_legend(root, (layout.panel_left, layout.top), scale)
+    draw_bars(root, (layout.panel_left, layout.top + _BARS_BELOW_LEGEND), shown)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _page(layout: Layout, described: str) -> ET.Element:
+    width, height = px(layout.width), px(layout.height)
+    root = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "width": width,
+            "height": height,
+            "viewBox": f"0 0 {width} {height}",
+            "font-family": LATIN_FAMILY,
+            "role": "img",
+            "aria-label": f"Heat map of the links between two texts: {described}",
+        },
+    )
+    ET.SubElement(root, "rect", {"width": width, "height": height, "fill": PAPER})
+    return root
+
+
+def _draw_header(root: ET.Element, lines: list[Line]) -> None:
+    y = MARGIN
+    for text, style in lines:
+        write(root, (MARGIN, y + style.size), text, style)
+        y += line_height(style.size)

@@ -1,0 +1,96 @@
+"""Everything that can be configured, read from the environment once."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+
+class Settings(BaseSettings):
+    """One frozen object; each field is the environment variable SEMBLANCE_<FIELD> in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="SEMBLANCE_", frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    home: Path = Field(Path("~/.semblance"), description="Folder of the embedded document store; created if missing.")
+    allow_anonymous: bool = Field(False, description="Allow an address other than loopback although no keys guard it.")
+    models: str = Field(
+        "minilm",
+        description="Served models, comma-separated: `minilm` (built in) or `name=folder`. The first is the default "
+        "and loads at start, the others on first use.",
+    )
+    device: str = Field(
+        "auto", description="Where models run: `auto` (CUDA where there is one), `cpu`, `cuda`, `cuda:1`."
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="Number type of the network: `auto` is bfloat16 on CUDA and float32 on CPU."
+    )
+    model_wait_s: float = Field(
+        30.0, gt=0, description="Seconds that a call waits for a model to load before it gets 503."
+    )
+    batch_tokens: int = Field(4096, ge=1, description="Padded tokens in one pass through the network.")
+    cache: Literal["memory", "none"] = Field("memory", description="Where embeddings are cached.")
+    cache_bytes: int = Field(256 * MIB, ge=0, description="Bytes that the in-process cache may hold.")
+    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
+    max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
+    max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
+    max_matrix: int = Field(65_536, ge=1, description="Most scores that one matrix request may ask for.")
+    max_documents: int = Field(1000, ge=1, description="Most documents in one request.")
+    max_k: int = Field(1000, ge=1, description="Most hits that a search may ask for.")
+    max_candidates: int = Field(10_000, ge=1, description="Most candidates that a search may rescore.")
+    idle_check_s: float = Field(
+        10.0, gt=0, description="Seconds without work after which the model is tried with one token."
+    )
+    ready_within_s: float = Field(
+        60.0, gt=0, description="Not ready if the model has not answered for this many seconds."
+    )
+    sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
+    drain_s: float = Field(20.0, ge=0, description="Seconds that running requests get to finish at shutdown.")
+
+    @model_validator(mode="after")
+    def _guarded(self) -> Self:
+        if not _is_loopback(self.host) and not self.allow_anonymous:
+            raise ValueError(
+                f"SEMBLANCE_HOST={self.host} would let anyone on the network in: keep 127.0.0.1, or set "
+                "SEMBLANCE_ALLOW_ANONYMOUS=1 if something in front of the service checks who may call it"
+            )
+        return self
+
+    @cached_property
+    def database(self) -> Path:
+        """File of the embedded document store."""
+        return self.home.expanduser() / "documents.sqlite"
+
+
+def read_settings(**overrides: object) -> Settings:
+    """The settings of this process; `overrides` come from the command line and win over the environment.
+
+    Raises:
+        SystemExit: a value is not valid; the message names its environment variable.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic checks them
+    except ValidationError as error:
+        lines = [
+            f"SEMBLANCE_{str(problem['loc'][0]).upper()}: {problem['msg']}" if problem["loc"] else problem["msg"]
+            for problem in error.errors()
+        ]
+        raise SystemExit("configuration: " + "\n".join(lines)) from error
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""What the service does, as plain async functions over ports."""

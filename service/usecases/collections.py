@@ -1,0 +1,82 @@
+"""Making, showing and deleting collections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.protocols import Encoder
+from service.errors import SpaceMismatch, UnknownModel
+from service.ports import Collection, CollectionSettings, CollectionSize, DocumentStore, ServedModels, TokenStorage
+from service.usecases.local_collections import LocalCollections
+from service.usecases.measures import measure
+
+
+@dataclass(frozen=True, slots=True)
+class NewCollection:
+    """What a collection is asked to be; None is the default model."""
+
+    model: str | None
+    measure: str
+    index: str
+    tokens: TokenStorage
+
+
+class Collections:
+    """Collections and the models that fill them."""
+
+    def __init__(self, models: ServedModels, local: LocalCollections) -> None:
+        self._models = models
+        self._local = local
+
+    async def create(self, name: str, wanted: NewCollection) -> tuple[Collection, bool]:
+        """Create a collection, or find it as wanted; the flag says whether it is new.
+
+        Raises:
+            UnknownModel, UnknownMeasure, CollectionDiffers: see service.errors.
+        """
+        measure(wanted.measure)
+        encoder = await self._models.get(wanted.model)
+        settings = CollectionSettings(
+            model=encoder.name,
+            space=encoder.space,
+            dim=encoder.dim,
+            measure=wanted.measure,
+            index=wanted.index,
+            tokens=wanted.tokens,
+        )
+        created = await self._local.read(DocumentStore.create, name, settings)
+        await self._local.follow(name)
+        return created
+
+    async def show(self, name: str) -> tuple[Collection, CollectionSize]:
+        """A collection, and how much it holds. Raises UnknownCollection."""
+        return await self._local.read(DocumentStore.collection, name), await self._local.read(DocumentStore.size, name)
+
+    async def list(self) -> list[tuple[Collection, CollectionSize]]:
+        """All collections by name, and how much each holds."""
+        names = [collection.name for collection in await self._local.read(DocumentStore.collections)]
+        return [await self.show(name) for name in names]
+
+    async def drop(self, name: str) -> None:
+        """Delete a collection and all it holds. Raises UnknownCollection."""
+        await self._local.drop(name)
+
+    async def encoder_of(self, collection: Collection) -> Encoder:
+        """The model that fills a collection.
+
+        Raises:
+            SpaceMismatch: it is not served, or it is no longer the one that made the collection's vectors.
+        """
+        settings = collection.settings
+        try:
+            encoder = await self._models.get(settings.model)
+        except UnknownModel as error:
+            raise SpaceMismatch(
+                f"collection {collection.name!r} was made by model {settings.model!r}, which is not served"
+            ) from error
+        if encoder.space != settings.space:
+            raise SpaceMismatch(
+                f"collection {collection.name!r} was made by another version of model {settings.model!r} "
+                f"(space {settings.space[:12]}, served now {encoder.space[:12]}): index its documents anew"
+            )
+        return encoder

@@ -1,0 +1,102 @@
+"""Why do these two texts get this score?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from models.explanation import Explanation
+from models.protocols import Encoder
+from models.text import Granularity, Role, Truncate
+from service.errors import UnknownDocument
+from service.ports import DocumentStore, ServedModels
+from service.usecases.collections import Collections
+from service.usecases.embed_texts import Given, TextEmbedder
+from service.usecases.local_collections import LocalCollections
+from service.usecases.measures import explainable
+
+
+@dataclass(frozen=True, slots=True)
+class InCollection:
+    """A stored document that stands for the second text."""
+
+    id: str
+    collection: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainFor:
+    """What to explain. `max_links` keeps the strongest links only; None keeps all."""
+
+    a: Given
+    b: Given | InCollection
+    measure: str
+    model: str | None
+    granularity: Granularity
+    max_links: int | None
+    truncate: Truncate = "END"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation and the whole texts that it is about; `truncated` if an encoder took only part of one."""
+
+    encoder: Encoder
+    a: str
+    b: str
+    truncated: bool
+    explanation: Explanation
+
+
+class Explain:
+    """Shows the parts of a score, as `Compare` or `Search` computes it."""
+
+    def __init__(
+        self, collections: Collections, models: ServedModels, local: LocalCollections, texts: TextEmbedder
+    ) -> None:
+        self._collections = collections
+        self._models = models
+        self._local = local
+        self._texts = texts
+
+    async def __call__(self, request: ExplainFor) -> Explained:
+        """The explanation of one pair.
+
+        Raises:
+            UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
+            InvalidRequest: see service.errors.
+        """
+        explainer = explainable(request.measure)
+        encoder, b, role = await self._other(request)
+        left = await self._texts.embed(encoder, [request.a], "query", "tokens", request.truncate)
+        right = await self._texts.embed(encoder, [b], role, "tokens", request.truncate)
+
+        def compute() -> Explanation:
+            explanation = explainer.explain(left.embeddings[0], right.embeddings[0])
+            return shorten(explanation, request.granularity, request.max_links)
+
+        return Explained(
+            encoder=encoder,
+            a=request.a.text,
+            b=b.text,
+            truncated=left.truncated[0] or right.truncated[0],
+            explanation=await asyncio.to_thread(compute),
+        )
+
+    async def _other(self, request: ExplainFor) -> tuple[Encoder, Given, Role]:
+        """The second text and its role: as in a search if it is a document, as in a comparison otherwise."""
+        if isinstance(request.b, Given):
+            return await self._models.get(request.model), request.b, "query"
+        place = request.b
+        collection = await self._local.read(DocumentStore.collection, place.collection)
+        found = await self._local.read(DocumentStore.get, place.collection, [place.id])
+        if place.id not in found:
+            raise UnknownDocument(f"collection {place.collection!r} has no document {place.id!r}")
+        encoder = await self._collections.encoder_of(collection)
+        return encoder, Given(found[place.id].text, "/id"), "document"
+
+
+def shorten(explanation: Explanation, granularity: Granularity, max_links: int | None) -> Explanation:
+    """The explanation as a request wants it: between words or tokens, its strongest links only."""
+    grouped = explanation.by_word() if granularity == "word" else explanation
+    return grouped if max_links is None else grouped.strongest(max_links)

@@ -1,0 +1,120 @@
+"""Storing documents so that they can be found, and taking them out again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.embeddings import TokenEmbeddings, unit_rows
+from models.protocols import Encoder
+from models.token_codes import encode_tokens
+from service.errors import InvalidRequest, Problem, TextUnchanged, UnknownDocument, WriteConflict
+from service.ports import Document, DocumentStore, Embedded, Version, Write
+from service.usecases.collections import Collections
+from service.usecases.embed_texts import Given, TextEmbedder
+from service.usecases.local_collections import LocalCollections
+
+ATTEMPTS = 5  # how often a write is tried again because another changed the same texts meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """How many documents were stored, the version that holds them, and the ids of those that were cut to fit."""
+
+    upserted: int
+    version: Version
+    truncated: Sequence[str]
+    tokens: int
+
+
+class IndexDocuments:
+    """Encodes documents and stores them, all or none. A text that is already stored is not encoded again."""
+
+    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder) -> None:
+        self._collections = collections
+        self._local = local
+        self._texts = texts
+
+    async def __call__(self, name: str, documents: Sequence[Document]) -> Indexed:
+        """Store documents; an id that exists is replaced.
+
+        Raises:
+            UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see service.errors.
+        """
+        _require_distinct(documents)
+        collection = await self._local.read(DocumentStore.collection, name)
+        encoder = await self._collections.encoder_of(collection)
+        ids = [document.id for document in documents]
+        keep_tokens = collection.settings.tokens == "int8"
+        fresh: dict[str, Embedded] = {}
+        tokens = 0
+        for _ in range(ATTEMPTS):
+            stored = await self._local.read(DocumentStore.get, name, ids)
+            new = [
+                (i, document)
+                for i, document in enumerate(documents)
+                if document.id not in fresh and not _same_text(document, stored.get(document.id))
+            ]
+            spent, encoded = await self._encode(encoder, new, keep_tokens)
+            tokens, fresh = tokens + spent, fresh | encoded
+            writes = [Write(document, fresh.get(document.id)) for document in documents]
+            try:
+                version = await self._local.write(DocumentStore.upsert, name, encoder.space, writes)
+            except TextUnchanged:
+                continue
+            truncated = [doc_id for doc_id in ids if (fresh.get(doc_id) or stored[doc_id]).truncated]
+            return Indexed(len(documents), version, truncated, tokens)
+        raise WriteConflict("other writers kept changing the same documents: try again")
+
+    async def delete(self, name: str, doc_id: str) -> Version:
+        """Delete a document. Raises UnknownCollection, UnknownDocument."""
+        return await self._local.write(DocumentStore.delete, name, doc_id)
+
+    async def get(self, name: str, doc_id: str) -> Document:
+        """A stored document. Raises UnknownCollection, UnknownDocument."""
+        found = await self._local.read(DocumentStore.get, name, [doc_id])
+        if doc_id not in found:
+            raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+        return found[doc_id]
+
+    async def page(self, name: str, after: str, limit: int) -> list[Document]:
+        """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
+        return await self._local.read(DocumentStore.scan, name, after, limit)
+
+    async def _encode(
+        self, encoder: Encoder, new: Sequence[tuple[int, Document]], keep_tokens: bool
+    ) -> tuple[int, dict[str, Embedded]]:
+        """Tokens spent, and what to store of each document, by id; the number is its place in the request."""
+        given = [Given(document.text, f"/documents/{i}/text") for i, document in new]
+        embedded = await self._texts.embed(encoder, given, "document", "tokens" if keep_tokens else "pooled")
+        made = await asyncio.to_thread(
+            lambda: [
+                _embedded(*each, keep_tokens) for each in zip(embedded.embeddings, embedded.truncated, strict=True)
+            ]
+        )
+        return embedded.tokens, {document.id: each for (_, document), each in zip(new, made, strict=True)}
+
+
+def _embedded(embeddings: TokenEmbeddings, truncated: bool, keep_tokens: bool) -> Embedded:
+    vector = unit_rows(embeddings.pooled()).astype(np.float32)
+    codes, error = encode_tokens(embeddings) if keep_tokens else (None, 0.0)
+    return Embedded(vector, truncated, codes, error)
+
+
+def _same_text(document: Document, stored: Document | None) -> bool:
+    return stored is not None and stored.text == document.text
+
+
+def _require_distinct(documents: Sequence[Document]) -> None:
+    times = Counter(document.id for document in documents)
+    problems = [
+        Problem(f"/documents/{i}/id", "duplicate_id", f"the id {document.id!r} stands in this request more than once")
+        for i, document in enumerate(documents)
+        if times[document.id] > 1
+    ]
+    if problems:
+        raise InvalidRequest(problems)

@@ -1,0 +1,194 @@
+"""Which documents are most like this text?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.explanation import Explanation
+from models.protocols import Encoder, Explainable, Similarity
+from models.text import Truncate
+from models.token_codes import decode_tokens
+from service.filters import Filter
+from service.observability.timings import timed
+from service.ports import Collection, Document, DocumentStore, Hit, VectorIndex, Version
+from service.usecases.collections import Collections
+from service.usecases.embed_texts import Given, TextEmbedder
+from service.usecases.local_collections import LocalCollections
+from service.usecases.measures import explainable, measure
+
+Source: TypeAlias = Literal["index", "token_codes", "encoder"]
+
+INDEX_MEASURE = "cosine"  # what the index itself ranks by
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFor:
+    """What is looked for. `candidates` are taken by vector and then scored by the measure, where that is another."""
+
+    queries: Sequence[Given]
+    collection: str
+    k: int
+    candidates: int
+    measure: str | None
+    truncate: Truncate = "END"
+    min_score: float | None = None
+    where: Filter | None = None
+    explain: bool = False
+    min_version: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document, how alike it is and, where asked for, why."""
+
+    document: Document
+    score: float
+    explanation: Explanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Hits of each query, best first. `scored_from` says which vectors of the documents made the scores."""
+
+    encoder: Encoder
+    measure: str
+    version: Version
+    scored_from: Source
+    truncated: Sequence[bool]
+    hits: Sequence[Sequence[Found]]
+    tokens: int
+
+
+class Search:
+    """Finds by vector in the index; scores the nearest anew where the measure is not the index's own."""
+
+    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder) -> None:
+        self._collections = collections
+        self._local = local
+        self._texts = texts
+
+    async def __call__(self, request: SearchFor) -> SearchResults:
+        """Hits of each query.
+
+        Raises:
+            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
+            InvalidRequest: see service.errors.
+        """
+        collection, index = await self._local.current(request.collection, request.min_version)
+        similarity = measure(request.measure or collection.settings.measure)
+        explainer = explainable(similarity.name) if request.explain else None
+        encoder = await self._collections.encoder_of(collection)
+        want: Want = "tokens" if explainer else similarity.needs
+        queries = await self._texts.embed(encoder, request.queries, "query", want, request.truncate)
+        at = _At(collection, index, encoder, similarity)
+        near, source = await self._near(at, request, queries.embeddings)
+        hits = [_cut(each, request) for each in near]
+        documents = await self._documents(collection.name, hits)
+        found = [[Found(documents[hit.id], hit.score, None) for hit in each if hit.id in documents] for each in hits]
+        if explainer:
+            source = "encoder"
+            found = [
+                await self._explained(at, explainer, *pair) for pair in zip(queries.embeddings, found, strict=True)
+            ]
+        return SearchResults(
+            encoder=encoder,
+            measure=similarity.name,
+            version=index.version,
+            scored_from=source,
+            truncated=queries.truncated,
+            hits=found,
+            tokens=queries.tokens,
+        )
+
+    async def _near(
+        self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
+    ) -> tuple[Sequence[Sequence[Hit]], Source]:
+        """The nearest documents of each query, best first by the measure."""
+        directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
+        own = at.similarity.name == INDEX_MEASURE
+        with timed("search"):
+            near = await asyncio.to_thread(
+                at.index.search, directions, request.k if own else request.candidates, request.where
+            )
+        if own:
+            return near, "index"
+        source: Source = "index"
+        rescored = []
+        for query, hits in zip(
+            queries, near, strict=True
+        ):  # one at a time, to hold the vectors of one query's candidates only
+            known, source = await self._embeddings(at, [hit.id for hit in hits])
+            with timed("search"):
+                rescored.append(await asyncio.to_thread(_rescore, at.similarity, query, hits, known))
+        return rescored, source
+
+    async def _embeddings(self, at: _At, ids: Sequence[str]) -> tuple[dict[str, TokenEmbeddings], Source]:
+        """What the measure compares of those documents that still exist, from the cheapest place that has it."""
+        name = at.collection.name
+        if at.similarity.needs == "pooled":
+            vectors = await asyncio.to_thread(at.index.vectors, ids)
+            return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}, "index"
+        if at.collection.settings.tokens == "int8":
+            with timed("search"):
+                codes = await self._local.read(DocumentStore.codes, name, ids)
+                decoded = await asyncio.to_thread(
+                    lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
+                )
+            return decoded, "token_codes"
+        documents = await self._local.read(DocumentStore.get, name, ids)
+        return await self._encoded(at.encoder, list(documents.values())), "encoder"
+
+    async def _encoded(self, encoder: Encoder, documents: Sequence[Document]) -> dict[str, TokenEmbeddings]:
+        given = [Given(document.text, f"/documents/{document.id}") for document in documents]
+        encoded = await self._texts.embed(encoder, given, "document", "tokens")
+        return {document.id: each for document, each in zip(documents, encoded.embeddings, strict=True)}
+
+    async def _documents(self, name: str, hits: Sequence[Sequence[Hit]]) -> dict[str, Document]:
+        ids = list({hit.id for each in hits for hit in each})
+        return await self._local.read(DocumentStore.get, name, ids)
+
+    async def _explained(
+        self, at: _At, explainer: Explainable, query: TokenEmbeddings, found: Sequence[Found]
+    ) -> list[Found]:
+        """The same hits with score and explanation from freshly encoded texts, so that the one sums to the other."""
+        encoded = await self._encoded(at.encoder, [hit.document for hit in found])
+
+        def explain() -> list[Found]:
+            explanations = [(hit, explainer.explain(query, encoded[hit.document.id])) for hit in found]
+            return [Found(hit.document, explanation.score, explanation) for hit, explanation in explanations]
+
+        return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where a search takes place."""
+
+    collection: Collection
+    index: VectorIndex
+    encoder: Encoder
+    similarity: Similarity
+
+
+def _rescore(
+    similarity: Similarity, query: TokenEmbeddings, hits: Sequence[Hit], known: Mapping[str, TokenEmbeddings]
+) -> list[Hit]:
+    held = [hit.id for hit in hits if hit.id in known]
+    scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
+    rescored = [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
+    return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+
+
+def _cut(hits: Sequence[Hit], request: SearchFor) -> list[Hit]:
+    least = request.min_score
+    return [hit for hit in hits if least is None or hit.score >= least][: request.k]
+
+
+def _pooled_only(vector: Floats) -> TokenEmbeddings:
+    return TokenEmbeddings(vectors=vector[None, :0], weights=np.zeros(0, np.float32), given=vector)

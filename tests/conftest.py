@@ -1,0 +1,50 @@
+"""What tests share: the real model, the data, and the rule for what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from models.encoders.transformer import Transformer
+from service.served_models import read_checkpoints
+
+_missing: Counter[str] = Counter()
+
+
+def missing(what: str) -> NoReturn:
+    """A test needs something that this machine lacks: skip it here, and say so at the end; fail it under CI=true."""
+    _missing[what] += 1
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what} is missing, and CI=true demands it")
+    pytest.skip(f"needs {what}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for what, count in _missing.items():
+        terminalreporter.write_line(f"!!! {count} tests did NOT run, for want of {what}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Transformer:
+    """The built-in model, in float32 on the CPU."""
+    return Transformer("minilm", read_checkpoints("minilm")["minilm"])
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of benchmark data."""
+    if "SEMBLANCE_DATA" not in os.environ:
+        missing("SEMBLANCE_DATA, a folder of benchmark data (docs/measures.md)")
+    return Path(os.environ["SEMBLANCE_DATA"])
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """A Chromium to open pages in."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    return found or missing("Chromium")

@@ -1,0 +1,220 @@
+"""The laws of every document store."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from models.embeddings import unit_rows
+from service.documents.sql import SqlDocumentStore
+from service.documents.sqlite import sqlite_engine
+from service.errors import CollectionDiffers, SpaceMismatch, TextUnchanged, UnknownCollection, UnknownDocument
+from service.indexes.collection_index import CollectionIndex
+from service.indexes.engines.exact import Exact
+from service.ports import CollectionSettings, Document, Embedded, Write
+from service.usecases.catch_up import catch_up
+
+DIM = 4
+SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqlDocumentStore:
+    return SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+
+
+def vector(seed: int) -> Embedded:
+    made = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
+    return Embedded(made, truncated=seed % 2 == 1, codes=bytes([seed % 256]) * 3, code_error=seed / 1000)
+
+
+def new(doc_id: str, text: str = "text", seed: int = 1, **metadata: object) -> Write:
+    return Write(Document(doc_id, text, metadata), vector(seed))
+
+
+def test_a_write_is_found_again_whole(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    version = store.upsert("c", "space-1", [new("ü/1 🙂", "Ein Text", 1, tags=["a", 1, None], deep={"x": [1.5, True]})])
+    assert version.number == 1
+    found = store.get("c", ["ü/1 🙂", "other"])
+    assert found == {
+        "ü/1 🙂": Document("ü/1 🙂", "Ein Text", {"tags": ["a", 1, None], "deep": {"x": [1.5, True]}}, truncated=True)
+    }
+    assert store.codes("c", ["ü/1 🙂"]) == {"ü/1 🙂": b"\x01\x01\x01"}
+
+
+def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    numbers = [store.upsert("c", "space-1", [new(f"d{i}")]).number for i in range(3)]
+    numbers.append(store.delete("c", "d1").number)
+    assert numbers == [1, 2, 3, 4]
+    assert store.collection("c").version.epoch == created.version.epoch
+
+
+def test_creating_the_same_again_changes_nothing_and_another_is_refused(store: SqlDocumentStore) -> None:
+    first, was_new = store.create("c", SETTINGS)
+    second, still_new = store.create("c", SETTINGS)
+    assert (was_new, still_new, first) == (True, False, second)
+    with pytest.raises(CollectionDiffers):
+        store.create("c", CollectionSettings("minilm", "space-1", DIM, "rcmd", "exact", "none"))
+
+
+def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDocumentStore) -> None:
+    first, _ = store.create("c", SETTINGS)
+    store.upsert("c", "space-1", [new("d")])
+    store.drop("c")
+    second, _ = store.create("c", SETTINGS)
+    assert second.version.epoch != first.version.epoch
+    assert second.version.number == 0
+    assert store.get("c", ["d"]) == {}
+    assert store.codes("c", ["d"]) == {}
+
+
+def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
+    for call in (
+        lambda: store.collection("no"),
+        lambda: store.drop("no"),
+        lambda: store.get("no", ["d"]),
+        lambda: store.scan("no", "", 1),
+        lambda: store.changes_since("no", 0, None, 1),
+        lambda: store.upsert("no", "space-1", [new("d")]),
+    ):
+        with pytest.raises(UnknownCollection, match="'no'"):
+            call()
+    store.create("c", SETTINGS)
+    with pytest.raises(UnknownDocument, match="'d'"):
+        store.delete("c", "d")
+    assert store.collection("c").version.number == 0, "a refused write leaves no version behind"
+
+
+def test_vectors_of_another_space_are_refused_and_nothing_is_written(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    with pytest.raises(SpaceMismatch):
+        store.upsert("c", "space-2", [new("d")])
+    assert store.get("c", ["d"]) == {}
+    assert store.collection("c").version.number == 0
+
+
+def test_metadata_can_change_without_the_vector_only_while_the_text_is_the_same(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    store.upsert("c", "space-1", [new("d", "text", 3, a=1)])
+    store.upsert("c", "space-1", [Write(Document("d", "text", {"a": 2}), None)])
+    assert store.get("c", ["d"])["d"].metadata == {"a": 2}
+    assert store.codes("c", ["d"]) == {"d": b"\x03\x03\x03"}
+    with pytest.raises(TextUnchanged) as refusal:
+        store.upsert(
+            "c", "space-1", [new("e"), Write(Document("d", "other", {}), None), Write(Document("f", "x", {}), None)]
+        )
+    assert sorted(refusal.value.ids) == ["d", "f"]
+    assert store.get("c", ["e"]) == {}, "all or nothing"
+    assert store.collection("c").version.number == 2
+
+
+def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    store.upsert("c", "space-1", [new(f"d{i:02}") for i in range(10)])
+    store.delete("c", "d03")
+    first = store.scan("c", "", 4)
+    rest = store.scan("c", first[-1].id, 100)
+    assert [document.id for document in first + rest] == [f"d{i:02}" for i in range(10) if i != 3]
+
+
+def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    assert store.size("c").documents == 0
+    store.upsert("c", "space-1", [new("a", seed=5), new("b", seed=7)])
+    size = store.size("c")
+    assert (size.documents, size.bytes_per_document) == (2, 4 * DIM + 3)
+    assert size.token_error == pytest.approx(0.007)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.tuples(st.booleans(), st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)), max_size=12
+    ),
+    page=st.integers(1, 7),
+    stops=st.integers(0, 12),
+)
+def test_a_follower_ends_where_the_store_is_however_it_pages(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[bool, list[int]]], page: int, stops: int
+) -> None:
+    """Following all the way, or in two goes with writes between, gives the same index as the store holds."""
+    store = SqlDocumentStore(sqlite_engine(tmp_path_factory.mktemp("store") / "documents.sqlite"))
+    store.create("c", SETTINGS)
+    index = CollectionIndex(Exact(DIM), store.collection("c").version.epoch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.usecases.catch_up.PAGE", page)
+        for number, (deletes, ids) in enumerate(steps):
+            if deletes and store.get("c", [f"d{ids[0]}"]):
+                store.delete("c", f"d{ids[0]}")
+            else:
+                store.upsert("c", "space-1", [new(f"d{i}", f"text {number}", seed=number * 10 + i) for i in ids])
+            if number == stops:
+                catch_up(store, "c", index)
+        catch_up(store, "c", index)
+    held = {document.id for document in store.scan("c", "", 100)}
+    found = index.search(vector(1).vector[None], 100, None)[0]
+    assert {hit.id for hit in found} == held
+    assert index.version == store.collection("c").version
+    store.close()
+
+
+def test_a_page_says_complete_only_for_versions_that_it_ends(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    store.upsert("c", "space-1", [new(f"a{i}") for i in range(3)])
+    store.upsert("c", "space-1", [new(f"b{i}") for i in range(3)])
+    first = store.changes_since("c", 0, None, 2)
+    assert (first.complete, first.cursor) == (0, (1, "a1"))
+    second = store.changes_since("c", 0, first.cursor, 1)
+    assert (second.complete, [change.id for change in second.changes]) == (1, ["a2"])
+    third = store.changes_since("c", 0, second.cursor, 9)
+    assert (third.complete, third.cursor) == (2, None)
+
+
+def test_writers_at_once_lose_nothing_and_share_no_version(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    versions: list[int] = []
+
+    def work(name: int) -> None:
+        for i in range(10):
+            written = store.upsert("c", "space-1", [new(f"w{name}-{i}"), new("shared", f"{name} {i}")])
+            versions.append(written.number)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(versions) == list(range(1, 41))
+    assert store.size("c").documents == 41
+
+
+def test_the_database_is_as_durable_as_promised(tmp_path: Path) -> None:
+    engine = sqlite_engine(tmp_path / "d.sqlite")
+    with engine.connect() as connection:
+        pragmas = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    engine.dispose()
+    assert pragmas == ["wal", 2, 1]
+
+
+def test_a_store_opened_again_holds_what_was_acknowledged(tmp_path: Path) -> None:
+    file = tmp_path / "documents.sqlite"
+    first = SqlDocumentStore(sqlite_engine(file))
+    first.create("c", SETTINGS)
+    version = first.upsert("c", "space-1", [new("d")])
+    again = SqlDocumentStore(sqlite_engine(file))  # without closing the first, as after a crash
+    assert again.collection("c").version == version
+    assert list(again.get("c", ["d"])) == ["d"]
+    first.close()
+    again.close()
+    assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)

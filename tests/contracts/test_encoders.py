@@ -1,0 +1,163 @@
+"""The laws of every encoder."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from models.embeddings import TokenEmbeddings, unit_rows
+from models.encoders.transformer import Transformer
+from models.errors import BadTexts
+from models.protocols import Encoder
+
+TEXTS = (
+    "A man is playing a guitar on stage.",
+    "Unbelievable antidisestablishmentarianism!",
+    "No.",
+    "naïve café — 東京タワー, 3.5 %",
+    "word " * 400,
+    "The quick brown fox jumps over the lazy dog. " * 5,
+)
+
+
+@pytest.fixture(params=["minilm"])
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    encoder: Encoder = request.getfixturevalue(request.param)
+    return encoder
+
+
+def encoded(encoder: Encoder, texts: tuple[str, ...]) -> list[TokenEmbeddings]:
+    return encoder.encode(encoder.tokenize(texts, "document", "END"), "tokens")
+
+
+def test_a_text_alone_equals_the_same_text_in_any_batch(encoder: Encoder) -> None:
+    together = encoded(encoder, TEXTS)
+    for text, in_batch in zip(TEXTS, together, strict=True):
+        alone = encoded(encoder, (text,))[0]
+        assert alone.vectors == pytest.approx(in_batch.vectors, abs=1e-5)
+        assert alone.pooled() == pytest.approx(in_batch.pooled(), abs=1e-5)
+
+
+def test_order_is_kept(encoder: Encoder) -> None:
+    shuffled = list(TEXTS)
+    random.Random(3).shuffle(shuffled)
+    by_text = dict(zip(TEXTS, encoded(encoder, TEXTS), strict=True))
+    for text, embeddings in zip(shuffled, encoded(encoder, tuple(shuffled)), strict=True):
+        assert embeddings.vectors == pytest.approx(by_text[text].vectors, abs=1e-5)
+
+
+def test_the_same_call_gives_the_same_bits(encoder: Encoder) -> None:
+    for first, second in zip(encoded(encoder, TEXTS), encoded(encoder, TEXTS), strict=True):
+        np.testing.assert_array_equal(first.vectors, second.vectors)
+
+
+def test_pooled_is_the_same_whether_or_not_tokens_are_wanted(encoder: Encoder) -> None:
+    tokenized = encoder.tokenize(TEXTS, "document", "END")
+    for tokens, pooled in zip(encoder.encode(tokenized, "tokens"), encoder.encode(tokenized, "pooled"), strict=True):
+        assert pooled.pooled() == pytest.approx(tokens.pooled(), abs=1e-6)
+        assert pooled.vectors.shape == (0, encoder.dim)
+
+
+def test_a_weighted_mean_of_the_tokens_points_where_the_pooled_vector_does(encoder: Encoder) -> None:
+    for embeddings in encoded(encoder, TEXTS):
+        assert embeddings.mean_pooled
+        mean = embeddings.weights @ embeddings.vectors
+        assert float(unit_rows(mean) @ unit_rows(embeddings.pooled())) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_shapes_and_types(encoder: Encoder) -> None:
+    for text, embeddings in zip(encoder.tokenize(TEXTS, "query", "END"), encoded(encoder, TEXTS), strict=True):
+        assert embeddings.vectors.shape == (len(text), encoder.dim)
+        assert embeddings.vectors.dtype == np.float32
+        assert embeddings.pooled().shape == (encoder.dim,)
+        assert embeddings.pooled().dtype == np.float32
+
+
+def test_spans_are_the_characters_of_the_text(encoder: Encoder) -> None:
+    for text in encoder.tokenize(TEXTS, "document", "END"):
+        units = text.units()
+        assert len(units) == int((~text.special).sum())
+        for unit in units:
+            assert unit.text == text.text[unit.start : unit.end]
+            assert unit.text.strip()
+        starts = [unit.start for unit in units]
+        assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize(("truncate", "kept"), [("END", "first"), ("START", "last")])
+def test_truncation_cuts_the_chosen_end_and_says_so(encoder: Encoder, truncate: str, kept: str) -> None:
+    text = "first " + "middle " * 600 + "last"
+    cut = encoder.tokenize([text], "document", truncate)[0]  # type: ignore[arg-type]
+    assert cut.truncated
+    assert len(cut) == encoder.max_tokens
+    assert cut.special[0]
+    assert cut.special[-1]
+    words = [unit.text for unit in cut.units()]
+    assert words[0 if truncate == "END" else -1] == kept
+    assert not encoder.tokenize(["short"], "document", truncate)[0].truncated  # type: ignore[arg-type]
+
+
+def test_without_truncation_a_long_text_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(BadTexts) as refusal:
+        encoder.tokenize(["fine", "word " * 600], "document", "NONE")
+    assert [(problem.index, problem.code) for problem in refusal.value.problems] == [(1, "text_too_long")]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\u200b\u200d\ufeff", "\x00\x00", "\u00ad", "\u2028"])
+def test_a_text_without_a_real_token_is_refused(encoder: Encoder, text: str) -> None:
+    with pytest.raises(BadTexts) as refusal:
+        encoder.tokenize(["fine", text, "fine", text], "query", "END")
+    assert [(problem.index, problem.code) for problem in refusal.value.problems] == [
+        (1, "empty_text"),
+        (3, "empty_text"),
+    ]
+
+
+def test_a_lone_surrogate_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(BadTexts) as refusal:
+        encoder.tokenize(["ab\ud800"], "query", "END")
+    assert refusal.value.problems[0].code == "ill_formed_text"
+
+
+def test_many_threads_may_tokenise_at_once(encoder: Encoder) -> None:
+    """A fast tokenizer shared by threads raises "Already borrowed"; each thread has its own."""
+    expected = [text.ids.tolist() for text in encoder.tokenize(TEXTS, "query", "END")]
+    failures: list[object] = []
+
+    def work() -> None:
+        for _ in range(20):
+            try:
+                found = [text.ids.tolist() for text in encoder.tokenize(TEXTS, "query", "END")]
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+                failures.append(error)
+            else:
+                failures.extend([found] if found != expected else [])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_space_and_build_tell_what_they_should(encoder: Encoder) -> None:
+    assert len(encoder.space) == len(encoder.build) == 64
+    assert encoder.space != encoder.build
+
+
+def test_bfloat16_serves_the_same_space_under_another_build(minilm: Transformer) -> None:
+    half = Transformer("minilm", minilm._checkpoint, "cpu", "bfloat16")
+    assert half.space == minilm.space
+    assert half.build != minilm.build
+    for exact, close in zip(encoded(minilm, TEXTS), encoded(half, TEXTS), strict=True):
+        cosine = (unit_rows(exact.vectors) * unit_rows(close.vectors)).sum(axis=1)
+        assert cosine.mean() > 0.999
+    together = encoded(half, TEXTS)
+    for text, in_batch in zip(TEXTS, together, strict=True):
+        alone = encoded(half, (text,))[0]
+        assert (unit_rows(alone.vectors) * unit_rows(in_batch.vectors)).sum(axis=1).min() >= 0.9998
+        assert float(unit_rows(alone.pooled()) @ unit_rows(in_batch.pooled())) >= 0.9999

@@ -1,0 +1,185 @@
+"""The laws of every index engine: the same answers as a plain look at every document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import catalogue
+from models.embeddings import Floats, unit_rows
+from service.filters import All, Between, Either, Filter, OneOf, parse_filter
+from service.indexes.collection_index import CollectionIndex
+from service.ports import Change, Hit, Version
+
+DIM = 8
+ENGINES = catalogue.names("service.indexes.engines")
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "colour": st.sampled_from(["red", "green", "blue"]),
+        "size": st.one_of(st.integers(-3, 3), st.sampled_from([0.5, 1.0])),
+        "flag": st.one_of(st.booleans(), st.none()),
+        "tags": st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
+    },
+)
+FILTERS: list[Mapping[str, Any] | None] = [
+    None,
+    {"colour": "red"},
+    {"colour": {"in": ["red", "blue"]}, "size": {"gte": 0}},
+    {"size": {"gt": -1, "lte": 1}},
+    {"or": [{"flag": True}, {"tags": "b"}, {"and": [{"colour": {"gte": "green"}}, {"size": 1}]}]},
+    {"flag": None},
+    {"nothing": "here"},
+    {"colour": {"in": []}},
+]
+
+
+@pytest.fixture(params=ENGINES)
+def index(request: pytest.FixtureRequest) -> CollectionIndex:
+    return CollectionIndex(catalogue.find("service.indexes.engines", request.param)(DIM), "epoch")
+
+
+class Oracle:
+    """Documents in a dictionary, looked at one by one."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Change] = {}
+
+    def apply(self, changes: list[Change]) -> None:
+        for change in changes:
+            if change.deleted:
+                self.documents.pop(change.id, None)
+            else:
+                self.documents[change.id] = change
+
+    def search(self, query: Floats, k: int, where: Filter | None) -> list[Hit]:
+        hits = [
+            Hit(change.id, float(np.clip(change.vector.astype(np.float64) @ query.astype(np.float64), -1, 1)))
+            for change in self.documents.values()
+            if change.vector is not None and (where is None or holds(where, change.metadata))
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
+
+
+def holds(where: Filter, metadata: Mapping[str, Any]) -> bool:
+    """A filter by its definition, on one document."""
+    match where:
+        case All(parts):
+            return all(holds(part, metadata) for part in parts)
+        case Either(parts):
+            return any(holds(part, metadata) for part in parts)
+        case OneOf(field, values):
+            return any(kind(x) == kind(y) and x == y for x in entries(metadata, field) for y in values)
+        case Between(field, low, high, includes_low, includes_high):
+            bound = low if low is not None else high
+            return any(
+                kind(x) == kind(bound)
+                and (low is None or x > low or (includes_low and x == low))
+                and (high is None or x < high or (includes_high and x == high))
+                for x in entries(metadata, field)
+            )
+
+
+def entries(metadata: Mapping[str, Any], field: str) -> list[Any]:
+    if field not in metadata:
+        return []
+    value = metadata[field]
+    return value if isinstance(value, list) else [value]
+
+
+def kind(value: object) -> str:
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def random_change(rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any]) -> Change:
+    return Change(doc_id, 1, unit_rows(rng.normal(size=DIM)).astype(np.float32), metadata)
+
+
+def assert_same(found: list[Hit], expected: list[Hit]) -> None:
+    assert [hit.id for hit in found] == [hit.id for hit in expected]
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(deadline=None, max_examples=60)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["upsert", "delete", "relabel"]), st.integers(0, 12), METADATA), max_size=60
+    ),
+    k=st.integers(1, 20),
+    seed=st.integers(0, 999),
+)
+def test_any_history_of_changes_ends_in_what_the_oracle_finds(
+    engine: str, steps: list[tuple[str, int, dict[str, Any]]], k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    index, oracle = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch"), Oracle()
+    for action, number, metadata in steps:
+        doc_id = f"d{number}"
+        change = random_change(rng, doc_id, metadata)
+        if action == "delete":
+            change = Change(doc_id, 1, None, {})
+        elif action == "relabel" and doc_id in oracle.documents:
+            change = Change(doc_id, 1, oracle.documents[doc_id].vector, metadata)
+        index.apply([change])
+        oracle.apply([change])
+    assert len(index) == len(oracle.documents)
+    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    for given_filter in FILTERS:
+        where = None if given_filter is None else parse_filter(given_filter)
+        assert_same(index.search(query, k, where)[0], oracle.search(query[0], k, where))
+
+
+@pytest.mark.parametrize("queries", [1, 19, 20, 21, 64])
+def test_the_number_of_queries_in_a_call_changes_no_score(index: CollectionIndex, queries: int) -> None:
+    """FAISS computes 20 and more queries in another way than fewer."""
+    rng = np.random.default_rng(0)
+    index.apply([random_change(rng, f"d{i}", {}) for i in range(300)])
+    batch = unit_rows(rng.normal(size=(queries, DIM))).astype(np.float32)
+    together = index.search(batch, 10, None)
+    for query, hits in zip(batch, together, strict=True):
+        assert index.search(query[None], 10, None)[0] == hits
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.5, 1.0])
+def test_k_come_back_whenever_k_match(index: CollectionIndex, share: float) -> None:
+    rng, oracle, count = np.random.default_rng(1), Oracle(), 3000
+    changes = [random_change(rng, f"d{i}", {"in": bool(i < share * count)}) for i in range(count)]
+    index.apply(changes)
+    index.apply([Change(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
+    oracle.apply(changes)
+    oracle.apply([Change(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
+    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    where = parse_filter({"in": True})
+    assert_same(index.search(query, 10, where)[0], oracle.search(query[0], 10, where))
+
+
+def test_equal_scores_come_in_the_order_of_ids(index: CollectionIndex) -> None:
+    same = unit_rows(np.ones(DIM)).astype(np.float32)
+    index.apply([Change(doc_id, 1, same, {}) for doc_id in ("c", "a", "b")])
+    assert [hit.id for hit in index.search(same[None], 3, None)[0]] == ["a", "b", "c"]
+
+
+def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
+    assert index.search(np.ones((2, DIM), np.float32), 5, None) == [[], []]
+    assert index.vectors(["a"]) == {}
+
+
+def test_new_metadata_alone_takes_no_new_row(index: CollectionIndex) -> None:
+    change = random_change(np.random.default_rng(2), "d", {"colour": "red"})
+    index.apply([change])
+    index.apply([Change("d", 2, change.vector, {"colour": "blue"})])
+    assert len(index._rows) == 1
+    assert index.search(change.vector[None], 1, parse_filter({"colour": "red"})) == [[]]  # type: ignore[index]
+    assert [hit.id for hit in index.search(change.vector[None], 1, parse_filter({"colour": "blue"}))[0]] == ["d"]  # type: ignore[index]
+
+
+def test_it_remembers_how_far_it_has_come(index: CollectionIndex) -> None:
+    assert index.version == Version("epoch", 0)
+    index.advance(Version("epoch", 7))
+    assert index.version == Version("epoch", 7)

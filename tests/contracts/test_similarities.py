@@ -1,0 +1,132 @@
+"""The laws of every measure, over whatever the catalogue holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from models import catalogue
+from models.embeddings import TokenEmbeddings
+from models.explanation import Explanation
+from models.protocols import Explainable
+from tests.contracts.token_matrices import embeddings_of, token_embeddings
+
+NAMES = catalogue.names("models.similarities")
+EXPLAINABLE = [name for name in NAMES if isinstance(catalogue.similarity(name), Explainable)]
+BIBLIOGRAPHY = Path(__file__).parents[2] / "references.bib"
+
+every_measure = pytest.mark.parametrize("name", NAMES)
+every_explainable = pytest.mark.parametrize("name", EXPLAINABLE)
+
+
+def total(explanation: Explanation) -> float:
+    return sum(link.contribution for link in explanation.links) + explanation.special + explanation.omitted
+
+
+@every_measure
+def test_a_measure_says_what_it_is(name: str) -> None:
+    measure = catalogue.similarity(name)
+    assert measure.name == name
+    low, high = measure.bounds
+    assert low < high
+    key = measure.reference.partition(",")[0]
+    assert re.search(rf"^@\w+{{{re.escape(key)},", BIBLIOGRAPHY.read_text(), re.MULTILINE), (
+        f"{key} is not in references.bib"
+    )
+
+
+@every_measure
+@given(a=token_embeddings(), b=token_embeddings())
+def test_scores_lie_within_the_bounds(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    low, high = catalogue.similarity(name).bounds
+    assert low <= catalogue.similarity(name).score(a, b) <= high
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if catalogue.similarity(name).symmetric])
+@given(a=token_embeddings(), b=token_embeddings())
+def test_a_symmetric_measure_is_symmetric(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    measure = catalogue.similarity(name)
+    assert measure.score(a, b) == pytest.approx(measure.score(b, a), abs=1e-6)
+
+
+@every_measure
+@given(a=token_embeddings())
+def test_a_text_is_most_like_itself(name: str, a: TokenEmbeddings) -> None:
+    assume(bool((np.abs(a.vectors).max(axis=1) > 0).all()) and float(np.linalg.norm(a.pooled())) > 1e-2)
+    measure = catalogue.similarity(name)
+    assert measure.score(a, a) == pytest.approx(measure.bounds[1], abs=1e-5)
+
+
+@every_measure
+@given(query=token_embeddings(), candidates=st.lists(token_embeddings(), max_size=5))
+def test_many_scores_agree_with_single_ones(
+    name: str, query: TokenEmbeddings, candidates: list[TokenEmbeddings]
+) -> None:
+    measure = catalogue.similarity(name)
+    many = measure.score_many(query, candidates)
+    assert many.shape == (len(candidates),)
+    assert many == pytest.approx([measure.score(query, candidate) for candidate in candidates], abs=1e-6)
+
+
+@every_explainable
+@given(a=token_embeddings(), b=token_embeddings(), kept=st.integers(0, 8))
+def test_links_special_and_omitted_sum_to_the_score(
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, kept: int
+) -> None:
+    measure = catalogue.similarity(name)
+    assert isinstance(measure, Explainable)
+    score, explanation = measure.score(a, b), measure.explain(a, b)
+    words = explanation.by_word()
+    for form in (explanation, words, explanation.strongest(kept), words.strongest(kept), words.crop(kept, 2)):
+        assert total(form) == pytest.approx(score, abs=1e-6)
+        assert form.score == pytest.approx(score, abs=1e-6)
+        assert np.isfinite(form.contribution).all()
+        assert np.isfinite(form.similarity).all()
+
+
+@every_explainable
+@given(a=token_embeddings(), b=token_embeddings())
+def test_special_is_everything_that_touches_a_special_token(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    """The oracle: the same explanation with no token special, added up over the pairs where one was."""
+    measure = catalogue.similarity(name)
+    assert isinstance(measure, Explainable)
+    assert a.text is not None
+    assert b.text is not None
+    plain = measure.explain(
+        embeddings_of(a.vectors, weights=a.weights), embeddings_of(b.vectors, weights=b.weights)
+    ).contribution
+    touched = a.text.special[:, None] | b.text.special[None, :]
+    assert measure.explain(a, b).special == pytest.approx(float(plain[touched].sum()), abs=1e-9)
+    assert measure.explain(a, b).contribution == pytest.approx(
+        plain[np.ix_(~a.text.special, ~b.text.special)], abs=1e-12
+    )
+
+
+@every_explainable
+def test_exact_ties_go_to_the_lowest_index(name: str) -> None:
+    a, b = embeddings_of(np.array([[1.0, 0.0]])), embeddings_of(np.array([[1.0, 0.0], [1.0, 0.0]]))
+    measure = catalogue.similarity(name)
+    assert isinstance(measure, Explainable)
+    links = measure.explain(a, b).links
+    assert (links[0].left, links[0].right) == (0, 0)
+    assert sum(link.contribution for link in links) == pytest.approx(measure.score(a, b), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not catalogue.similarity(name).symmetric])
+def test_a_measure_that_says_it_is_not_symmetric_is_not(name: str) -> None:
+    a, b = embeddings_of(np.array([[1.0, 0.0]])), embeddings_of(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    measure = catalogue.similarity(name)
+    assert measure.score(a, b) != pytest.approx(measure.score(b, a), abs=1e-3)
+
+
+@every_measure
+def test_a_docstring_shows_formula_and_source(name: str) -> None:
+    text = type(catalogue.similarity(name)).__doc__ or ""
+    assert "::" in text, "the formula stands in an indented block"
+    assert ">>>" in text, "a doctest that a reader can check by hand"
+    assert "Source:" in text

@@ -1,0 +1,63 @@
+"""A running service for all tests of this folder: a real process, with a real model, store and index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import running_service
+
+BODY_LIMIT = 1_000_000
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    with running_service(sample="1", max_body_bytes=str(BODY_LIMIT)) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def http(url: str) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=url, timeout=120) as client:
+        yield client
+
+
+class Api:
+    """Short words for calls that tests make all the time."""
+
+    def __init__(self, http: httpx2.Client) -> None:
+        self.http = http
+
+    def post(self, path: str, body: object) -> httpx2.Response:
+        """A JSON body, written so that anything Python can hold goes over the wire: NaN, lone surrogates."""
+        content = json.dumps(body).encode()
+        return self.http.post(path, content=content, headers={"content-type": "application/json"})
+
+    def ok(self, path: str, body: object) -> Any:
+        answer = self.post(path, body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def collection(self, name: str, **settings: object) -> None:
+        self.http.delete(f"/collections/{name}")
+        answer = self.http.put(f"/collections/{name}", json=settings)
+        assert answer.status_code == 201, answer.text
+
+    def store(self, name: str, *documents: dict[str, Any]) -> Any:
+        return self.ok(f"/collections/{name}/documents", {"documents": list(documents)})
+
+
+@pytest.fixture(scope="session")
+def api(http: httpx2.Client) -> Api:
+    return Api(http)
+
+
+@pytest.fixture(autouse=True)
+def nothing_failed_unknown(http: httpx2.Client) -> Iterator[None]:
+    """No test of this folder may cause a 500."""
+    yield
+    assert "internal_error" not in http.get("/metrics").text

@@ -1,0 +1,278 @@
+"""What the routes promise, over HTTP."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import httpx2
+import pytest
+
+from models import catalogue
+from tests.integration.conftest import Api
+
+GUITAR = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
+TAX = {"a": "A man is playing a guitar.", "b": "The new tax law passed the upper house."}
+
+
+def total(explanation: dict[str, Any]) -> float:
+    parts = [link["contribution"] for link in explanation["links"]]
+    return math.fsum([*parts, explanation["special"], explanation["omitted"]])
+
+
+@pytest.mark.parametrize("measure", catalogue.names("models.similarities"))
+def test_similarity_tells_like_from_unlike_by_every_measure(api: Api, measure: str) -> None:
+    answer = api.ok("/similarity", {"pairs": [GUITAR, TAX], "measure": measure})
+    assert answer["scores"][0] > answer["scores"][1] + 0.2
+    assert answer["truncated"] == [False, False]
+    assert (answer["model"], answer["measure"]) == ("minilm", measure)
+    assert answer["usage"]["tokens"] > 20
+
+
+def test_a_matrix_holds_the_scores_of_all_pairs(api: Api) -> None:
+    left, right = [GUITAR["a"], TAX["b"]], [GUITAR["b"], TAX["b"], "Music"]
+    matrix = api.ok("/similarity", {"left": left, "right": right, "measure": "rcmd"})["scores"]
+    pairs = [{"a": a, "b": b} for a in left for b in right]
+    flat = api.ok("/similarity", {"pairs": pairs, "measure": "rcmd"})["scores"]
+    assert [score for row in matrix for score in row] == pytest.approx(flat, abs=1e-6)
+
+
+def test_truncation_is_reported_and_can_be_refused(api: Api) -> None:
+    long = {"a": "word " * 600, "b": "short"}
+    assert api.ok("/similarity", {"pairs": [long, GUITAR]})["truncated"] == [True, False]
+    refused = api.post("/similarity", {"pairs": [GUITAR, long], "truncate": "NONE"})
+    assert refused.status_code == 422
+    assert refused.json()["code"] == "text_too_long"
+    assert refused.json()["errors"][0]["pointer"] == "/pairs/1/a"
+
+
+@pytest.mark.parametrize("measure", catalogue.names("models.similarities"))
+def test_explanations_of_pairs_sum_to_their_scores(api: Api, measure: str) -> None:
+    answer = api.ok("/similarity", {"pairs": [GUITAR, TAX], "measure": measure, "explain": True})
+    for score, explanation in zip(answer["scores"], answer["explanations"], strict=True):
+        assert explanation["score"] == pytest.approx(score, abs=1e-9)
+        assert total(explanation) == pytest.approx(score, abs=1e-6)
+
+
+@pytest.mark.parametrize("granularity", ["word", "token"])
+def test_explain_names_stretches_of_the_texts(api: Api, http: httpx2.Client, granularity: str) -> None:
+    query = {"a": "Unbelievable guitars!", "b": "An incredible naïve guitarist", "granularity": granularity}
+    answer = http.get("/explain", params=query).json()
+    for side in ("a", "b"):
+        assert answer[side]["text"] == query[side]
+        for token in answer[side]["tokens"]:
+            assert token["text"] == query[side][token["start"] : token["end"]]
+    words = [token["text"] for token in answer["a"]["tokens"]]
+    assert words == (["Unbelievable", "guitars", "!"] if granularity == "word" else words)
+    strongest = answer["links"][0]
+    assert (words[strongest["a"]], answer["b"]["tokens"][strongest["b"]]["text"]) != ("!", "An")
+    assert total(answer) == pytest.approx(answer["score"], abs=1e-6)
+    assert answer["score"] == pytest.approx(
+        api.ok("/similarity", {"pairs": [{"a": query["a"], "b": query["b"]}], "measure": "rcmd"})["scores"][0], abs=1e-6
+    )
+
+
+def test_max_links_moves_the_rest_to_omitted(http: httpx2.Client) -> None:
+    query = {**GUITAR, "measure": "cosine", "max_links": "3"}
+    few = http.get("/explain", params=query).json()
+    none = http.get("/explain", params={**query, "max_links": "0"}).json()
+    assert len(few["links"]) == 3
+    assert few["omitted"] != 0
+    assert none["links"] == []
+    assert total(few) == pytest.approx(few["score"], abs=1e-6)
+    assert total(none) == pytest.approx(few["score"], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("how", "media_type"),
+    [
+        ({"params": {"format": "svg"}}, "image/svg+xml"),
+        ({"params": {"format": "png"}}, "image/png"),
+        ({"params": {"format": "html"}}, "text/html; charset=utf-8"),
+        ({"headers": {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}}, "text/html; charset=utf-8"),
+        ({"headers": {"accept": "image/png"}}, "image/png"),
+        ({"headers": {"accept": "application/json;q=0.5, image/svg+xml"}}, "image/svg+xml"),
+        ({}, "application/json"),
+    ],
+)
+def test_explain_draws_what_is_asked_for(http: httpx2.Client, how: dict[str, dict[str, str]], media_type: str) -> None:
+    answer = http.get("/explain", params=GUITAR | how.get("params", {}), headers=how.get("headers"))
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == media_type
+    posted = http.post("/explain", json=GUITAR | how.get("params", {}), headers=how.get("headers"))
+    assert posted.content == answer.content
+
+
+def test_what_cannot_be_drawn_is_406(http: httpx2.Client) -> None:
+    answer = http.get("/explain", params=GUITAR, headers={"accept": "application/pdf"})
+    assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
+
+
+def test_search_finds_by_meaning(api: Api) -> None:
+    answer = api.ok("/search", {"query": "my parcel never came", "k": 3})
+    assert "shipping" in {hit["metadata"]["category"] for hit in answer["results"][0]["hits"]}
+    scores = [hit["score"] for hit in answer["results"][0]["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert answer["scored_from"] == "index"
+
+
+@pytest.mark.parametrize("tokens", ["none", "int8"])
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "rcmd1", "rcmd2"])
+def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) -> None:
+    name = f"scores-{tokens}-{measure}"
+    api.collection(name, tokens=tokens, measure=measure)
+    texts = ["A cat sleeps.", "A dog barks at the postman.", "Stocks fell on Monday.", "The kitten naps on a chair."]
+    api.store(name, *[{"id": str(i), "text": text} for i, text in enumerate(texts)])
+    answer = api.ok("/search", {"query": "A cat rests.", "k": 4, "collection": name})
+    expected = api.ok(
+        "/similarity", {"pairs": [{"a": "A cat rests.", "b": text} for text in texts], "measure": measure}
+    )
+    assert answer["measure"] == measure
+    source = "index" if measure == "cosine" else {"int8": "token_codes", "none": "encoder"}[tokens]
+    assert answer["scored_from"] == source
+    error = api.http.get(f"/collections/{name}").json()["token_error"]
+    allowed = error if source == "token_codes" else 1e-5
+    found = {hit["id"]: hit["score"] for hit in answer["results"][0]["hits"]}
+    assert [found[str(i)] for i in range(4)] == pytest.approx(expected["scores"], abs=allowed)
+
+
+def test_explained_hits_sum_to_their_scores_and_come_from_fresh_vectors(api: Api) -> None:
+    body = {"queries": ["late delivery", "change my password"], "k": 4, "measure": "rcmd1", "explain": True}
+    answer = api.ok("/search", body)
+    assert answer["scored_from"] == "encoder"
+    for result in answer["results"]:
+        assert len(result["hits"]) == 4
+        for hit in result["hits"]:
+            assert hit["explanation"]["b"]["text"] == hit["text"]
+            assert total(hit["explanation"]) == pytest.approx(hit["score"], abs=1e-6)
+
+
+def test_explain_takes_a_document_for_b_and_agrees_with_search(api: Api, http: httpx2.Client) -> None:
+    query = "I want my money back"
+    hit = api.ok("/search", {"query": query, "k": 1, "measure": "rcmd"})["results"][0]["hits"][0]
+    explained = http.get("/explain", params={"a": query, "id": hit["id"], "measure": "rcmd"}).json()
+    assert explained["b"]["text"] == hit["text"]
+    assert explained["score"] == pytest.approx(hit["score"], abs=1e-5)
+    missing = http.get("/explain", params={"a": query, "id": "nope"})
+    assert (missing.status_code, missing.json()["code"]) == (404, "unknown_document")
+
+
+def test_filters_and_min_score_hold_before_the_cut(api: Api) -> None:
+    body = {"query": "how do I get a refund", "k": 20, "filter": {"category": "plans", "views": {"gte": 10}}}
+    hits = api.ok("/search", body)["results"][0]["hits"]
+    assert len(hits) == 20, "all of that category, although others are nearer"
+    assert {hit["metadata"]["category"] for hit in hits} == {"plans"}
+    least = hits[4]["score"]
+    kept = api.ok("/search", body | {"min_score": least})["results"][0]["hits"]
+    assert [hit["id"] for hit in kept] == [hit["id"] for hit in hits[:5]]
+
+
+def test_a_document_goes_in_changes_and_goes_out(api: Api, http: httpx2.Client) -> None:
+    api.collection("life")
+    first = api.store(
+        "life", {"id": "a/b c", "text": "Rabbits eat carrots.", "metadata": {"n": 1}}, {"id": "x", "text": "Tax."}
+    )
+    assert first["upserted"] == 2
+    assert http.get("/collections/life/documents/a/b c").json()["metadata"] == {"n": 1}
+    second = api.store("life", {"id": "a/b c", "text": "Submarines dive.", "metadata": {"n": 2}})
+    top = api.ok(
+        "/search", {"query": "underwater vessel", "k": 1, "collection": "life", "min_version": second["version"]}
+    )
+    assert top["results"][0]["hits"][0]["metadata"] == {"n": 2}
+    deleted = http.delete("/collections/life/documents/a/b c")
+    assert deleted.json()["version"] > second["version"]
+    found = api.ok("/search", {"query": "underwater vessel", "k": 5, "collection": "life"})
+    assert [hit["id"] for hit in found["results"][0]["hits"]] == ["x"]
+    assert http.get("/collections/life/documents/a/b c").status_code == 404
+    assert http.delete("/collections/life/documents/a/b c").json()["code"] == "unknown_document"
+
+
+def test_an_unchanged_text_is_not_encoded_again(api: Api) -> None:
+    api.collection("again")
+    long = "word " * 600
+    first = api.store("again", {"id": "a", "text": "Same text."}, {"id": "b", "text": long})
+    second = api.store("again", {"id": "a", "text": "Same text.", "metadata": {"new": True}}, {"id": "b", "text": long})
+    assert first["usage"]["tokens"] > 0
+    assert second["usage"]["tokens"] == 0
+    assert second["truncated"] == first["truncated"] == ["b"]
+    hit = api.ok("/search", {"query": "same text", "collection": "again", "filter": {"new": True}})["results"][0][
+        "hits"
+    ]
+    assert [each["id"] for each in hit] == ["a"]
+
+
+def test_documents_are_listed_page_by_page(http: httpx2.Client) -> None:
+    ids: list[str] = []
+    cursor = None
+    while True:
+        query = {"limit": "70"} | ({"cursor": cursor} if cursor else {})
+        page = http.get("/collections/default/documents", params=query).json()
+        ids += [document["id"] for document in page["documents"]]
+        if not (cursor := page["cursor"]):
+            break
+    assert len(ids) == len(set(ids)) == 200
+    assert ids == sorted(ids)
+
+
+def test_versions_of_another_life_are_refused(api: Api) -> None:
+    api.collection("lives")
+    old = api.store("lives", {"id": "a", "text": "One."})["version"]
+    api.collection("lives")
+    new = api.store("lives", {"id": "a", "text": "One."})["version"]
+    assert api.ok("/search", {"query": "one", "collection": "lives", "min_version": new})["version"] == new
+    refused = api.post("/search", {"query": "one", "collection": "lives", "min_version": old})
+    assert (refused.status_code, refused.json()["code"]) == (409, "version_mismatch")
+    ahead = new.split(":")[0] + ":99"
+    later = api.post("/search", {"query": "one", "collection": "lives", "min_version": ahead})
+    assert (later.status_code, later.json()["code"]) == (503, "version_not_reached")
+    assert later.headers["retry-after"]
+
+
+def test_creating_a_collection_again_is_harmless_and_differently_a_conflict(http: httpx2.Client, api: Api) -> None:
+    api.collection("twice", measure="rcmd")
+    again = http.put("/collections/twice", json={"measure": "rcmd"})
+    assert again.status_code == 200
+    other = http.put("/collections/twice", json={"measure": "cosine"})
+    assert (other.status_code, other.json()["code"]) == (409, "collection_differs")
+    assert http.delete("/collections/twice").status_code == 204
+    assert http.get("/collections/twice").status_code == 404
+
+
+def test_models_lists_what_requests_may_name(http: httpx2.Client) -> None:
+    answer = http.get("/models").json()
+    assert [(model["name"], model["default"], model["loaded"], model["dim"]) for model in answer["models"]] == [
+        ("minilm", True, True, 384)
+    ]
+    assert {each["name"] for each in answer["measures"]} == set(catalogue.names("models.similarities"))
+    assert all(each["summary"].endswith(".") for each in answer["measures"])
+
+
+def test_every_answer_carries_an_id_and_timings(http: httpx2.Client) -> None:
+    mine = http.get("/live", headers={"x-request-id": "my-id.7"})
+    assert mine.headers["x-request-id"] == "my-id.7"
+    forged = http.get("/live", headers={"x-request-id": "no spaces or <tags>"})
+    assert re.fullmatch("[0-9a-f]{32}", forged.headers["x-request-id"])
+    timing = http.post("/similarity", json={"pairs": [{"a": "never seen before", "b": "nor this"}]}).headers[
+        "server-timing"
+    ]
+    found = dict(re.findall(r"(\w+);dur=([\d.]+)", timing))
+    assert list(found) == ["queue", "tokenise", "encode", "search", "total"]
+    assert float(found["total"]) >= float(found["encode"]) > 0
+
+
+def test_live_ready_and_metrics(http: httpx2.Client) -> None:
+    assert http.get("/live").json() == {"status": "live"}
+    assert http.get("/ready").json()["status"] == "ready"
+    exposition = http.get("/metrics").text
+    assert 'semblance_index_documents{collection="default"} 200.0' in exposition
+    assert 'route="/similarity"' in exposition
+    assert "semblance_queued_tokens 0.0" in exposition
+
+
+def test_docs_need_nothing_from_another_host(http: httpx2.Client) -> None:
+    page = http.get("/docs").text
+    for address in re.findall(r'(?:src|href)="([^"]+)"', page):
+        assert address.startswith("/docs/assets/")
+        assert http.get(address).status_code == 200
+    assert http.get("/openapi.json").json()["info"]["title"] == "Semblance"

@@ -1,0 +1,259 @@
+"""Whatever comes in, the answer is a documented 4xx with a stable code, and nothing is half done."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.integration.conftest import BODY_LIMIT, Api
+
+FINE = {"a": "A cat.", "b": "A dog."}
+STORE = "/collections/default/documents"
+NESTED: Any = "x"
+for _ in range(20):
+    NESTED = {"deeper": NESTED}
+
+
+def assert_problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text[:300]
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert (problem["status"], problem["code"]) == (status, code), problem
+    assert problem["detail"]
+    assert problem["title"]
+    assert "Traceback" not in answer.text
+    return problem
+
+
+EMPTY = ["", " ", "\n\t ", "\u200b", "\ufeff\u200d\u2060", "\u00ad"]
+ILL_FORMED = ["\x00", "a\x00b", "\ud800", "a\udfffb"]
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_a_text_without_anything_to_read(api: Api, text: str) -> None:
+    for path, body, pointer in (
+        ("/similarity", {"pairs": [FINE, {"a": "fine", "b": text}]}, "/pairs/1/b"),
+        ("/similarity", {"left": ["fine"], "right": ["fine", text]}, "/right/1"),
+        ("/search", {"query": text}, "/query"),
+        ("/explain", {"a": text, "b": "fine"}, "/a"),
+        (STORE, {"documents": [{"id": "x", "text": text}]}, "/documents/0/text"),
+    ):
+        problem = assert_problem(api.post(path, body), 422, "empty_text")
+        assert [part["pointer"] for part in problem["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("text", ILL_FORMED)
+def test_a_text_that_is_none(api: Api, text: str) -> None:
+    for path, body in (
+        ("/similarity", {"pairs": [{"a": text, "b": "fine"}]}),
+        ("/search", {"query": text}),
+        ("/explain", {"a": "fine", "b": text}),
+        (STORE, {"documents": [{"id": "x", "text": text}]}),
+        (STORE, {"documents": [{"id": text, "text": "fine"}]}),
+        (STORE, {"documents": [{"id": "x", "text": "fine", "metadata": {"k": text}}]}),
+        (
+            "/collections/default/documents",
+            {"documents": [{"id": "x", "text": "fine", "metadata": {"k": [{"l": text}]}}]},
+        ),
+        (STORE, {"documents": [{"id": "x", "text": "fine", "metadata": {text: 1}}]}),
+    ):
+        assert_problem(api.post(path, body), 422, "ill_formed_text")
+
+
+@pytest.mark.parametrize("text", ILL_FORMED)
+def test_names_that_are_none(api: Api, text: str) -> None:
+    for path, body in (
+        ("/search", {"query": "fine", "collection": text}),
+        ("/search", {"query": "fine", "measure": text}),
+        ("/similarity", {"pairs": [FINE], "model": text}),
+        ("/similarity", {"pairs": [FINE], "measure": text}),
+        ("/explain", {"a": "fine", "id": text}),
+    ):
+        assert_problem(api.post(path, body), 422, "ill_formed_text")
+    assert api.ok("/search", {"query": "fine", "filter": {"category": text}})["results"][0]["hits"] == []
+
+
+@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "%FF", "%F0%9F%99%82"])
+def test_odd_names_in_paths(http: httpx2.Client, name: str) -> None:
+    assert_problem(http.get(f"/collections/{name}"), 404, "unknown_collection")
+    assert_problem(http.get(f"/collections/default/documents/{name}"), 404, "unknown_document")
+    assert_problem(http.delete(f"/collections/default/documents/{name}"), 404, "unknown_document")
+    assert_problem(http.put(f"/collections/{name}"), 422, "bad_name")
+
+
+def test_a_text_of_a_megabyte(api: Api) -> None:
+    text = "word " * 150_000
+    assert_problem(api.post("/similarity", {"pairs": [{"a": text, "b": "fine"}]}), 422, "text_too_long")
+    assert_problem(api.post("/search", {"query": text}), 422, "text_too_long")
+    body = {"documents": [{"id": "ok", "text": "fine"}, {"id": "x", "text": text}]}
+    problem = assert_problem(api.post(STORE, body), 422, "text_too_long")
+    assert problem["errors"][0]["pointer"] == "/documents/1/text"
+
+
+def test_too_many_of_anything(api: Api) -> None:
+    many = {"pairs": [{"a": "a", "b": "b"}] * 40_000}
+    assert_problem(api.post("/similarity", many), 422, "out_of_range")
+    assert_problem(api.post("/similarity", {"left": ["a"] * 3000, "right": ["b"] * 3000}), 422, "out_of_range")
+    assert_problem(api.post("/search", {"queries": ["a"] * 5000}), 422, "out_of_range")
+    documents = [{"id": str(i), "text": "t"} for i in range(1001)]
+    assert_problem(api.post(STORE, {"documents": documents}), 422, "out_of_range")
+
+
+def test_a_hundred_thousand_pairs(api: Api) -> None:
+    answer = api.post("/similarity", {"pairs": [{"a": "a", "b": "b"}] * 100_000})
+    assert_problem(answer, 413, "body_too_large")
+
+
+@pytest.mark.parametrize("k", [0, -1, 10**9, 10**30])
+def test_impossible_numbers_of_hits(api: Api, k: int) -> None:
+    assert_problem(api.post("/search", {"query": "fine", "k": k}), 422, "out_of_range")
+
+
+def test_candidates_below_k(api: Api) -> None:
+    assert_problem(api.post("/search", {"query": "fine", "k": 10, "candidates": 9}), 422, "out_of_range")
+    assert_problem(api.post("/search", {"query": "fine", "k": 10, "candidates": 10**9}), 422, "out_of_range")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_are_none(api: Api, number: float) -> None:
+    body = {"documents": [{"id": "x", "text": "fine", "metadata": {"deep": [1, {"n": number}]}}]}
+    assert_problem(api.post(STORE, body), 422, "not_finite")
+    assert_problem(api.post("/search", {"query": "fine", "min_score": number}), 422, "not_finite")
+    assert_problem(api.post("/search", {"query": "fine", "filter": {"views": {"gte": number}}}), 422, "bad_filter")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/similarity", {"pairs": [FINE], "colour": 1}, 422, "unknown_field"),
+        ("/similarity", {"pairs": [FINE | {"c": "x"}]}, 422, "unknown_field"),
+        ("/similarity", {"pairs": [FINE], "measure": "nosuch"}, 422, "unknown_measure"),
+        ("/similarity", {"pairs": [FINE], "measure": "__init__"}, 422, "unknown_measure"),
+        ("/similarity", {"pairs": [FINE], "model": "nosuch"}, 404, "unknown_model"),
+        ("/similarity", {"pairs": []}, 422, "out_of_range"),
+        ("/similarity", {}, 422, "invalid_request"),
+        ("/similarity", {"pairs": [FINE], "left": ["a"], "right": ["b"]}, 422, "invalid_request"),
+        ("/similarity", {"left": ["a"]}, 422, "invalid_request"),
+        ("/similarity", {"left": ["a"], "right": ["b"], "explain": True}, 422, "invalid_request"),
+        ("/similarity", {"pairs": [{"a": "x"}]}, 422, "missing_field"),
+        ("/similarity", {"pairs": [{"a": "x", "b": 7}]}, 422, "string_type"),
+        ("/similarity", [1, 2], 422, "model_attributes_type"),
+        ("/search", {"query": "x", "collection": "nosuch"}, 404, "unknown_collection"),
+        ("/search", {"query": "x", "queries": ["y"]}, 422, "invalid_request"),
+        ("/search", {"query": "x", "measure": "nosuch"}, 422, "unknown_measure"),
+        ("/search", {"query": "x", "filter": {}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"views": {"near": 3}}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"or": "both"}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"a": {"gt": 1, "lt": "z"}}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"a": {"gt": True}}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"a": {"in": list(range(300))}}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "filter": {"and": [NESTED]}}, 422, "bad_filter"),
+        ("/search", {"query": "x", "min_version": "yesterday"}, 422, "bad_version"),
+        ("/explain", {"a": "x"}, 422, "invalid_request"),
+        ("/explain", {"a": "x", "b": "y", "format": "pdf"}, 422, "literal_error"),
+        ("/explain", {"a": "x", "b": "y", "max_links": -1}, 422, "out_of_range"),
+        ("/collections/nosuch/documents", {"documents": [{"id": "x", "text": "t"}]}, 404, "unknown_collection"),
+        (STORE, {"documents": []}, 422, "out_of_range"),
+        (STORE, {"documents": [{"id": "", "text": "t"}]}, 422, "out_of_range"),
+        (STORE, {"documents": [{"id": "i" * 300, "text": "t"}]}, 422, "out_of_range"),
+        (STORE, {"documents": [{"id": "..", "text": "t"}]}, 422, "bad_id"),
+        (STORE, {"documents": [{"id": "a\nb", "text": "t"}]}, 422, "bad_id"),
+        (STORE, {"documents": [{"id": "x", "text": "t"}] * 2}, 422, "duplicate_id"),
+        (STORE, {"documents": [{"id": "x", "text": "t", "metadata": NESTED}]}, 422, "metadata_too_deep"),
+        (STORE, {"documents": [{"id": "x", "text": "t", "metadata": {"k": "v" * 70_000}}]}, 422, "metadata_too_large"),
+    ],
+)  # fmt: skip
+def test_requests_that_make_no_sense(api: Api, path: str, body: object, status: int, code: str) -> None:
+    assert_problem(api.post(path, body), status, code)
+
+
+@pytest.mark.parametrize("name", ["Upper", "-x", "a b", "ü", "x" * 65])
+def test_names_that_no_collection_may_have(http: httpx2.Client, name: str) -> None:
+    assert_problem(http.put(f"/collections/{name}"), 422, "bad_name")
+
+
+def test_collections_of_what_there_is_not(http: httpx2.Client) -> None:
+    assert_problem(http.put("/collections/odd", json={"model": "nosuch"}), 404, "unknown_model")
+    assert_problem(http.put("/collections/odd", json={"measure": "nosuch"}), 422, "unknown_measure")
+    assert_problem(http.put("/collections/odd", json={"index": "nosuch"}), 422, "unknown_index")
+    assert_problem(http.put("/collections/odd", json={"tokens": "int4"}), 422, "literal_error")
+    assert_problem(http.get("/collections/odd"), 404, "unknown_collection")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "nonsense",
+        '{"pairs": [}',
+        "[" * 100_000,
+        '{"a":' * 5000,
+        "\xff\xfe{",
+        "1e999",
+        '{"k": ' + "9" * 5000 + "}",
+    ],
+)
+def test_broken_and_endless_json(http: httpx2.Client, body: str) -> None:
+    answer = http.post("/similarity", content=body.encode("latin-1"), headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] in ("malformed_json", "missing_field", "model_attributes_type")
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_another_content_type(http: httpx2.Client, content_type: str) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    answer = http.post("/similarity", content=json.dumps({"pairs": [FINE]}), headers=headers)
+    assert_problem(answer, 415, "unsupported_media_type")
+
+
+def test_a_body_over_the_limit_with_and_without_a_stated_length(http: httpx2.Client) -> None:
+    large = b'{"pairs": "' + b"x" * BODY_LIMIT + b'"}'
+    headers = {"content-type": "application/json"}
+    assert_problem(http.post("/similarity", content=large, headers=headers), 413, "body_too_large")
+    pieces = (large[i : i + 100_000] for i in range(0, len(large), 100_000))
+    assert_problem(http.post("/similarity", content=pieces, headers=headers), 413, "body_too_large")
+
+
+def test_routes_and_methods_that_there_are_not(http: httpx2.Client) -> None:
+    assert_problem(http.get("/nosuch"), 404, "unknown_route")
+    answer = http.get("/similarity")
+    assert_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == "POST"
+    assert_problem(http.get(STORE, params={"cursor": "%%%"}), 422, "bad_cursor")
+    assert_problem(http.get(STORE, params={"limit": 0}), 422, "out_of_range")
+
+
+def test_a_refused_batch_leaves_nothing_behind_and_names_every_culprit(api: Api, http: httpx2.Client) -> None:
+    api.collection("whole")
+    version = http.get("/collections/whole").json()["version"]
+    texts = ["good", "", "also good", "\u200b", "word " * 30_000]
+    body = {"documents": [{"id": str(i), "text": text} for i, text in enumerate(texts)]}
+    problem = api.post("/collections/whole/documents", body).json()
+    assert [part["pointer"] for part in problem["errors"]] == ["/documents/4/text"], (
+        "the longest is refused at the door"
+    )
+    body["documents"].pop()
+    problem = api.post("/collections/whole/documents", body).json()
+    assert [(part["pointer"], part["code"]) for part in problem["errors"]] == [
+        ("/documents/1/text", "empty_text"),
+        ("/documents/3/text", "empty_text"),
+    ]
+    after = http.get("/collections/whole").json()
+    assert (after["count"], after["version"]) == (0, version)
+
+
+def test_script_in_a_text_is_inert_in_every_rendering(api: Api) -> None:
+    evil = '<script>alert("x")</script> & <img src=x onerror=alert(1)> \'"'
+    for format_ in ("svg", "html"):
+        page = api.post("/explain", {"a": evil, "b": f"fine {evil}", "format": format_})
+        assert page.status_code == 200
+        assert "<script" not in page.text.lower()
+        assert "<img" not in page.text.lower()
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert page.headers["x-content-type-options"] == "nosniff"
+    assert api.post("/explain", {"a": evil, "b": evil}).headers["content-type"] == "application/json"

@@ -1,0 +1,166 @@
+"""Model folders: what is read from them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from models.checkpoint import read_checkpoint
+from models.encoders.transformer import Transformer
+from models.errors import BadCheckpoint, BuildDisagrees
+from service.served_models import BUILT_IN, read_checkpoints
+
+TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the built-in model whose settings a test may change."""
+    copy = tmp_path / "model"
+    shutil.copytree(read_checkpoints("minilm")["minilm"].folder, copy)
+    return copy
+
+
+def edit(file: Path, **changes: object) -> None:
+    config = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(config | changes))
+
+
+def pooled(folder: Path, role: str = "document") -> np.ndarray:
+    encoder = Transformer("copy", read_checkpoint(folder))
+    embeddings = encoder.encode(encoder.tokenize(TEXTS, role, "END"), "tokens")  # type: ignore[arg-type]
+    return np.stack([each.pooled() for each in embeddings])
+
+
+def test_the_built_in_weights_are_the_pinned_ones() -> None:
+    checkpoint = read_checkpoints("minilm")["minilm"]
+    assert (checkpoint.pooling, checkpoint.normalize, checkpoint.max_tokens) == ("mean", True, 256)
+
+
+def test_altered_weights_are_refused(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
+        read_checkpoint(folder, BUILT_IN["minilm"].weights_sha256)
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls", "max"])
+def test_every_pooling_equals_that_of_sentence_transformers(folder: Path, mode: str) -> None:
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 384, "pooling_mode": mode}))
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    assert pooled(folder) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_folder_without_normalize_keeps_the_length_of_the_mean(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:2]))
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    assert np.linalg.norm(expected, axis=1).max() > 1.5
+    assert pooled(folder) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_plain_hugging_face_folder_is_pooled_by_the_mean(folder: Path) -> None:
+    named = pooled(folder)
+    for extra in ("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
+        (folder / extra).unlink()
+    plain = pooled(folder)
+    assert plain / np.linalg.norm(plain, axis=1, keepdims=True) == pytest.approx(named, abs=1e-5)
+
+
+@pytest.mark.parametrize("include_prompt", [True, False])
+def test_prompts_equal_those_of_sentence_transformers(folder: Path, include_prompt: bool) -> None:
+    edit(folder / "config_sentence_transformers.json", prompts={"query": "find this: ", "document": ""})
+    pooling = {"embedding_dimension": 384, "pooling_mode": "mean", "include_prompt": include_prompt}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    oracle = SentenceTransformer(str(folder), device="cpu")
+    assert pooled(folder, "query") == pytest.approx(oracle.encode(TEXTS, prompt_name="query"), abs=1e-5)
+    assert pooled(folder, "document") == pytest.approx(oracle.encode(TEXTS, prompt_name="document"), abs=1e-5)
+
+
+def test_prompt_tokens_are_special_and_spans_still_count_from_the_text(folder: Path) -> None:
+    edit(folder / "config_sentence_transformers.json", prompts={"query": "find this: "})
+    encoder = Transformer("copy", read_checkpoint(folder))
+    text = encoder.tokenize(["A guitar"], "query", "END")[0]
+    assert [(unit.text, unit.start) for unit in text.units()] == [("A", 0), ("guitar", 2)]
+    assert int(text.special.sum()) == 2 + 3  # [CLS], [SEP]; find, this, :
+
+
+def test_truncation_at_the_start_keeps_the_prompt(folder: Path) -> None:
+    edit(folder / "config_sentence_transformers.json", prompts={"query": "find this: "})
+    encoder = Transformer("copy", read_checkpoint(folder))
+    cut = encoder.tokenize(["word " * 600], "query", "START")[0]
+    prompt = encoder.tokenize(["x"], "query", "END")[0].ids[:4]
+    assert cut.ids[:4].tolist() == prompt.tolist()
+    assert len(cut) == encoder.max_tokens
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "said"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "lasttoken"),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "pooling_mode"),
+        ("config.json", {"auto_map": {"AutoModel": "evil.py"}}, "code of its own"),
+        ("config.json", {"model_type": "no-such-network"}, "cannot load"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(
+    folder: Path, file: str, changes: dict[str, object], said: str
+) -> None:
+    edit(folder / file, **changes)
+    with pytest.raises(BadCheckpoint, match=said):
+        Transformer("copy", read_checkpoint(folder))
+
+
+def test_an_unknown_module_is_refused_by_name(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(BadCheckpoint, match="Dense"):
+        read_checkpoint(folder)
+
+
+def test_weights_that_can_run_code_are_refused(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(BadCheckpoint, match="safetensors"):
+        read_checkpoint(folder)
+
+
+def test_every_setting_that_moves_vectors_changes_the_space(folder: Path) -> None:
+    spaces = {read_checkpoint(folder).space}
+    edit(folder / "sentence_bert_config.json", max_seq_length=128)
+    spaces.add(read_checkpoint(folder).space)
+    edit(folder / "config_sentence_transformers.json", prompts={"query": "q: "})
+    spaces.add(read_checkpoint(folder).space)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
+    spaces.add(read_checkpoint(folder).space)
+    assert len(spaces) == 4
+
+
+def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
+    """A cased vocabulary in a folder that says do_lower_case: upper and lower case must meet."""
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    edit(folder / "tokenizer_config.json", do_lower_case=False)
+    edit(folder / "sentence_bert_config.json", do_lower_case=True)
+    encoder = Transformer("copy", read_checkpoint(folder))
+    loud, quiet = encoder.tokenize(["A GUITAR", "a guitar"], "query", "END")
+    assert loud.ids.tolist() == quiet.ids.tolist()
+    assert [unit.text for unit in loud.units()] == ["A", "GUITAR"]
+
+
+def test_a_precision_that_disagrees_with_float32_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.encoders.transformer.AGREEMENT", 0.9999999)
+    with pytest.raises(BuildDisagrees, match="serve it in float32"):
+        Transformer("minilm", read_checkpoints("minilm")["minilm"], "cpu", "bfloat16")
+
+
+@pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])
+def test_a_malformed_list_of_models_is_refused(served: str) -> None:
+    with pytest.raises(BadCheckpoint, match="SEMBLANCE_MODELS"):
+        read_checkpoints(served)

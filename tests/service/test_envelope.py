@@ -1,0 +1,40 @@
+"""What a client sees of a failure that nobody foresaw: nothing but the id of its request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from service.api import errors
+from service.api.envelope import Envelope
+from service.observability.metrics import Metrics
+
+
+def test_an_unknown_failure_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    app, metrics = FastAPI(), Metrics()
+    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=1000)
+    errors.install(app, metrics)
+
+    @app.get("/fails")
+    async def fails(secret: str) -> None:
+        raise RuntimeError(f"password {secret}")
+
+    async def use() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.get("/fails", params={"secret": "hunter2"})
+
+    with caplog.at_level(logging.INFO):
+        answer = asyncio.run(use())
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "internal_error"
+    assert "hunter2" not in answer.text
+    assert answer.headers["x-request-id"] in answer.json()["detail"]
+    access = [record for record in caplog.records if record.name == "service.access"]
+    assert [record.getMessage() for record in access] == ["GET /fails 500"], "the query string stays out of the log"
+    assert 'semblance_requests_total{method="GET",route="/fails",status="500"} 1.0' in metrics.exposition().decode()

@@ -1,0 +1,42 @@
+"""Configuration: read once, frozen, and its errors name the key."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from service.settings import Settings, read_settings
+
+
+def test_the_environment_sets_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PORT", "9000")
+    monkeypatch.setenv("SEMBLANCE_MAX_K", "7")
+    settings = read_settings(port=9001, host=None)
+    assert (settings.port, settings.max_k, settings.host) == (9001, 7, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("SEMBLANCE_PORT", "many"), ("SEMBLANCE_CACHE", "disk"), ("SEMBLANCE_MAX_K", "0")]
+)
+def test_an_error_names_the_key(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
+    monkeypatch.setenv(key, value)
+    with pytest.raises(SystemExit, match=key):
+        read_settings()
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_an_address_that_others_can_reach_needs_a_word(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    with pytest.raises(SystemExit, match="SEMBLANCE_ALLOW_ANONYMOUS"):
+        read_settings(host=host)
+    monkeypatch.setenv("SEMBLANCE_ALLOW_ANONYMOUS", "1")
+    assert read_settings(host=host).host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+def test_loopback_needs_none(host: str) -> None:
+    assert read_settings(host=host).host == host
