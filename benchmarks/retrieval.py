@@ -166,11 +166,12 @@ def main() -> None:
 
 def run(url: str, folders: Sequence[Path], tokens: str, console: Console) -> list[Row]:
     """All rows of all folders."""
-    client, rows = Client(url), []
-    for test_set in map(read_test_set, folders):
-        index(client, test_set, tokens, console)
-        rows += [search(client, test_set, measure) for measure in MEASURES]
-        rows.append(exhaustive(test_set))
+    rows: list[Row] = []
+    with Client(url) as client:
+        for test_set in map(read_test_set, folders):
+            index(client, test_set, tokens, console)
+            rows += [search(client, test_set, measure) for measure in MEASURES]
+            rows.append(exhaustive(test_set))
     return rows
 
 

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 START_S = 120
+PROJECT = Path(__file__).parents[1]
 
 
 @contextmanager
-def running_service(**settings: str) -> Iterator[str]:
+def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
     """The address of a fresh service with an empty store, which ends with the block.
 
     Args:
+        project: the folder that holds `models/` and `service/`.
         settings: settings by name, such as `models="minilm"`.
 
     Raises:
@@ -32,7 +34,7 @@ def running_service(**settings: str) -> Iterator[str]:
         command = [sys.executable, "-m", "service.cli.main", "serve"]
         with (
             log.open("wb") as errors,
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+            subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
         ):
             try:
                 yield _address(process, log)

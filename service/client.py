@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -37,7 +37,7 @@ class Progress:
 
 
 class Client:
-    """A running service.
+    """A running service; close it with a `with` block.
 
     Args:
         url: where it is, such as http://127.0.0.1:8000.
@@ -45,6 +45,12 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
         """One request; any answer will do.

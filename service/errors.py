@@ -18,7 +18,10 @@ class Problem:
 
 
 class InvalidRequest(SemblanceError):
-    """Parts of the request are refused; `problems` names every one of them."""
+    """Parts of the request are refused, for different reasons or for how they go together.
+
+    `problems` names every one of them.
+    """
 
     code = "invalid_request"
 

@@ -36,17 +36,7 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.NotReady: 503,
 }
 
-# what the framework itself refuses: status -> code
-FRAMEWORK_CODES: Mapping[int, str] = {
-    400: "malformed_json",
-    404: "unknown_route",
-    405: "method_not_allowed",
-    406: "not_acceptable",
-    413: "body_too_large",
-    415: "unsupported_media_type",
-}
-
-# what pydantic calls a finding -> our code; the codes that our own validators raise pass through
+# what pydantic calls a finding -> our code; those that our own validators raise pass, all others are invalid_value
 _VALIDATION_CODES: Mapping[str, str] = {
     "missing": "missing_field",
     "extra_forbidden": "unknown_field",
@@ -59,6 +49,41 @@ _VALIDATION_CODES: Mapping[str, str] = {
     "string_too_short": "out_of_range",
     "string_too_long": "out_of_range",
     "finite_number": "not_finite",
+}
+
+# codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
+OTHER_CODES: Mapping[str, tuple[int, str]] = {
+    "malformed_json": (400, "The body is not JSON"),
+    "unknown_route": (404, "There is no such path"),
+    "method_not_allowed": (405, "The path exists, but not with this method"),
+    "not_acceptable": (406, "None of the formats in the Accept header can be made"),
+    "body_too_large": (413, "The body has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
+    "unsupported_media_type": (415, "The body is not declared as application/json"),
+    "bad_cursor": (422, "A cursor that no page gave"),
+    "bad_filter": (422, "A filter that does not follow the grammar in docs/search.md"),
+    "bad_id": (422, "A document id with control characters, or '.' or '..'"),
+    "bad_name": (422, "A collection name with other characters than a-z, 0-9, '.', '_' and '-'"),
+    "bad_version": (422, "A version that no answer gave"),
+    "duplicate_id": (422, "The same document id twice in one request"),
+    "empty_text": (422, "A text without any visible character, or of which no token is left"),
+    "ill_formed_text": (422, "A string with NUL or a lone surrogate"),
+    "invalid_value": (422, "A value of another type than the schema says, or not among those it lists"),
+    "metadata_too_deep": (422, "Metadata nested more than 8 deep"),
+    "metadata_too_large": (422, "Metadata of more than 65,536 characters as JSON"),
+    "missing_field": (422, "A field without a default is not given"),
+    "not_finite": (422, "NaN or infinity where a number is stored or compared"),
+    "out_of_range": (422, "A number or a list outside its limits"),
+    "text_too_long": (
+        422,
+        "More characters than SEMBLANCE_MAX_TEXT_CHARS, or more tokens than the model takes with truncate NONE",
+    ),
+    "unknown_field": (422, "A field that the schema does not have"),
+    "unknown_index": (422, "There is no such index engine"),
+    "internal_error": (500, "Something failed here; the log knows it by the request id"),
+}
+
+FRAMEWORK_CODES: Mapping[int, str] = {
+    status: code for code, (status, _) in OTHER_CODES.items() if status not in (422, 500)
 }
 
 RETRY_AFTER_S = "1"
@@ -177,4 +202,10 @@ def _part(given: Mapping[str, Any]) -> errors.Problem:
     """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
     place, *path = given["loc"]
     pointer = "/".join(("", *map(str, path))) if place == "body" else "/".join(map(str, path))
-    return errors.Problem(pointer, _VALIDATION_CODES.get(given["type"], given["type"]), given["msg"])
+    return errors.Problem(pointer, _code(given["type"]), given["msg"])
+
+
+def _code(type_: str) -> str:
+    return _VALIDATION_CODES.get(
+        type_, type_ if type_ in OTHER_CODES or type_ == "invalid_request" else "invalid_value"
+    )

@@ -31,12 +31,11 @@ def index(
       semblance index help.jsonl --collection help
     """
     console = Console(stderr=True)
-    client = Client(url)
     refused: list[Refused] = []
     upserted = 0
     try:
-        client.ask("PUT", f"/collections/{collection}")
-        with file.open("rb") as stream, _bar(console) as bar:
+        with Client(url) as client, file.open("rb") as stream, _bar(console) as bar:
+            client.ask("PUT", f"/collections/{collection}")
             task = bar.add_task(file.name, total=file.stat().st_size, rate="")
             for progress in client.index(collection, _documents(stream)):
                 upserted += progress.upserted

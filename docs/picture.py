@@ -1,0 +1,23 @@
+"""Draws the picture of the README with the built-in model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.catalogue import similarity
+from models.encoders.transformer import Transformer
+from models.protocols import Explainable
+from service.rendering.caption import Caption
+from service.rendering.png import render_png
+from service.served_models import read_checkpoints
+
+A = "The kitten plays with a ball of wool."
+B = "A young cat is having fun with yarn."
+
+if __name__ == "__main__":
+    encoder = Transformer("minilm", read_checkpoints("minilm")["minilm"])
+    left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
+    measure = similarity("rcmd")
+    assert isinstance(measure, Explainable)
+    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", "minilm", A, B, "word"))
+    (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)

@@ -1,0 +1,88 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.integration.conftest import Api
+
+
+def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "service.cli.main", *arguments]
+    wide = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "COLUMNS": "200", **environment}
+    return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("verb", ["serve", "models", "index"])
+def test_help_shows_an_example(verb: str) -> None:
+    assert verb in semblance("--help").stdout
+    ran = semblance(verb, "--help")
+    assert ran.returncode == 0
+    assert f"semblance {verb}" in ran.stdout
+    assert "Example" in ran.stdout
+
+
+def test_models_lists_what_would_be_served() -> None:
+    ran = semblance("models")
+    assert ran.returncode == 0
+    assert "minilm" in ran.stdout
+    assert "256" in ran.stdout
+
+
+def test_wrong_configuration_is_named(tmp_path: Path) -> None:
+    for arguments, environment, said in (
+        (["models"], {"SEMBLANCE_MODELS": "nosuch"}, "SEMBLANCE_MODELS"),
+        (["models"], {"SEMBLANCE_MODELS": f"mine={tmp_path / 'no'}"}, "is not a folder"),
+        (["serve", "--host", "0.0.0.0"], {}, "SEMBLANCE_ALLOW_ANONYMOUS"),
+        (["serve"], {"SEMBLANCE_PORT": "x"}, "SEMBLANCE_PORT"),
+        (["serve", "--model", "nosuch"], {}, "nosuch"),
+    ):
+        ran = semblance(*arguments, **environment)
+        assert ran.returncode == 1
+        assert said in ran.stderr
+        assert "Traceback" not in ran.stderr
+
+
+def test_index_stores_a_file_and_lists_the_lines_it_cannot(
+    api: Api, http: httpx2.Client, url: str, tmp_path: Path
+) -> None:
+    http.delete("/collections/lines")
+    lines: list[str] = [
+        json.dumps({"id": f"d{i}", "text": f"Document number {i}.", "metadata": {"i": i}}) for i in range(150)
+    ]
+    lines[3] = "{broken"
+    lines[7] = json.dumps({"id": "empty", "text": " \u200b"})
+    lines[70] = json.dumps({"id": "d0", "text": "The id of line 1 again, in another batch: it replaces it."})
+    lines[71] = json.dumps({"id": "d72", "text": "The same id as the next line, in the same batch."})
+    lines[99] = json.dumps(["not", "an", "object"])
+    file = tmp_path / "lines.jsonl"
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    ran = semblance("index", str(file), "--collection", "lines", "--url", url)
+    assert ran.returncode == 1, ran.stderr
+    for line, code in (
+        (4, "invalid_value"),
+        (8, "empty_text"),
+        (72, "duplicate_id"),
+        (73, "duplicate_id"),
+        (100, "invalid_value"),
+    ):
+        assert f"line {line}: {code}" in ran.stderr
+    assert "145 documents stored in lines, 5 lines refused" in ran.stderr
+    assert http.get("/collections/lines").json()["count"] == 144
+    assert http.get("/collections/lines/documents/d0").json()["text"].startswith("The id of line 1 again")
+    assert api.ok("/search", {"query": "number 20", "collection": "lines", "filter": {"i": 20}})["results"][0]["hits"]
+
+
+def test_index_says_when_nobody_answers(tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"id": "1", "text": "x"}\n')
+    ran = semblance("index", str(file), "--collection", "c", "--url", "http://127.0.0.1:9")
+    assert ran.returncode == 1
+    assert "is the service running there?" in ran.stderr
+    assert "Traceback" not in ran.stderr

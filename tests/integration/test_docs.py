@@ -1,0 +1,74 @@
+"""What the documents say holds: their examples run, and their tables are those of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.generate import GENERATED, filled
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```bash\n(curl.*?)```\n\n```json\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("part", GENERATED)
+def test_generated_parts_are_up_to_date(part: str) -> None:
+    path, text = filled(part)
+    assert path.read_text("utf-8") == text, "run scripts/docs"
+
+
+def test_there_are_three_examples() -> None:
+    assert len(EXAMPLES) == 3
+
+
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+def test_the_curl_examples_answer_what_the_readme_shows(url: str, command: str, shown: str) -> None:
+    ran = subprocess.run(
+        ["bash", "-c", command.replace("http://127.0.0.1:8000", url)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert_shown(json.loads(shown), json.loads(ran.stdout))
+
+
+def assert_shown(shown: Any, answer: Any) -> None:
+    """The example leaves fields out; what it does show is there, numbers to the digits shown."""
+    match shown:
+        case dict():
+            for key, value in shown.items():
+                assert_shown(value, answer[key])
+        case list():
+            assert len(shown) == len(answer)
+            for one, other in zip(shown, answer, strict=True):
+                assert_shown(one, other)
+        case float():
+            assert answer == pytest.approx(shown, abs=0.6 * 10 ** -len(str(shown).partition(".")[2]))
+        case _:
+            assert shown == answer
+
+
+def test_every_code_that_the_api_documents_stands_in_the_table(http: Any) -> None:
+    table = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    described = http.get("/openapi.json").json()
+    found = set()
+    for route in described["paths"].values():
+        for operation in route.values():
+            for status, answer in operation["responses"].items():
+                if status.startswith("4") or status == "503":
+                    found |= set(re.findall(r"`(\w+)`", answer["description"]))
+    assert len(found) > 10
+    assert all(f"`{code}`" in table for code in found)
+
+
+def test_no_document_links_to_a_file_that_is_not_there() -> None:
+    for file in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text("utf-8")):
+            assert (file.parent / target).exists(), f"{file.name} links to {target}"

@@ -1,0 +1,75 @@
+"""Adding a measure is one new file: the walk-through of docs/extending.md, done in a copy of the project."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import running_service
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with the walk-through's file in it, and nothing else changed."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("models", "service", "tests", "benchmarks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "references.bib"):
+        shutil.copy(ROOT / name, folder / name)
+    walk_through = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    path = re.search(r"Save this as\s+`([^`]+)`", walk_through)
+    code = re.search(r"```python\n(.*?)```", walk_through, re.DOTALL)
+    assert path is not None
+    assert code is not None
+    (folder / path[1]).write_text(code[1], "utf-8")
+    return folder
+
+
+def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], cwd=copy, capture_output=True, text=True, check=False, timeout=240
+    )
+
+
+def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> None:
+    ran = run(
+        copy, "-m", "pytest", "-q", "-k", "best_link", "tests/contracts/test_similarities.py", "models/similarities"
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    passed = re.search(r"(\d+) passed", ran.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= 9
+
+
+def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
+    """The contracts are worth something: they find a measure that breaks its word."""
+    file = copy / "models" / "similarities" / "best_link.py"
+    right = file.read_text("utf-8")
+    try:
+        file.write_text(right.replace("parts[best] = cosines[best]", "parts[best] = cosines[best] + 0.01"), "utf-8")
+        ran = run(copy, "-m", "pytest", "-q", "-k", "best_link", "tests/contracts/test_similarities.py")
+        assert ran.returncode == 1
+        assert "test_links_special_and_omitted_sum_to_the_score[best_link]" in ran.stdout
+    finally:
+        file.write_text(right, "utf-8")
+
+
+def test_the_service_takes_it_everywhere(copy: Path) -> None:
+    with running_service(copy, sample="1") as url, httpx2.Client(base_url=url, timeout=60) as http:
+        assert "best_link" in {measure["name"] for measure in http.get("/models").json()["measures"]}
+        pair = {"a": "A cat sleeps.", "b": "The cat naps."}
+        scored = http.post("/similarity", json={"pairs": [pair], "measure": "best_link", "explain": True}).json()
+        assert scored["scores"][0] > 0.5
+        explained = http.get("/explain", params={**pair, "measure": "best_link"}).json()
+        assert explained["score"] == pytest.approx(scored["scores"][0], abs=1e-6)
+        assert len(explained["links"]) <= 1
+        found = http.post("/search", json={"query": "lamp", "measure": "best_link", "k": 2})
+        assert len(found.json()["results"][0]["hits"]) == 2
