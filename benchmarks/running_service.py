@@ -37,12 +37,12 @@ def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
             subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
         ):
             try:
-                yield _address(process, log)
+                yield address_of(process, log)
             finally:
                 process.terminate()
 
 
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
     """What the service prints once it answers."""
     late = threading.Timer(START_S, process.kill)
     late.start()

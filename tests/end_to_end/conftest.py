@@ -1,0 +1,48 @@
+"""A running service and a browser."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.running_service import running_service
+
+Browse = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    with running_service(sample="1") as address:
+        yield address
+
+
+@pytest.fixture
+def browse(chromium: str) -> Iterator[Browse]:
+    """The document of an address after its scripts ran, if any did; `screenshot` draws it to a file."""
+    with tempfile.TemporaryDirectory() as profile:
+
+        def open_page(address: str, screenshot: Path | None = None) -> str:
+            command = [
+                chromium,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--hide-scrollbars",
+                f"--user-data-dir={profile}",
+                "--window-size=1280,1600",
+                "--virtual-time-budget=8000",
+                f"--screenshot={screenshot}" if screenshot else "--dump-dom",
+                address,
+            ]
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+        yield open_page

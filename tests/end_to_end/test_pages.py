@@ -1,0 +1,63 @@
+"""Pages and pictures in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.end_to_end.conftest import Browse
+
+EVIL = "</p></text><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\"> cat"
+PAIRS = {
+    "english": ("A cat sits outside.", "The kitten is in the garden."),
+    "arabic": ("ذهب الولد إلى المدرسة", "The boy went to school"),
+    "chinese": ("今天天气很好", "今日は天気がいい"),
+    "script": (EVIL, f"dog {EVIL}"),
+}
+
+
+def address(url: str, pair: tuple[str, str], format_: str) -> str:
+    return f"{url}/explain?{urlencode({'a': pair[0], 'b': pair[1], 'format': format_})}"
+
+
+@pytest.mark.parametrize("format_", ["html", "svg"])
+def test_script_in_a_text_runs_in_no_rendering(browse: Browse, url: str, format_: str) -> None:
+    document = browse(address(url, PAIRS["script"], format_))
+    assert "<script" not in document.lower()
+    assert "<img" not in document.lower()
+    assert "hacked</title>" not in document
+    assert "hacked" in document, "it is shown as text"
+
+
+def test_the_browser_would_have_run_it(browse: Browse) -> None:
+    page = "data:text/html,<title>fine</title><script>document.title='hacked'</script>"
+    assert "hacked</title>" in browse(page)
+
+
+@pytest.mark.parametrize("format_", ["html", "svg", "png"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_rendering_shows_a_coloured_picture(
+    browse: Browse, url: str, tmp_path: Path, name: str, format_: str
+) -> None:
+    shot = tmp_path / "shot.png"
+    browse(address(url, PAIRS[name], format_), shot)
+    with Image.open(shot) as image:
+        pixels = np.asarray(image.convert("RGB"), np.int16)
+    assert int((pixels[..., 2] > pixels[..., 0] + 40).sum()) > 1000, "cells and bars are blue"
+
+
+def test_the_page_names_the_score_and_both_texts(browse: Browse, url: str) -> None:
+    document = browse(address(url, PAIRS["english"], "html"))
+    assert "<h1>rcmd score 0." in document
+    for word in ("cat", "outside", "kitten", "garden"):
+        assert word in document
+
+
+def test_docs_shows_all_routes_without_another_host(browse: Browse, url: str) -> None:
+    document = browse(f"{url}/docs")
+    for path in ("/similarity", "/search", "/explain", "/collections/{name}", "/ready", "/metrics"):
+        assert f'data-path="{path}"' in document
