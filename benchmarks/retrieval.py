@@ -76,7 +76,8 @@ def index(client: Client, test_set: TestSet, tokens: str, console: Console) -> N
     documents = [{"id": doc_id, "text": text} for doc_id, text in test_set.corpus.items()]
     refused: list[Refused] = []
     began, stored = time.perf_counter(), 0
-    steps = client.index(test_set.name, track(documents, f"indexing {test_set.name}", console=console))
+    numbered = enumerate(track(documents, f"indexing {test_set.name}", console=console), 1)
+    steps = client.index(test_set.name, numbered)
     for progress in steps:
         stored += progress.upserted
         refused += progress.refused

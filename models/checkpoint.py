@@ -24,6 +24,18 @@ _LEGACY_POOLING = {
     "pooling_mode_max_tokens": "max",
 }
 _PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage")}
+_MEANING = (  # files beside the weights that decide what a vector means
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+)
 _NO_LIMIT = 10**6  # tokenizers without a limit of their own state one of about 10**30
 
 
@@ -32,14 +44,14 @@ class Checkpoint:
     """What an encoder needs to know of its folder.
 
     Attributes:
-        folder: where the files are.
+        folder: where the files of the network and its tokenizer are.
         pooling: how token vectors become one vector.
         normalize: whether that vector is brought to unit length.
         lower_case: whether texts are lower-cased before the tokenizer sees them.
         max_tokens: most tokens a text may have, special and prompt tokens included; None where only the network says.
         prompts: what is put before a text in each role.
         include_prompt: whether prompt tokens take part in the mean.
-        space: digest of all files and settings above, in hexadecimal.
+        space: digest of the network's and the tokenizer's files and of the settings above, in hexadecimal.
     """
 
     folder: Path
@@ -58,28 +70,30 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None) -> Checkpoi
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
     """
-    weights = _weights(folder)
-    if weights_sha256 is not None and weights[0][1] != weights_sha256:
-        raise BadCheckpoint(
-            f"{folder / weights[0][0]} has SHA-256 {weights[0][1]}, expected {weights_sha256}: the file is damaged or "
-            "was replaced; install it again"
-        )
-    config = _json(folder / "config.json")
-    if "auto_map" in config:
-        raise BadCheckpoint(f"{folder} wants to run code of its own (auto_map in config.json); that is never done here")
     modules = _modules(folder)
-    transformer = _transformer_settings(folder / modules["Transformer"]) if modules else {}
+    network = folder / modules.get("Transformer", "")
+    weights = _weights(network)
+    if weights_sha256 is not None and weights != [("model.safetensors", weights_sha256)]:
+        raise BadCheckpoint(
+            f"{network} holds weights {weights}, expected model.safetensors with SHA-256 {weights_sha256}: the file is "
+            "damaged or was replaced; install it again"
+        )
+    if "auto_map" in _json(network / "config.json"):
+        raise BadCheckpoint(
+            f"{network} wants to run code of its own (auto_map in config.json); that is never done here"
+        )
+    transformer = _transformer_settings(network)
     pooling = _json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
     prompts = _prompts(folder)
     settings: dict[str, Any] = {
         "pooling": _pooling_mode(pooling, folder),
         "normalize": "Normalize" in modules,
         "lower_case": bool(transformer.get("do_lower_case", False)),
-        "max_tokens": transformer.get("max_seq_length") or _tokenizer_limit(folder),
+        "max_tokens": transformer.get("max_seq_length") or _tokenizer_limit(network),
         "prompts": prompts,
         "include_prompt": bool(pooling.get("include_prompt", True)),
     }
-    return Checkpoint(folder=folder, space=_digest(folder, weights, settings), **settings)
+    return Checkpoint(folder=network, space=_digest(network, weights, settings), **settings)
 
 
 def _modules(folder: Path) -> dict[str, str]:
@@ -87,14 +101,16 @@ def _modules(folder: Path) -> dict[str, str]:
     listing = folder / "modules.json"
     if not listing.exists():
         return {}
-    modules = {
-        entry["type"].rpartition(".")[2]: entry["path"] for entry in cast("list[dict[str, str]]", _json(listing))
-    }
-    for name in modules:
-        if name not in ("Transformer", "Pooling", "Normalize"):
+    modules: dict[str, str] = {}
+    for entry in _json(listing):
+        library, _, name = str(entry.get("type")).rpartition(".")
+        own = library.partition(".")[0] == "sentence_transformers"
+        if not own or name not in ("Transformer", "Pooling", "Normalize") or name in modules:
             raise BadCheckpoint(
-                f"{listing} has a module {name}, which is not supported (Transformer, Pooling, Normalize are)"
+                f"{listing} has a module {entry.get('type')}, which is not supported: one Transformer, one Pooling and "
+                "one Normalize of sentence_transformers are"
             )
+        modules[name] = str(entry.get("path", ""))
     if not {"Transformer", "Pooling"} <= modules.keys():
         raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
     return modules
@@ -148,7 +164,7 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
 
 
 def _digest(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
-    files = {name: _sha256(folder / name) for name in ("config.json", "tokenizer.json") if (folder / name).exists()}
+    files = {name: _sha256(folder / name) for name in _MEANING if (folder / name).exists()}
     meaning = json.dumps({"weights": weights, "files": files, "settings": settings}, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()
 

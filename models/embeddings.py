@@ -50,9 +50,10 @@ class TokenEmbeddings:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays: what a cache pays for keeping this."""
+        """Bytes of the arrays and the text: what a cache pays for keeping this."""
         given = 0 if self.given is None else self.given.nbytes
-        return self.vectors.nbytes + self.weights.nbytes + given
+        text = 0 if self.text is None else self.text.nbytes
+        return self.vectors.nbytes + self.weights.nbytes + given + text
 
 
 def unit_rows(vectors: NDArray[np.number]) -> Doubles:

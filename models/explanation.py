@@ -21,6 +21,21 @@ class Link:
     contribution: float
 
 
+@dataclass(frozen=True, slots=True)
+class LinkList:
+    """An explanation as its strongest links, without the matrices behind it: what goes over the wire.
+
+    Law: as that of `Explanation`. The largest absolute contribution stands first.
+    """
+
+    score: float
+    left: tuple[Unit, ...]
+    right: tuple[Unit, ...]
+    links: tuple[Link, ...]
+    special: float
+    omitted: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """A score and its parts, for n units on the left and m on the right.
@@ -95,6 +110,11 @@ class Explanation:
             contribution=kept,
             omitted=self.omitted + float(self.contribution.sum() - kept.sum()),
         )
+
+    def link_list(self, max_links: int) -> LinkList:
+        """The `max_links` strongest links and what the rest adds up to."""
+        kept = self.strongest(max_links)
+        return LinkList(kept.score, kept.left, kept.right, kept.links, kept.special, kept.omitted)
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -52,6 +53,11 @@ class TokenizedText:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the text and the arrays."""
+        return sys.getsizeof(self.text) + self.ids.nbytes + self.spans.nbytes + self.words.nbytes
 
     @property
     def special(self) -> Booleans:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,7 +27,6 @@ from service.documents.sqlite import sqlite_engine
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
-from service.readiness import Readiness
 from service.served_models import LazyModels, read_checkpoints
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
@@ -59,9 +58,9 @@ def create_app(settings: Settings) -> FastAPI:
         local = LocalCollections(store, _new_index)
         cache = _cache(settings)
         served = LazyModels(checkpoints, lambda name, files: _load(name, files, settings), settings.model_wait_s)
-        services = _services(
-            settings, metrics, served, local, TextEmbedder(worker, cache, metrics, settings.max_text_chars)
-        )
+        texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
+        ready = {"model_answers": lambda: worker.answered_within(settings.ready_within_s)}
+        services = _services(settings, metrics, served, local, texts, ready)
         app.state.services = services
         try:
             await _start(services, worker)
@@ -88,7 +87,12 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _services(
-    settings: Settings, metrics: Metrics, served: LazyModels, local: LocalCollections, texts: TextEmbedder
+    settings: Settings,
+    metrics: Metrics,
+    served: LazyModels,
+    local: LocalCollections,
+    texts: TextEmbedder,
+    ready: Mapping[str, Callable[[], bool]],
 ) -> Services:
     of_collections = Collections(served, local)
     return Services(
@@ -101,19 +105,16 @@ def _services(
         explain=Explain(of_collections, served, local, texts),
         index_documents=IndexDocuments(of_collections, local, texts),
         metrics=metrics,
-        readiness=Readiness(),
+        ready=ready,
     )
 
 
 async def _start(services: Services, worker: Worker) -> None:
-    """Load the default model, bring the indexes up to the store, and then be ready."""
-    encoder = await services.models.load(services.models.default)
-    worker.watch(encoder)
+    """Load the default model, warm it up, and bring the indexes up to the store; requests are answered after that."""
+    await worker.watch(await services.models.load(services.models.default))
     await services.local.follow_all()
     if services.settings.sample:
         await _load_sample(services)
-    within = services.settings.ready_within_s
-    services.readiness.decide_by({"started": lambda: True, "model_answers": lambda: worker.answered_within(within)})
 
 
 async def _load_sample(services: Services) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Self
 
 import httpx2
 
 TIMEOUT_S = 300.0
 BATCH = 64  # documents in a request
+BATCH_BYTES = 1_000_000  # as JSON; the service takes 8 MiB unless told otherwise
 
 
 class ServiceError(Exception):
@@ -20,7 +20,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A document that was not stored: where it stood in the input, counted from 1, and why."""
+    """A document that was not stored: its number in the input, and why."""
 
     line: int
     code: str
@@ -58,7 +58,7 @@ class Client:
         Raises:
             ServiceError: nobody answered.
         """
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else _json(body)
         try:
             return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
         except httpx2.HTTPError as error:
@@ -75,14 +75,13 @@ class Client:
             raise ServiceError(f"{method} {path}: {answer.status_code} {_detail(answer)}")
         return answer.json() if answer.content else None
 
-    def index(self, collection: str, documents: Iterable[object]) -> Iterator[Progress]:
-        """Store documents a batch at a time; those that the service refuses are reported, the others kept.
+    def index(self, collection: str, documents: Iterable[tuple[int, object]]) -> Iterator[Progress]:
+        """Store numbered documents a batch at a time; those that the service refuses are reported, the others kept.
 
         Raises:
             ServiceError: a batch was refused for another reason than its documents.
         """
-        numbered = iter(enumerate(documents, 1))
-        while batch := list(islice(numbered, BATCH)):
+        for batch in _batches(documents):
             refused: list[Refused] = []
             kept = batch
             while kept and (faults := self._store(collection, kept)):
@@ -97,6 +96,8 @@ class Client:
         answer = self.call("POST", path, {"documents": [document for _, document in batch]})
         if not answer.is_error:
             return []
+        if answer.status_code == 413 and len(batch) == 1:
+            return [Refused(batch[0][0], "body_too_large", _detail(answer))]
         faults = [
             Refused(batch[int(part["pointer"].split("/")[2])][0], part["code"], part["detail"])
             for part in (answer.json().get("errors", []) if answer.status_code == 422 else [])
@@ -105,6 +106,31 @@ class Client:
         if not faults:
             raise ServiceError(f"POST {path}: {answer.status_code} {_detail(answer)}")
         return faults
+
+
+def _batches(documents: Iterable[tuple[int, object]]) -> Iterator[list[tuple[int, object]]]:
+    """Documents in batches of at most `BATCH` and about `BATCH_BYTES`, no id twice in one: so the last of them wins."""
+    batch: list[tuple[int, object]] = []
+    ids: set[str] = set()
+    size = 0
+    for line, document in documents:
+        doc_id = str(document.get("id")) if isinstance(document, dict) else ""
+        length = len(_json(document))
+        if batch and (len(batch) == BATCH or size + length > BATCH_BYTES or doc_id in ids):
+            yield batch
+            batch, ids, size = [], set(), 0
+        batch.append((line, document))
+        ids.add(doc_id)
+        size += length
+    if batch:
+        yield batch
+
+
+def _json(body: object) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a lone surrogate: the service says so
+        return json.dumps(body).encode()
 
 
 def _detail(answer: httpx2.Response) -> str:

@@ -84,6 +84,12 @@ class WriteConflict(SemblanceError):
     code = "write_conflict"
 
 
+class ModelUnavailable(SemblanceError):
+    """The model could not be loaded; the operator finds the reason in the log."""
+
+    code = "model_unavailable"
+
+
 class ModelLoading(SemblanceError):
     """The model is being loaded; try again soon."""
 
@@ -96,9 +102,5 @@ class NotReady(SemblanceError):
     code = "not_ready"
 
 
-class TextUnchanged(Exception):
+class TextChanged(Exception):
     """Raised inside a write that counted on a stored text which has changed meanwhile; never reaches a client."""
-
-    def __init__(self, ids: Sequence[str]) -> None:
-        self.ids = tuple(ids)
-        super().__init__(f"{len(self.ids)} stored texts changed meanwhile")

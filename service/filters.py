@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -56,7 +56,7 @@ class Either:
 Filter: TypeAlias = OneOf | Between | All | Either
 
 
-def parse_filter(given: Mapping[str, Any]) -> Filter:
+def parse_filter(given: object) -> Filter:
     """The filter that a JSON object describes.
 
     >>> parse_filter({"views": {"gte": 100}})

@@ -79,12 +79,16 @@ class CollectionSize:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a user stores. `id` is unique in the collection; `truncated` if the encoder took only part of the text."""
+    """What a user stores under an `id` that is unique in the collection.
+
+    A stored one also says whether the encoder took only part of the text, and which version of the collection wrote it.
+    """
 
     id: str
     text: str
     metadata: Metadata
     truncated: bool = False
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,11 +117,6 @@ class Change:
     version: int
     vector: Floats | None
     metadata: Metadata
-
-    @property
-    def deleted(self) -> bool:
-        """Whether the document is gone."""
-        return self.vector is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +156,8 @@ class DocumentStore(Protocol):
     def collections(self) -> list[Collection]:
         """All of them, by name."""
 
-    def size(self, name: str) -> CollectionSize:
-        """How much it holds. Raises UnknownCollection."""
+    def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
+        """Collections and how much each holds: those named, in that order, or all by name. Raises UnknownCollection."""
 
     def upsert(self, name: str, space: str, writes: Sequence[Write]) -> Version:
         """Store documents, all or none.
@@ -166,7 +165,7 @@ class DocumentStore(Protocol):
         Raises:
             UnknownCollection: there is none of that name.
             SpaceMismatch: the collection holds vectors of another space.
-            TextUnchanged: a write without vector whose stored text is another by now, or gone.
+            TextChanged: a write without vector whose stored text is another by now, or gone.
         """
 
     def delete(self, name: str, doc_id: str) -> Version:
@@ -212,10 +211,11 @@ class VectorIndex(Protocol):
     def advance(self, version: Version) -> None:
         """Note that every change up to `version` was applied."""
 
-    def search(self, queries: Floats, k: int, where: Filter | None) -> list[list[Hit]]:
+    def search(self, queries: Floats, k: int, where: Filter | None) -> tuple[Version, list[list[Hit]]]:
         """The k most similar documents for each of (q, d) unit queries, among those that match; best first.
 
-        Fewer than k only where fewer match. Exact ties go to the lower id.
+        Fewer than k only where fewer match. Equal scores come in the order of ids; which of equals are among the k at
+        its end is not defined. The version is that of the state that was searched.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.checkpoint import Checkpoint, read_checkpoint
-from models.errors import BadCheckpoint
+from models.errors import BadCheckpoint, SemblanceError
 from models.protocols import Encoder
-from service.errors import ModelLoading, UnknownModel
+from service.errors import ModelLoading, ModelUnavailable, UnknownModel
+
+log = logging.getLogger(__name__)
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -75,22 +78,31 @@ class LazyModels:
         Raises:
             UnknownModel: no such model is served.
             ModelLoading: it takes longer than the limit; it goes on loading.
+            ModelUnavailable: its files were refused when it was loaded.
         """
         name = self.default if name is None else name
         if name not in self.checkpoints:
             raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.checkpoints)}")
+        task = self.load(name)
         try:
-            return await asyncio.wait_for(asyncio.shield(self.load(name)), self._wait_s)
+            return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
         except TimeoutError as error:
             raise ModelLoading(f"model {name!r} is being loaded: try again soon") from error
+        except SemblanceError as error:
+            raise ModelUnavailable(f"model {name!r} could not be loaded; the log says why") from error
 
     def load(self, name: str) -> asyncio.Task[Encoder]:
-        """The one load of that model, under way or done; a failed one is tried again."""
-        task = self._loads.get(name)
-        if task is None or (task.done() and task.exception() is not None):
-            task = asyncio.create_task(asyncio.to_thread(self._load, name, self.checkpoints[name]))
-            self._loads[name] = task
-        return task
+        """The one load of that model, under way or done. One that failed is not tried again: its files are the same."""
+        if name not in self._loads:
+            self._loads[name] = asyncio.create_task(asyncio.to_thread(self._load_logged, name))
+        return self._loads[name]
+
+    def _load_logged(self, name: str) -> Encoder:
+        try:
+            return self._load(name, self.checkpoints[name])
+        except Exception:
+            log.exception("model %s could not be loaded", name)
+            raise
 
     def loaded(self) -> dict[str, Encoder]:
         """The models in memory, by name."""

@@ -42,7 +42,10 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
     max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
-    max_matrix: int = Field(65_536, ge=1, description="Most scores that one matrix request may ask for.")
+    max_matrix: int = Field(
+        65_536, ge=1, description="Most scores in one request: of a matrix, or queries times hits or candidates."
+    )
+    max_explained: int = Field(1024, ge=1, description="Most explanations in one request.")
     max_documents: int = Field(1000, ge=1, description="Most documents in one request.")
     max_k: int = Field(1000, ge=1, description="Most hits that a search may ask for.")
     max_candidates: int = Field(10_000, ge=1, description="Most candidates that a search may rescore.")
@@ -54,6 +57,12 @@ class Settings(BaseSettings):
     )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
     drain_s: float = Field(20.0, ge=0, description="Seconds that running requests get to finish at shutdown.")
+
+    @model_validator(mode="after")
+    def _checked_often_enough(self) -> Self:
+        if self.idle_check_s >= self.ready_within_s:
+            raise ValueError("SEMBLANCE_IDLE_CHECK_S must be less than SEMBLANCE_READY_WITHIN_S")
+        return self
 
     @model_validator(mode="after")
     def _guarded(self) -> Self:

@@ -13,20 +13,18 @@ import pytest
 from models.encoders.transformer import Transformer
 from service.served_models import read_checkpoints
 
-_missing: Counter[str] = Counter()
-
 
 def missing(what: str) -> NoReturn:
     """A test needs something that this machine lacks: skip it here, and say so at the end; fail it under CI=true."""
-    _missing[what] += 1
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what} is missing, and CI=true demands it")
     pytest.skip(f"needs {what}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for what, count in _missing.items():
-        terminalreporter.write_line(f"!!! {count} tests did NOT run, for want of {what}", red=True, bold=True)
+    reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"!!! {count} tests did NOT run: {reason}", red=True, bold=True)
 
 
 @pytest.fixture(scope="session")

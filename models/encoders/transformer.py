@@ -6,7 +6,7 @@ import hashlib
 import threading
 import unicodedata
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -62,32 +62,17 @@ class Transformer:
         self.name = name
         self._checkpoint = checkpoint
         self._device = torch.device(device)
-        # its bar would stand between the lines of a log
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            loaded = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True, trust_remote_code=False)
-            network = AutoModel.from_pretrained(
-                checkpoint.folder,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error
-        if not loaded.is_fast:
-            raise BadCheckpoint(
-                f"{checkpoint.folder} has no fast tokenizer (tokenizer.json), which gives character spans"
-            )
+        tokenizer, network = _load(checkpoint)
         self._network = network.eval().to(self._device)
-        self._pad_id = loaded.pad_token_id or 0
-        self._tokenizer = _bare(loaded.backend_tokenizer, checkpoint.lower_case).to_str()
+        self._pad_id = tokenizer.pad_token_id or 0
+        self._tokenizer = _bare(tokenizer.backend_tokenizer, checkpoint.lower_case).to_str()
         self._own = threading.local()
+        self._precision: Precision = "float32"
         self.dim = int(network.config.hidden_size)
-        self.max_tokens = min(checkpoint.max_tokens or _positions(network.config), _positions(network.config))
+        self.max_tokens = min(checkpoint.max_tokens or _positions(network), _positions(network))
         self.space = checkpoint.space
         self.build = _build_digest(checkpoint.space, precision)
-        self._precision: Precision = "float32"
+        self._try_longest()
         if precision != "float32":
             self._compute_in(precision)
 
@@ -138,7 +123,7 @@ class Transformer:
                 vectors=vectors[row, : len(text)].copy(),
                 weights=self._weights(text),
                 text=text,
-                given=pooled[row],
+                given=pooled[row].copy(),  # not a view, which would keep the whole batch alive
                 mean_pooled=self._checkpoint.pooling == "mean",
             )
             for row, text in enumerate(tokenized)
@@ -188,6 +173,15 @@ class Transformer:
             self._own.tokenizer = Tokenizer.from_str(self._tokenizer)
         return cast("Tokenizer", self._own.tokenizer)
 
+    def _try_longest(self) -> None:
+        """One pass of as many tokens as are promised: what fails there would fail a caller later."""
+        try:
+            self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "pooled")
+        except Exception as error:
+            raise BadCheckpoint(
+                f"{self._checkpoint.folder} cannot encode a text of {self.max_tokens} tokens: {error}"
+            ) from error
+
     def _compute_in(self, precision: Precision) -> None:
         """Compute in `precision` from now on, if the vectors stay where float32 has them."""
         probes = self.tokenize(PROBES, "document", "END")
@@ -214,10 +208,33 @@ def _bare(tokenizer: Tokenizer, lower_case: bool) -> Tokenizer:
     return copy
 
 
-def _positions(config: transformers.PretrainedConfig) -> int:
+def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
+    """The tokenizer and the network of a folder, complete and without any code of its own."""
+    # its bar would stand between the lines of a log
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **local)
+        network, report = AutoModel.from_pretrained(
+            checkpoint.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error
+    if not tokenizer.is_fast:
+        raise BadCheckpoint(f"{checkpoint.folder} has no fast tokenizer (tokenizer.json), which gives character spans")
+    # the pooler is not used here; any other weight that is missing would be random
+    absent = [name for name in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(name)]
+    if absent:
+        raise BadCheckpoint(f"{checkpoint.folder} lacks {len(absent)} weights of its network, such as {absent[0]}")
+    return tokenizer, network
+
+
+def _positions(network: Any) -> int:
     """Most tokens the network has positions for; RoBERTa's kin number theirs from the padding id on."""
-    reserved = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
-    return int(getattr(config, "max_position_embeddings", 512)) - reserved
+    table = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
+    if isinstance(table, torch.nn.Embedding):
+        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return int(getattr(network.config, "max_position_embeddings", 512))
 
 
 def _build_digest(space: str, precision: Precision) -> str:

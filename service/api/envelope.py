@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -20,6 +21,7 @@ from service.observability.metrics import Metrics
 access_log = logging.getLogger("service.access")
 log = logging.getLogger(__name__)
 
+CLIENT_LEFT = 499  # what the log and the metrics say of a client who did not wait; nobody receives it
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 
@@ -41,9 +43,14 @@ class Envelope:
         given = headers.get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
         refusal = self._refusal(headers)
+        body = _Body(receive, self._max_body_bytes)
         try:
-            inner = refusal or self._app
-            await inner(scope, self._limited(receive), request.marked(send))
+            if refusal:
+                await refusal(scope, receive, request.marked(send))
+            else:
+                await _while_connected(self._app(scope, body.receive, request.marked(send)), body)
+        except _Left:
+            request.status = CLIENT_LEFT
         except Exception:
             log.exception("unknown failure", extra={"request_id": request.id})
             if request.status:  # the answer had begun: only breaking off tells the client
@@ -59,29 +66,12 @@ class Envelope:
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._max_body_bytes:
             self._metrics.errors.labels("body_too_large").inc()
-            return problem(413, "body_too_large", self._too_large())
+            return problem(413, "body_too_large", _too_large(self._max_body_bytes))
         has_body = length not in ("", "0") or "transfer-encoding" in headers
         if has_body and not _JSON.fullmatch(headers.get("content-type", "")):
             self._metrics.errors.labels("unsupported_media_type").inc()
             return problem(415, "unsupported_media_type", "send the body as content-type: application/json")
         return None
-
-    def _limited(self, receive: Receive) -> Receive:
-        """The body, up to the limit: a length may be wrong or not given."""
-        taken = 0
-
-        async def limited() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self._max_body_bytes:
-                raise HTTPException(413, self._too_large())
-            return message
-
-        return limited
-
-    def _too_large(self) -> str:
-        return f"the body has more than {self._max_body_bytes:,} bytes: send less at a time"
 
     def _account(self, request: _Request) -> None:
         route, seconds = request.route, time.perf_counter() - request.began
@@ -96,6 +86,54 @@ class Envelope:
             request.status,
             extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)},
         )
+
+
+class _Body:
+    """The body of a request as the routes receive it, up to the limit: its length may be wrong or not given."""
+
+    def __init__(self, receive: Receive, max_bytes: int) -> None:
+        self._receive = receive
+        self._max_bytes = max_bytes
+        self._taken = 0
+        self._whole = asyncio.Event()
+
+    async def receive(self) -> Message:
+        """The next message; after the last of the body nothing comes but the news that the client left."""
+        message = await self._receive()
+        self._taken += len(message.get("body", b""))
+        if self._taken > self._max_bytes:
+            raise HTTPException(413, _too_large(self._max_bytes))
+        if not message.get("more_body"):
+            self._whole.set()
+        return message
+
+    async def left(self) -> None:
+        """Return when the client leaves after it sent its body."""
+        await self._whole.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+class _Left(Exception):
+    """The client did not wait for its answer."""
+
+
+async def _while_connected(serving: Awaitable[None], body: _Body) -> None:
+    """Serve a request, unless its client leaves: then its texts leave the queue of the model too. Raises _Left."""
+    served, left = asyncio.ensure_future(serving), asyncio.ensure_future(body.left())
+    try:
+        await asyncio.wait({served, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not served.done():
+            served.cancel()
+            await asyncio.wait({served})
+            raise _Left
+        await served
+    finally:
+        left.cancel()
+
+
+def _too_large(max_bytes: int) -> str:
+    return f"the body has more than {max_bytes:,} bytes: send less at a time"
 
 
 class _Request:

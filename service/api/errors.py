@@ -33,6 +33,7 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.WriteConflict: 409,
     errors.VersionNotReached: 503,
     errors.ModelLoading: 503,
+    errors.ModelUnavailable: 503,
     errors.NotReady: 503,
 }
 
@@ -87,12 +88,15 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 }
 
 RETRY_AFTER_S = "1"
+MAX_PARTS = 100  # refused parts that one answer names
 
 
 class ProblemPart(BaseModel):
     """One refused part of the request."""
 
-    pointer: str = Field(description="JSON pointer into the body, or the name of a query parameter.")
+    pointer: str = Field(
+        description="JSON pointer into the body; a query parameter stands as if it were a field of one."
+    )
     code: str
     detail: str
 
@@ -105,7 +109,7 @@ class ProblemDetails(BaseModel):
     status: int
     code: str = Field(description="Stable; programs may rely on it.")
     detail: str
-    errors: list[ProblemPart] = Field(default=[], description="Every refused part, where there are several.")
+    errors: list[ProblemPart] = Field(default=[], description="The refused parts; the first 100 if there are more.")
 
 
 def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem] = ()) -> Response:
@@ -115,7 +119,7 @@ def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem]
         status=status,
         code=code,
         detail=detail,
-        errors=[ProblemPart(pointer=part.pointer, code=part.code, detail=part.detail) for part in parts],
+        errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
     headers = {"retry-after": RETRY_AFTER_S} if status == 503 else {}
     # escaped to ASCII, because a detail may repeat a name that UTF-8 cannot carry
@@ -134,8 +138,9 @@ def install(app: FastAPI, metrics: Metrics) -> None:
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        parts = [_part(each) for each in error.errors()]
-        if any(each["type"] == "json_invalid" for each in error.errors()):
+        found = error.errors()[:MAX_PARTS]
+        parts = [_part(each) for each in found]
+        if found[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
             return problem(400, "malformed_json", "the body is not valid JSON")
         code = _common_code(parts) or "invalid_request"
@@ -200,8 +205,8 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
 
 def _part(given: Mapping[str, Any]) -> errors.Problem:
     """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
-    place, *path = given["loc"]
-    pointer = "/".join(("", *map(str, path))) if place == "body" else "/".join(map(str, path))
+    _, *path = given["loc"]  # "body" or "query" stands first
+    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
     return errors.Problem(pointer, _code(given["type"]), given["msg"])
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Header, Query, Response
 from starlette.exceptions import HTTPException
 
 from service.api.errors import responses
-from service.api.schemas import DEFAULT_LINKS, ExplainRequest, ExplainResponse, explain_response
+from service.api.schemas import ExplainRequest, ExplainResponse, explain_response
 from service.api.services import Services, Use
 from service.rendering.caption import Caption
 from service.rendering.html import render_html
@@ -63,7 +63,6 @@ async def explain_long(
 
 
 async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Response | ExplainResponse:
-    in_json = format_ == "json"
     explained = await use.explain(
         ExplainFor(
             a=Given(wanted.a, "/a"),
@@ -71,12 +70,12 @@ async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Re
             measure=wanted.measure,
             model=wanted.model,
             granularity=wanted.granularity,
-            max_links=DEFAULT_LINKS if in_json and wanted.max_links is None else wanted.max_links,
+            max_links=wanted.max_links,
             truncate=wanted.truncate,
         )
     )
-    if in_json:
-        return explain_response(explained, wanted.measure, wanted.granularity)
+    if format_ == "json":
+        return await asyncio.to_thread(explain_response, explained, wanted)
     content = await asyncio.to_thread(_draw, explained, wanted, format_)
     return Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
 

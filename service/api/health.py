@@ -20,7 +20,7 @@ async def live() -> Live:
 @router.get("/ready", responses={503: {"model": Ready}})
 async def ready(use: Use, response: Response) -> Ready:
     """Whether requests should come here: 503 while starting, and when the model no longer answers."""
-    checks = use.readiness.checks()
+    checks = {name: check() for name, check in use.ready.items()}
     holds = all(checks.values())
     response.status_code = 200 if holds else 503
     return Ready(status="ready" if holds else "not_ready", checks=checks)
@@ -29,6 +29,7 @@ async def ready(use: Use, response: Response) -> Ready:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(use: Use) -> Response:
     """Numbers for Prometheus."""
+    use.metrics.index_documents.clear()  # a collection that is gone has no series
     for name, count in use.local.documents().items():
         use.metrics.index_documents.labels(name).set(count)
     return Response(use.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from models.explanation import Explanation
+from models.explanation import LinkList
 from models.text import Granularity, Truncate, Unit
 from service.api.text_types import (
+    Bounded,
     DocumentId,
     FilterObject,
     MetadataObject,
@@ -17,9 +19,10 @@ from service.api.text_types import (
     VersionText,
 )
 from service.ports import Collection, CollectionSize, Document, TokenStorage
-from service.usecases.explain import Explained, shorten
+from service.usecases.explain import Explained
+from service.usecases.measures import DEFAULT_LINKS
 
-DEFAULT_LINKS = 200
+MAX_FIELDS = 100  # of an object in a request, metadata aside
 
 Measure = Annotated[Text, Field(description="One of the measures that GET /models lists.", examples=["rcmd"])]
 
@@ -28,6 +31,14 @@ class Request(BaseModel):
     """A body that is read strictly: what is not known is refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse an endless object before its fields are looked at: each would be an error message of its own."""
+        if isinstance(given, Mapping) and len(given) > MAX_FIELDS:
+            raise PydanticCustomError("unknown_field", "it has more than {most} fields", {"most": MAX_FIELDS})
+        return given
 
 
 class Usage(BaseModel):
@@ -58,9 +69,9 @@ class SimilarityRequest(Request):
         },
     )
 
-    pairs: list[Pair] | None = Field(None, min_length=1)
-    left: list[Text] | None = Field(None, min_length=1)
-    right: list[Text] | None = Field(None, min_length=1)
+    pairs: Annotated[list[Pair] | None, Bounded] = Field(None, min_length=1)
+    left: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
+    right: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
     measure: Measure = "cosine"
     model: Text | None = Field(None, description="A served model; null is the default one.")
     explain: bool = Field(False, description="Add the words that made each score (pairs only).")
@@ -139,7 +150,7 @@ class SearchRequest(Request):
     )
 
     query: Text | None = None
-    queries: list[Text] | None = Field(None, min_length=1)
+    queries: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
     k: int = Field(10, ge=1, description="Hits wanted.")
     collection: Text = "default"
     measure: Measure | None = Field(None, description="Null is the collection's own.")
@@ -286,7 +297,7 @@ class DocumentsRequest(Request):
         json_schema_extra={"examples": [{"documents": [{"id": "1", "text": "A text.", "metadata": {"lang": "en"}}]}]},
     )
 
-    documents: list[DocumentIn] = Field(min_length=1)
+    documents: Annotated[list[DocumentIn], Bounded] = Field(min_length=1)
 
 
 class DocumentsResponse(BaseModel):
@@ -369,32 +380,29 @@ class Ready(BaseModel):
 
 
 def explanation_out(
-    explanation: Explanation, measure: str, texts: tuple[str, str], granularity: Granularity
+    links: LinkList, measure: str, texts: tuple[str, str], granularity: Granularity = "word"
 ) -> ExplanationOut:
-    """An explanation that was already shortened, as JSON."""
+    """The links of a score as JSON."""
     return ExplanationOut(
-        score=explanation.score,
+        score=links.score,
         measure=measure,
         granularity=granularity,
-        a=Side(text=texts[0], tokens=_tokens(explanation.left)),
-        b=Side(text=texts[1], tokens=_tokens(explanation.right)),
+        a=Side(text=texts[0], tokens=_tokens(links.left)),
+        b=Side(text=texts[1], tokens=_tokens(links.right)),
         links=[
             LinkOut(a=link.left, b=link.right, similarity=link.similarity, contribution=link.contribution)
-            for link in explanation.links
+            for link in links.links
         ],
-        special=explanation.special,
-        omitted=explanation.omitted,
+        special=links.special,
+        omitted=links.omitted,
     )
 
 
-def word_explanation_out(explanation: Explanation, measure: str, texts: tuple[str, str]) -> ExplanationOut:
-    """An explanation between words with the usual number of links, as it goes along with scores and hits."""
-    return explanation_out(shorten(explanation, "word", DEFAULT_LINKS), measure, texts, "word")
-
-
-def explain_response(explained: Explained, measure: str, granularity: Granularity) -> ExplainResponse:
+def explain_response(explained: Explained, wanted: ExplainRequest) -> ExplainResponse:
     """The answer to /explain as JSON."""
-    out = explanation_out(explained.explanation, measure, (explained.a, explained.b), granularity)
+    max_links = DEFAULT_LINKS if wanted.max_links is None else wanted.max_links
+    links = explained.explanation.link_list(max_links)
+    out = explanation_out(links, wanted.measure, (explained.a, explained.b), wanted.granularity)
     return ExplainResponse(
         **dict(out), model=explained.encoder.name, space=explained.encoder.space, truncated=explained.truncated
     )

@@ -8,10 +8,8 @@ from fastapi import APIRouter
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.schemas import HitOut, Hits, SearchRequest, SearchResponse, Usage, word_explanation_out
+from service.api.schemas import HitOut, Hits, SearchRequest, SearchResponse, Usage, explanation_out
 from service.api.services import Use
-from service.api.text_types import read_filter
-from service.ports import Version
 from service.usecases.embed_texts import Given
 from service.usecases.search import Found, SearchFor
 
@@ -30,6 +28,9 @@ async def search(body: SearchRequest, use: Use) -> SearchResponse:
     require_at_most("/queries", len(queries), use.settings.max_texts, "queries")
     require_at_most("/k", body.k, use.settings.max_k, "hits")
     require_at_most("/candidates", candidates, use.settings.max_candidates, "candidates")
+    require_at_most("/queries", len(queries) * max(body.k, candidates), use.settings.max_matrix, "scores")
+    if body.explain:
+        require_at_most("/queries", len(queries) * body.k, use.settings.max_explained, "explanations")
     results = await use.search(
         SearchFor(
             queries=queries,
@@ -39,9 +40,9 @@ async def search(body: SearchRequest, use: Use) -> SearchResponse:
             measure=body.measure,
             truncate=body.truncate,
             min_score=body.min_score,
-            where=read_filter(body.filter),
+            where=body.filter,
             explain=body.explain,
-            min_version=None if body.min_version is None else Version.parse(body.min_version),
+            min_version=body.min_version,
         )
     )
     return SearchResponse(
@@ -61,11 +62,11 @@ def _hits(query: str, found: Sequence[Found], measure: str) -> Hits:
 
 
 def _hit(query: str, found: Found, measure: str) -> HitOut:
-    document, explanation = found.document, found.explanation
+    document = found.document
     return HitOut(
         id=document.id,
         score=found.score,
         text=document.text,
         metadata=dict(document.metadata),
-        explanation=explanation and word_explanation_out(explanation, measure, (query, document.text)),
+        explanation=found.links and explanation_out(found.links, measure, (query, document.text)),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from service.observability.metrics import Metrics
-from service.readiness import Readiness
 from service.served_models import LazyModels
 from service.settings import Settings
 from service.usecases.collections import Collections
@@ -32,7 +32,7 @@ class Services:
     explain: Explain
     index_documents: IndexDocuments
     metrics: Metrics
-    readiness: Readiness
+    ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here
 
 
 def _services(request: Request) -> Services:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.schemas import Pair, SimilarityRequest, SimilarityResponse, Usage, word_explanation_out
+from service.api.schemas import Pair, SimilarityRequest, SimilarityResponse, Usage, explanation_out
 from service.api.services import Services, Use
 from service.usecases.compare import Comparison
 from service.usecases.embed_texts import Given
@@ -26,14 +26,16 @@ async def similarity(body: SimilarityRequest, use: Use) -> SimilarityResponse:
 
 async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) -> SimilarityResponse:
     require_at_most("/pairs", len(pairs), use.settings.max_texts, "pairs")
+    if body.explain:
+        require_at_most("/pairs", len(pairs), use.settings.max_explained, "explanations")
     left = [Given(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)]
     right = [Given(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
     compared = await use.compare.pairs(left, right, _comparison(body), body.explain)
     explanations = None
     if compared.explanations is not None:
         explanations = [
-            word_explanation_out(explanation, body.measure, (pair.a, pair.b))
-            for explanation, pair in zip(compared.explanations, pairs, strict=True)
+            explanation_out(links, body.measure, (pair.a, pair.b))
+            for links, pair in zip(compared.explanations, pairs, strict=True)
         ]
     return SimilarityResponse(
         model=compared.encoder.name,

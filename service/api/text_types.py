@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from service.filters import Filter, parse_filter
@@ -15,6 +15,7 @@ from service.ports import Version
 
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536
+MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings allow
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 
@@ -59,27 +60,25 @@ def _require_storable(value: JsonValue, depth: int) -> None:
                 _require_storable(entry, depth + 1)
 
 
-def _filter(given: dict[str, Any]) -> dict[str, Any]:
-    read_filter(given)
-    return given
-
-
-def read_filter(given: dict[str, Any] | None) -> Filter | None:
-    """The filter of a request."""
-    if given is None:
-        return None
+def _filter(given: object) -> Filter:
     try:
         return parse_filter(given)
     except ValueError as error:
         raise PydanticCustomError("bad_filter", "{reason}", {"reason": str(error)}) from error
 
 
-def _version(text: str) -> str:
+def _version(given: object) -> Version:
     try:
-        Version.parse(text)
+        return Version.parse(given if isinstance(given, str) else "")
     except ValueError as error:
         raise PydanticCustomError("bad_version", "{reason}", {"reason": str(error)}) from error
-    return text
+
+
+def _bounded(given: object) -> object:
+    """Refuse an endless list before its entries are looked at: each would be an error message of its own."""
+    if isinstance(given, list) and len(given) > MAX_ENTRIES:
+        raise PydanticCustomError("out_of_range", "it has more than {most} entries", {"most": MAX_ENTRIES})
+    return given
 
 
 Text = Annotated[str, AfterValidator(_well_formed)]
@@ -90,5 +89,8 @@ CollectionName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
 ]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
-FilterObject = Annotated[dict[str, Any], AfterValidator(_filter)]
-VersionText = Annotated[str, AfterValidator(_version)]
+FilterObject = Annotated[Filter, PlainValidator(_filter), WithJsonSchema({"type": "object", "minProperties": 1})]
+VersionText = Annotated[
+    Version, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^.+:[0-9]{1,18}$"})
+]
+Bounded = BeforeValidator(_bounded)

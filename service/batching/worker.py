@@ -114,9 +114,11 @@ class Worker:
         record("encode", order.encode_s)
         return [result for result in order.results if result is not None]
 
-    def watch(self, encoder: Encoder) -> None:
-        """Try this model with one token whenever there is no work for `idle_check_s`."""
-        self._watched = (encoder, encoder.tokenize(["a"], "query", "END"))
+    async def watch(self, encoder: Encoder) -> None:
+        """Try this model with one token: now, to warm it up, and whenever there is no work for `idle_check_s`."""
+        texts = await self.tokenize(encoder, ["1"], "query", "END")
+        await self.encode(encoder, texts, "pooled")
+        self._watched = (encoder, texts)
 
     def answered_within(self, seconds: float) -> bool:
         """Whether the model finished a pass in the last `seconds`."""
@@ -175,6 +177,9 @@ class Worker:
             order.began = order.began or began
         try:
             results = first.encoder.encode([item.text for item in batch], first.want)
+            for item, result in zip(batch, results, strict=True):
+                item.order.results[item.position] = result
+                item.order.missing -= 1
         except Exception as error:
             log.exception("a pass of %d texts failed", len(batch))
             for order in orders:
@@ -182,9 +187,6 @@ class Worker:
             return
         self._answered = time.monotonic()
         self._measure(batch)
-        for item, result in zip(batch, results, strict=True):
-            item.order.results[item.position] = result
-            item.order.missing -= 1
         for order in orders:
             order.encode_s += time.perf_counter() - began
             if order.missing == 0:

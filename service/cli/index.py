@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +23,9 @@ def index(
 ) -> None:
     r"""Store the documents of a JSONL file in a running service.
 
-    Lines that cannot be stored (broken JSON, an empty text) are listed, and the others kept. Running it again is
-    harmless: an unchanged text is not encoded again.
+    The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
+    text) are listed, and the others kept; of several lines with one id the last wins. Running it again is harmless: an
+    unchanged text is not encoded again.
 
     \b
     Example:
@@ -35,7 +36,8 @@ def index(
     upserted = 0
     try:
         with Client(url) as client, file.open("rb") as stream, _bar(console) as bar:
-            client.ask("PUT", f"/collections/{collection}")
+            if client.call("GET", f"/collections/{collection}").status_code == 404:
+                client.ask("PUT", f"/collections/{collection}")
             task = bar.add_task(file.name, total=file.stat().st_size, rate="")
             for progress in client.index(collection, _documents(stream)):
                 upserted += progress.upserted
@@ -53,13 +55,15 @@ def index(
         raise typer.Exit(1)
 
 
-def _documents(stream: Iterator[bytes]) -> Iterator[object]:
-    """Each line's document; the service itself says what is wrong with one that is none."""
-    for line in stream:
+def _documents(stream: Iterable[bytes]) -> Iterator[tuple[int, object]]:
+    """Each line's number and document; the service itself says what is wrong with one that is none."""
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
         try:
-            yield json.loads(line)
+            yield number, json.loads(line)
         except ValueError:
-            yield line.decode("utf-8", "replace")
+            yield number, line.decode("utf-8", "replace")
 
 
 def _bar(console: Console) -> Progress:

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from service.documents.schema import collections, documents, metadata, token_codes, vectors
-from service.errors import CollectionDiffers, SpaceMismatch, TextUnchanged, UnknownCollection, UnknownDocument
+from service.errors import CollectionDiffers, SpaceMismatch, TextChanged, UnknownCollection, UnknownDocument
 from service.ports import (
     Change,
     ChangePage,
@@ -57,8 +57,15 @@ class SqlDocumentStore:
         except IntegrityError:
             found = self.collection(name)
             if found.settings != settings:
+                there = ", ".join(
+                    f"{name_} {ours!r}, not {asked!r}"
+                    for name_, ours, asked in zip(
+                        asdict(settings), asdict(found.settings).values(), asdict(settings).values(), strict=True
+                    )
+                    if ours != asked
+                )
                 raise CollectionDiffers(
-                    f"collection {name!r} exists with {found.settings}; delete it first, or choose another name"
+                    f"collection {name!r} exists with {there}: delete it first, or choose another name"
                 ) from None
             return found, False
         return self.collection(name), True
@@ -77,16 +84,13 @@ class SqlDocumentStore:
             rows = connection.execute(select(collections).order_by(collections.c.name)).mappings()
             return [_collection(row) for row in rows]
 
-    def size(self, name: str) -> CollectionSize:
+    def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         with self._engine.connect() as connection:
-            dim = int(_collection_row(connection, name)["dim"])
-            count = connection.execute(
-                select(func.count()).where(documents.c.collection == name, ~documents.c.deleted)
-            ).scalar_one()
-            of_codes = select(func.sum(token_codes.c.size), func.max(token_codes.c.error))
-            size, error = connection.execute(of_codes.where(token_codes.c.collection == name)).one()
-        each = 4 * dim + (size or 0) / count if count else 0.0
-        return CollectionSize(documents=count, bytes_per_document=each, token_error=error)
+            if names is None:
+                rows = connection.execute(select(collections).order_by(collections.c.name)).mappings().all()
+            else:
+                rows = [_collection_row(connection, name) for name in names]
+            return [(_collection(row), _size(connection, row)) for row in rows]
 
     def upsert(self, name: str, space: str, writes: Sequence[Write]) -> Version:
         with self._engine.begin() as connection:
@@ -185,8 +189,8 @@ def _update_metadata(connection: Connection, name: str, version: Version, unchan
         row.id: row.text
         for row in connection.execute(select(documents.c.id, documents.c.text).where(*mine, ~documents.c.deleted))
     }
-    if changed := [document.id for document in unchanged if stored.get(document.id) != document.text]:
-        raise TextUnchanged(changed)
+    if any(stored.get(document.id) != document.text for document in unchanged):
+        raise TextChanged
     statement = (
         update(documents)
         .where(documents.c.collection == name, documents.c.id == bindparam("of"))
@@ -233,6 +237,15 @@ def _changes_query(name: str, space: str, after: tuple[int, str | None]) -> Sele
     )
 
 
+def _size(connection: Connection, collection: RowMapping) -> CollectionSize:
+    mine = documents.c.collection == collection["name"]
+    count = connection.execute(select(func.count()).where(mine, ~documents.c.deleted)).scalar_one()
+    of_codes = select(func.sum(token_codes.c.size), func.max(token_codes.c.error))
+    size, error = connection.execute(of_codes.where(token_codes.c.collection == collection["name"])).one()
+    each = 4 * collection["dim"] + (size or 0) / count if count else 0.0
+    return CollectionSize(documents=count, bytes_per_document=each, token_error=error)
+
+
 def _collection_row(connection: Connection, name: str) -> RowMapping:
     row = connection.execute(select(collections).where(collections.c.name == name)).mappings().one_or_none()
     if row is None:
@@ -250,7 +263,7 @@ def _collection(row: RowMapping) -> Collection:
 
 
 def _document(row: RowMapping) -> Document:
-    return Document(id=row["id"], text=row["text"], metadata=row["metadata"], truncated=row["truncated"])
+    return Document(**{field.name: row[field.name] for field in fields(Document)})
 
 
 def _document_row(name: str, version: Version, write: Write) -> dict[str, Any]:

@@ -57,14 +57,14 @@ class CollectionIndex:
                     added.append(change)
             self._append(added)
 
-    def search(self, queries: Floats, k: int, where: Filter | None) -> list[list[Hit]]:
-        """The k most similar matching documents of each of (q, d) unit queries; exact ties go to the lower id."""
+    def search(self, queries: Floats, k: int, where: Filter | None) -> tuple[Version, list[list[Hit]]]:
+        """The version searched, and the k most similar matching documents of each of (q, d) unit queries."""
         with self._lock:
             allowed = self._live if where is None else self._live & self._postings.matching(where)
             if not allowed:
-                return [[] for _ in queries]
+                return self._version, [[] for _ in queries]
             found = self._rows.search(queries, min(k, len(allowed)), allowed)
-            return [self._hits(query, rows) for query, rows in zip(queries, found, strict=True)]
+            return self._version, [self._hits(query, rows) for query, rows in zip(queries, found, strict=True)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """(d,) vectors of those documents that it holds, by id."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from models.protocols import Encoder
 from service.errors import SpaceMismatch, UnknownModel
-from service.ports import Collection, CollectionSettings, CollectionSize, DocumentStore, ServedModels, TokenStorage
+from service.ports import Collection, CollectionSettings, CollectionSize, ServedModels, TokenStorage
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import measure
 
@@ -44,18 +44,15 @@ class Collections:
             index=wanted.index,
             tokens=wanted.tokens,
         )
-        created = await self._local.read(DocumentStore.create, name, settings)
-        await self._local.follow(name)
-        return created
+        return await self._local.write(name, lambda store: store.create(name, settings))
 
     async def show(self, name: str) -> tuple[Collection, CollectionSize]:
         """A collection, and how much it holds. Raises UnknownCollection."""
-        return await self._local.read(DocumentStore.collection, name), await self._local.read(DocumentStore.size, name)
+        return await self._local.read(lambda store: store.sizes([name])[0])
 
     async def list(self) -> list[tuple[Collection, CollectionSize]]:
         """All collections by name, and how much each holds."""
-        names = [collection.name for collection in await self._local.read(DocumentStore.collections)]
-        return [await self.show(name) for name in names]
+        return await self._local.read(lambda store: store.sizes())
 
     async def drop(self, name: str) -> None:
         """Delete a collection and all it holds. Raises UnknownCollection."""

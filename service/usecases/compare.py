@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from models.embeddings import Want
-from models.explanation import Explanation
+from models.explanation import LinkList
 from models.protocols import Encoder
 from models.text import Truncate
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from service.usecases.measures import explainable, measure
+from service.usecases.measures import explainable, measure, word_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ComparedPairs:
     encoder: Encoder
     scores: Sequence[float]
     truncated: Sequence[bool]
-    explanations: Sequence[Explanation] | None
+    explanations: Sequence[LinkList] | None
     tokens: int
 
 
@@ -62,9 +62,9 @@ class Compare:
         encoder, both = await self._embed([*left, *right], with_, "tokens" if explain else similarity.needs)
         pairs = list(zip(both.embeddings[: len(left)], both.embeddings[len(left) :], strict=True))
 
-        def compute() -> tuple[list[float], list[Explanation] | None]:
+        def compute() -> tuple[list[float], list[LinkList] | None]:
             scores = [similarity.score(a, b) for a, b in pairs]
-            return scores, [explainer.explain(a, b) for a, b in pairs] if explainer else None
+            return scores, [word_links(explainer, a, b) for a, b in pairs] if explainer else None
 
         scores, explanations = await asyncio.to_thread(compute)
         truncated = zip(both.truncated[: len(left)], both.truncated[len(left) :], strict=True)

@@ -9,7 +9,7 @@ from models.explanation import Explanation
 from models.protocols import Encoder
 from models.text import Granularity, Role, Truncate
 from service.errors import UnknownDocument
-from service.ports import DocumentStore, ServedModels
+from service.ports import ServedModels
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
@@ -73,7 +73,8 @@ class Explain:
 
         def compute() -> Explanation:
             explanation = explainer.explain(left.embeddings[0], right.embeddings[0])
-            return shorten(explanation, request.granularity, request.max_links)
+            grouped = explanation.by_word() if request.granularity == "word" else explanation
+            return grouped if request.max_links is None else grouped.strongest(request.max_links)
 
         return Explained(
             encoder=encoder,
@@ -88,15 +89,9 @@ class Explain:
         if isinstance(request.b, Given):
             return await self._models.get(request.model), request.b, "query"
         place = request.b
-        collection = await self._local.read(DocumentStore.collection, place.collection)
-        found = await self._local.read(DocumentStore.get, place.collection, [place.id])
+        collection = await self._local.read(lambda store: store.collection(place.collection))
+        found = await self._local.read(lambda store: store.get(place.collection, [place.id]))
         if place.id not in found:
             raise UnknownDocument(f"collection {place.collection!r} has no document {place.id!r}")
         encoder = await self._collections.encoder_of(collection)
         return encoder, Given(found[place.id].text, "/id"), "document"
-
-
-def shorten(explanation: Explanation, granularity: Granularity, max_links: int | None) -> Explanation:
-    """The explanation as a request wants it: between words or tokens, its strongest links only."""
-    grouped = explanation.by_word() if granularity == "word" else explanation
-    return grouped if max_links is None else grouped.strongest(max_links)

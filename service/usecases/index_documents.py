@@ -12,8 +12,8 @@ import numpy as np
 from models.embeddings import TokenEmbeddings, unit_rows
 from models.protocols import Encoder
 from models.token_codes import encode_tokens
-from service.errors import InvalidRequest, Problem, TextUnchanged, UnknownDocument, WriteConflict
-from service.ports import Document, DocumentStore, Embedded, Version, Write
+from service.errors import InvalidRequest, Problem, TextChanged, UnknownDocument, WriteConflict
+from service.ports import Document, Embedded, Version, Write
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
@@ -46,14 +46,14 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see service.errors.
         """
         _require_distinct(documents)
-        collection = await self._local.read(DocumentStore.collection, name)
+        collection = await self._local.read(lambda store: store.collection(name))
         encoder = await self._collections.encoder_of(collection)
         ids = [document.id for document in documents]
         keep_tokens = collection.settings.tokens == "int8"
         fresh: dict[str, Embedded] = {}
         tokens = 0
         for _ in range(ATTEMPTS):
-            stored = await self._local.read(DocumentStore.get, name, ids)
+            stored = await self._local.read(lambda store: store.get(name, ids))
             new = [
                 (i, document)
                 for i, document in enumerate(documents)
@@ -63,8 +63,8 @@ class IndexDocuments:
             tokens, fresh = tokens + spent, fresh | encoded
             writes = [Write(document, fresh.get(document.id)) for document in documents]
             try:
-                version = await self._local.write(DocumentStore.upsert, name, encoder.space, writes)
-            except TextUnchanged:
+                version = await self._write(name, encoder.space, writes)
+            except TextChanged:
                 continue
             truncated = [doc_id for doc_id in ids if (fresh.get(doc_id) or stored[doc_id]).truncated]
             return Indexed(len(documents), version, truncated, tokens)
@@ -72,18 +72,21 @@ class IndexDocuments:
 
     async def delete(self, name: str, doc_id: str) -> Version:
         """Delete a document. Raises UnknownCollection, UnknownDocument."""
-        return await self._local.write(DocumentStore.delete, name, doc_id)
+        return await self._local.write(name, lambda store: store.delete(name, doc_id))
 
     async def get(self, name: str, doc_id: str) -> Document:
         """A stored document. Raises UnknownCollection, UnknownDocument."""
-        found = await self._local.read(DocumentStore.get, name, [doc_id])
+        found = await self._local.read(lambda store: store.get(name, [doc_id]))
         if doc_id not in found:
             raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
         return found[doc_id]
 
     async def page(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
-        return await self._local.read(DocumentStore.scan, name, after, limit)
+        return await self._local.read(lambda store: store.scan(name, after, limit))
+
+    async def _write(self, name: str, space: str, writes: Sequence[Write]) -> Version:
+        return await self._local.write(name, lambda store: store.upsert(name, space, writes))
 
     async def _encode(
         self, encoder: Encoder, new: Sequence[tuple[int, Document]], keep_tokens: bool

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 from service.errors import VersionMismatch, VersionNotReached
 from service.ports import Collection, DocumentStore, IndexFactory, VectorIndex, Version
 from service.usecases.catch_up import catch_up
 
-Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
@@ -27,25 +26,17 @@ class LocalCollections:
         self._indexes: dict[str, VectorIndex] = {}
         self._writer = ThreadPoolExecutor(1, "writer")
 
-    async def read(
-        self, method: Callable[Concatenate[DocumentStore, Given], Result], *args: Given.args, **kwargs: Given.kwargs
-    ) -> Result:
-        """A method of the store, in a thread."""
-        return await asyncio.to_thread(_bound(self._store, method), *args, **kwargs)
+    async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """What a query finds in the store; it runs in a thread."""
+        return await asyncio.to_thread(query, self._store)
 
-    async def write(
-        self,
-        method: Callable[Concatenate[DocumentStore, str, Given], Version],
-        name: str,
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Version:
-        """A method of the store that writes to collection `name`, and then its index brought up to it, in one turn."""
+    async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
+        """Change collection `name` in the store, and bring its index up to that, in one turn."""
 
-        def in_turn() -> Version:
-            version = _bound(self._store, method)(name, *args, **kwargs)
+        def in_turn() -> Result:
+            result = change(self._store)
             self._follow(name)
-            return version
+            return result
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, in_turn)
 
@@ -55,7 +46,7 @@ class LocalCollections:
 
     async def follow_all(self) -> None:
         """Bring every index up to the store: what a start consists of."""
-        for collection in await self.read(DocumentStore.collections):
+        for collection in await self.read(lambda store: store.collections()):
             await self.follow(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
@@ -66,7 +57,7 @@ class LocalCollections:
             VersionMismatch: `min_version` is of another epoch.
             VersionNotReached: the store itself is not there yet.
         """
-        collection = await self.read(DocumentStore.collection, name)
+        collection = await self.read(lambda store: store.collection(name))
         epoch = collection.version.epoch
         if min_version is not None and min_version.epoch != epoch:
             raise VersionMismatch(f"min_version {min_version} is of another life of collection {name!r}: drop it")
@@ -89,7 +80,7 @@ class LocalCollections:
 
     def documents(self) -> dict[str, int]:
         """How many documents each index holds."""
-        return {name: len(index) for name, index in self._indexes.items()}
+        return {name: len(index) for name, index in list(self._indexes.items())}
 
     def close(self) -> None:
         """Wait for the writes under way, then let go of the store."""
@@ -109,11 +100,3 @@ class LocalCollections:
                 continue
             self._indexes[name] = index
             return index
-
-
-def _bound(
-    store: DocumentStore, method: Callable[Concatenate[DocumentStore, Given], Result]
-) -> Callable[Given, Result]:
-    """The store's own method of that name: `DocumentStore.get` names it, with its types."""
-    bound: Callable[Given, Result] = getattr(store, method.__name__)
-    return bound

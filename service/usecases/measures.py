@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from models import catalogue
+from models.embeddings import TokenEmbeddings
 from models.errors import NotExplainable, UnknownName
+from models.explanation import LinkList
 from models.protocols import Explainable, Similarity
 from service.errors import UnknownMeasure
 
 FAMILY = "models.similarities"
+DEFAULT_LINKS = 200
 
 
 def measure(name: str) -> Similarity:
@@ -24,3 +27,8 @@ def explainable(name: str) -> Explainable:
     if not isinstance(found, Explainable):
         raise NotExplainable(f"{name} does not decompose into token links: ask for scores only")
     return found
+
+
+def word_links(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> LinkList:
+    """Why a score, between words and with the usual number of links: as it goes along with pairs and hits."""
+    return explainer.explain(a, b).by_word().link_list(DEFAULT_LINKS)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.explanation import Explanation
+from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
 from models.token_codes import decode_tokens
 from service.filters import Filter
 from service.observability.timings import timed
-from service.ports import Collection, Document, DocumentStore, Hit, VectorIndex, Version
+from service.ports import Collection, Document, Hit, VectorIndex, Version
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import explainable, measure
+from service.usecases.measures import explainable, measure, word_links
 
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
+ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Found:
 
     document: Document
     score: float
-    explanation: Explanation | None
+    links: LinkList | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,16 @@ class SearchResults:
     truncated: Sequence[bool]
     hits: Sequence[Sequence[Found]]
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where a search takes place, and by what."""
+
+    collection: Collection
+    index: VectorIndex
+    encoder: Encoder
+    similarity: Similarity
 
 
 class Search:
@@ -87,46 +98,57 @@ class Search:
         want: Want = "tokens" if explainer else similarity.needs
         queries = await self._texts.embed(encoder, request.queries, "query", want, request.truncate)
         at = _At(collection, index, encoder, similarity)
-        near, source = await self._near(at, request, queries.embeddings)
-        hits = [_cut(each, request) for each in near]
-        documents = await self._documents(collection.name, hits)
-        found = [[Found(documents[hit.id], hit.score, None) for hit in each if hit.id in documents] for each in hits]
+        version, source, found = await self._search(at, request, queries.embeddings)
         if explainer:
             source = "encoder"
             found = [
                 await self._explained(at, explainer, *pair) for pair in zip(queries.embeddings, found, strict=True)
             ]
+        least = -np.inf if request.min_score is None else request.min_score
         return SearchResults(
             encoder=encoder,
             measure=similarity.name,
-            version=index.version,
+            version=version,
             scored_from=source,
             truncated=queries.truncated,
-            hits=found,
+            hits=[[hit for hit in each if hit.score >= least] for each in found],
             tokens=queries.tokens,
         )
 
+    async def _search(
+        self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
+    ) -> tuple[Version, Source, list[list[Found]]]:
+        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between."""
+        for attempt in range(1, ATTEMPTS + 1):
+            version, near, source = await self._near(at, request, queries)
+            hits = [each[: request.k] for each in near]
+            ids = list({hit.id for each in hits for hit in each})
+            documents = await self._documents(at.collection.name, ids)
+            same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
+            if len(same) == len(ids) or attempt == ATTEMPTS:
+                break
+            at = replace(at, index=await self._local.follow(at.collection.name))
+        return version, source, [[Found(same[hit.id], hit.score) for hit in each if hit.id in same] for each in hits]
+
     async def _near(
         self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
-    ) -> tuple[Sequence[Sequence[Hit]], Source]:
+    ) -> tuple[Version, list[list[Hit]], Source]:
         """The nearest documents of each query, best first by the measure."""
         directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
         own = at.similarity.name == INDEX_MEASURE
         with timed("search"):
-            near = await asyncio.to_thread(
+            version, near = await asyncio.to_thread(
                 at.index.search, directions, request.k if own else request.candidates, request.where
             )
-        if own:
-            return near, "index"
         source: Source = "index"
+        if own:
+            return version, near, source
         rescored = []
-        for query, hits in zip(
-            queries, near, strict=True
-        ):  # one at a time, to hold the vectors of one query's candidates only
+        for query, hits in zip(queries, near, strict=True):  # one by one: the candidates of a query take much memory
             known, source = await self._embeddings(at, [hit.id for hit in hits])
             with timed("search"):
                 rescored.append(await asyncio.to_thread(_rescore, at.similarity, query, hits, known))
-        return rescored, source
+        return version, rescored, source
 
     async def _embeddings(self, at: _At, ids: Sequence[str]) -> tuple[dict[str, TokenEmbeddings], Source]:
         """What the measure compares of those documents that still exist, from the cheapest place that has it."""
@@ -136,44 +158,33 @@ class Search:
             return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}, "index"
         if at.collection.settings.tokens == "int8":
             with timed("search"):
-                codes = await self._local.read(DocumentStore.codes, name, ids)
+                codes = await self._local.read(lambda store: store.codes(name, ids))
                 decoded = await asyncio.to_thread(
                     lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
                 )
             return decoded, "token_codes"
-        documents = await self._local.read(DocumentStore.get, name, ids)
+        documents = await self._documents(name, ids)
         return await self._encoded(at.encoder, list(documents.values())), "encoder"
+
+    async def _documents(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
+        return await self._local.read(lambda store: store.get(name, ids))
 
     async def _encoded(self, encoder: Encoder, documents: Sequence[Document]) -> dict[str, TokenEmbeddings]:
         given = [Given(document.text, f"/documents/{document.id}") for document in documents]
         encoded = await self._texts.embed(encoder, given, "document", "tokens")
         return {document.id: each for document, each in zip(documents, encoded.embeddings, strict=True)}
 
-    async def _documents(self, name: str, hits: Sequence[Sequence[Hit]]) -> dict[str, Document]:
-        ids = list({hit.id for each in hits for hit in each})
-        return await self._local.read(DocumentStore.get, name, ids)
-
     async def _explained(
         self, at: _At, explainer: Explainable, query: TokenEmbeddings, found: Sequence[Found]
     ) -> list[Found]:
-        """The same hits with score and explanation from freshly encoded texts, so that the one sums to the other."""
+        """The same hits with score and links from freshly encoded texts, so that the one sums to the other."""
         encoded = await self._encoded(at.encoder, [hit.document for hit in found])
 
         def explain() -> list[Found]:
-            explanations = [(hit, explainer.explain(query, encoded[hit.document.id])) for hit in found]
-            return [Found(hit.document, explanation.score, explanation) for hit, explanation in explanations]
+            links = [word_links(explainer, query, encoded[hit.document.id]) for hit in found]
+            return [Found(hit.document, why.score, why) for hit, why in zip(found, links, strict=True)]
 
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
-
-
-@dataclass(frozen=True, slots=True)
-class _At:
-    """Where a search takes place."""
-
-    collection: Collection
-    index: VectorIndex
-    encoder: Encoder
-    similarity: Similarity
 
 
 def _rescore(
@@ -183,11 +194,6 @@ def _rescore(
     scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
     rescored = [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
     return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
-
-
-def _cut(hits: Sequence[Hit], request: SearchFor) -> list[Hit]:
-    least = request.min_score
-    return [hit for hit in hits if least is None or hit.score >= least][: request.k]
 
 
 def _pooled_only(vector: Floats) -> TokenEmbeddings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from typing import Any
 
 import httpx2
@@ -276,3 +277,24 @@ def test_docs_need_nothing_from_another_host(http: httpx2.Client) -> None:
         assert address.startswith("/docs/assets/")
         assert http.get(address).status_code == 200
     assert http.get("/openapi.json").json()["info"]["title"] == "Semblance"
+
+
+def test_min_score_holds_for_the_scores_that_are_shown(api: Api) -> None:
+    """With token codes a score before and after encoding anew differ a little; the shown one counts."""
+    api.collection("least", tokens="int8", measure="rcmd")
+    api.store("least", *[{"id": str(i), "text": f"Lamp number {i} glows in colour {i % 7}."} for i in range(20)])
+    body = {"query": "a glowing lamp", "collection": "least", "k": 20, "explain": True}
+    shown = [hit["score"] for hit in api.ok("/search", body)["results"][0]["hits"]]
+    for least in shown:
+        kept = [hit["score"] for hit in api.ok("/search", body | {"min_score": least})["results"][0]["hits"]]
+        assert kept == [score for score in shown if score >= least]
+
+
+def test_a_client_who_leaves_takes_its_texts_out_of_the_queue(api: Api, http: httpx2.Client, url: str) -> None:
+    pairs = [{"a": f"{i} " + "never seen " * 60, "b": f"{i} " + "nor this one " * 60} for i in range(600)]
+    with pytest.raises(httpx2.ReadTimeout):
+        httpx2.post(f"{url}/similarity", json={"pairs": pairs}, timeout=0.7)
+    began = time.perf_counter()
+    api.ok("/similarity", {"pairs": [{"a": "quick", "b": "question"}]})
+    assert time.perf_counter() - began < 5, "600 long pairs would have taken longer"
+    assert 'route="/similarity",status="499"' in http.get("/metrics").text

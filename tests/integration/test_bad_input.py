@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import httpx2
@@ -257,3 +258,20 @@ def test_script_in_a_text_is_inert_in_every_rendering(api: Api) -> None:
         assert "default-src 'none'" in page.headers["content-security-policy"]
         assert page.headers["x-content-type-options"] == "nosniff"
     assert api.post("/explain", {"a": evil, "b": evil}).headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "body", ['{"pairs": [' + "{}," * 200_000 + "{}]}", "{" + ",".join(f'"f{i}": 1' for i in range(60_000)) + "}"]
+)
+def test_an_endless_list_of_mistakes_is_refused_at_once(http: httpx2.Client, body: str) -> None:
+    began = time.perf_counter()
+    answer = http.post("/similarity", content=body.encode(), headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert len(answer.content) < 50_000
+    assert time.perf_counter() - began < 2
+
+
+def test_products_of_queries_and_hits_are_bounded(api: Api) -> None:
+    assert_problem(api.post("/search", {"queries": ["a"] * 1000, "k": 1000}), 422, "out_of_range")
+    assert_problem(api.post("/search", {"queries": ["a"] * 200, "k": 10, "explain": True}), 422, "out_of_range")
+    assert_problem(api.post("/similarity", {"pairs": [FINE] * 2000, "explain": True}), 422, "out_of_range")

@@ -62,19 +62,18 @@ def test_index_stores_a_file_and_lists_the_lines_it_cannot(
     lines[71] = json.dumps({"id": "d72", "text": "The same id as the next line, in the same batch."})
     lines[99] = json.dumps(["not", "an", "object"])
     file = tmp_path / "lines.jsonl"
-    file.write_text("\n".join(lines) + "\n", "utf-8")
+    file.write_text("\n".join(lines) + "\n\n", "utf-8")
     ran = semblance("index", str(file), "--collection", "lines", "--url", url)
     assert ran.returncode == 1, ran.stderr
     for line, code in (
         (4, "invalid_value"),
         (8, "empty_text"),
-        (72, "duplicate_id"),
-        (73, "duplicate_id"),
         (100, "invalid_value"),
     ):
         assert f"line {line}: {code}" in ran.stderr
-    assert "145 documents stored in lines, 5 lines refused" in ran.stderr
-    assert http.get("/collections/lines").json()["count"] == 144
+    assert "147 documents stored in lines, 3 lines refused" in ran.stderr
+    assert http.get("/collections/lines").json()["count"] == 145
+    assert http.get("/collections/lines/documents/d72").json()["text"] == "Document number 72."
     assert http.get("/collections/lines/documents/d0").json()["text"].startswith("The id of line 1 again")
     assert api.ok("/search", {"query": "number 20", "collection": "lines", "filter": {"i": 20}})["results"][0]["hits"]
 
@@ -86,3 +85,17 @@ def test_index_says_when_nobody_answers(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert "is the service running there?" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_index_fills_a_collection_that_was_made_with_other_settings(
+    http: httpx2.Client, url: str, tmp_path: Path
+) -> None:
+    http.delete("/collections/made")
+    http.put("/collections/made", json={"tokens": "int8", "measure": "rcmd"}).raise_for_status()
+    file = tmp_path / "large.jsonl"
+    texts = ["漢字" * 12_500, *["Plain text."] * 70, "word " * 90_000]  # the last is longer than the service takes
+    file.write_text("\n".join(json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)), "utf-8")
+    ran = semblance("index", str(file), "--collection", "made", "--url", url)
+    assert "71 documents stored in made, 1 lines refused" in ran.stderr, ran.stderr
+    assert "line 72: text_too_long" in ran.stderr
+    assert http.get("/collections/made").json()["tokens"] == "int8"

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel
 
 from models.checkpoint import read_checkpoint
 from models.encoders.transformer import Transformer
@@ -124,6 +126,69 @@ def test_an_unknown_module_is_refused_by_name(folder: Path) -> None:
         read_checkpoint(folder)
 
 
+def test_a_module_of_another_library_is_refused_though_its_name_is_known(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["type"] = "custom_st.Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(BadCheckpoint, match="custom_st"):
+        read_checkpoint(folder)
+
+
+def test_a_second_weights_file_beside_the_pinned_one_is_refused(folder: Path) -> None:
+    shutil.copy(folder / "model.safetensors", folder / "a.safetensors")
+    with pytest.raises(BadCheckpoint, match=r"expected model\.safetensors"):
+        read_checkpoint(folder, BUILT_IN["minilm"].weights_sha256)
+
+
+def test_weights_that_do_not_fit_the_network_are_refused_and_not_made_up(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file({f"wrapped.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
+    with pytest.raises(BadCheckpoint, match="lacks"):
+        Transformer("copy", read_checkpoint(folder))
+
+
+def test_a_network_in_a_folder_of_its_own_is_found(folder: Path) -> None:
+    expected = pooled(folder)
+    inner = folder / "0_Transformer"
+    inner.mkdir()
+    for file in [*folder.glob("*.safetensors"), *folder.glob("*token*"), folder / "config.json", folder / "vocab.txt"]:
+        file.rename(inner / file.name)
+    (folder / "sentence_bert_config.json").rename(inner / "sentence_bert_config.json")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    assert pooled(folder) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("family", ["mpnet", "roberta", "distilbert"])
+def test_the_longest_text_that_is_promised_can_be_encoded(tmp_path: Path, family: str) -> None:
+    """Some families number positions from the padding id on, and have that many fewer."""
+    config = AutoConfig.for_model(
+        family,
+        vocab_size=30522,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        pad_token_id=1,
+    )
+    AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
+    for file in read_checkpoints("minilm")["minilm"].folder.glob("*token*"):
+        shutil.copy(file, tmp_path)
+    edit(tmp_path / "tokenizer_config.json", model_max_length=10**30)
+    encoder = Transformer(family, read_checkpoint(tmp_path))
+    assert encoder.max_tokens == {"mpnet": 510, "roberta": 510, "distilbert": 512}[family]
+
+
+def test_a_network_that_cannot_encode_is_refused_at_load(tmp_path: Path) -> None:
+    config = AutoConfig.for_model("t5", vocab_size=30522, d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
+    AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
+    for file in read_checkpoints("minilm")["minilm"].folder.glob("*token*"):
+        shutil.copy(file, tmp_path)
+    with pytest.raises(BadCheckpoint, match="cannot encode"):
+        Transformer("t5", read_checkpoint(tmp_path))
+
+
 def test_weights_that_can_run_code_are_refused(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(BadCheckpoint, match="safetensors"):
@@ -138,7 +203,9 @@ def test_every_setting_that_moves_vectors_changes_the_space(folder: Path) -> Non
     spaces.add(read_checkpoint(folder).space)
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
     spaces.add(read_checkpoint(folder).space)
-    assert len(spaces) == 4
+    edit(folder / "tokenizer_config.json", do_lower_case=False)
+    spaces.add(read_checkpoint(folder).space)
+    assert len(spaces) == 5
 
 
 def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:

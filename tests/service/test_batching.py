@@ -108,6 +108,22 @@ def test_a_failed_pass_reaches_the_callers_in_it_and_no_other(worker: Worker) ->
     asyncio.run(use())
 
 
+def test_an_encoder_that_returns_too_little_fails_its_callers_and_the_thread_lives_on(worker: Worker) -> None:
+    class Short(Slow):
+        def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
+            return super().encode(tokenized, want)[:-1]
+
+    async def use() -> None:
+        short, slow = Short(), Slow()
+        short.may_go.release(1000)
+        slow.may_go.release(1000)
+        with pytest.raises(ValueError, match="shorter"):
+            await asyncio.wait_for(numbers(worker, short, ["1", "2"]), 5)
+        assert await asyncio.wait_for(numbers(worker, slow, ["3"]), 5) == [3.0]
+
+    asyncio.run(use())
+
+
 def test_a_caller_who_left_shifts_nobodys_answer_and_its_texts_are_dropped(worker: Worker) -> None:
     async def use() -> None:
         slow = Slow()
@@ -150,27 +166,16 @@ def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
 def test_an_idle_model_is_tried_and_a_dead_one_shows() -> None:
     async def use() -> None:
         worker, slow = Worker(Limits(4), Metrics(), idle_check_s=0.02), Slow()
-        worker.watch(slow)
         assert not worker.answered_within(60)
-        await asyncio.sleep(0.1)
-        assert not worker.answered_within(60), "it hangs in its first pass"
         slow.may_go.release(1)
-        await asyncio.sleep(0.1)
+        await worker.watch(slow)
+        assert worker.answered_within(60), "it was warmed up"
+        await asyncio.sleep(0.3)
+        assert not worker.answered_within(0.2), "it hangs in its first try"
         slow.may_go.release(1000)
-        await asyncio.to_thread(worker.stop)
-
-    class Numbered(Slow):
-        def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-            return super().tokenize(["1" for _ in texts], role, truncate)
-
-    async def answers() -> None:
-        worker, alive = Worker(Limits(4), Metrics(), idle_check_s=0.02), Numbered()
-        alive.may_go.release(1000)
-        worker.watch(alive)
-        await asyncio.sleep(0.15)
-        assert worker.answered_within(60)
-        assert not worker.answered_within(-1)
+        await asyncio.sleep(0.1)
+        assert worker.answered_within(0.08), "it answers again"
+        assert len(slow.batches) > 2
         await asyncio.to_thread(worker.stop)
 
     asyncio.run(use())
-    asyncio.run(answers())
