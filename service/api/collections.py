@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 
 from models import catalogue
 from service.api.errors import responses
-from service.api.schemas import CollectionList, CollectionOut, CollectionRequest, collection_out
+from service.api.schemas.collections import CollectionList, CollectionOut, CollectionRequest, collection_out
 from service.api.services import Use
 from service.api.text_types import CollectionName
 from service.errors import InvalidRequest, Problem

@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.schemas import (
+from service.api.schemas.collections import (
     Deleted,
     DocumentList,
     DocumentOut,
     DocumentsRequest,
     DocumentsResponse,
-    Usage,
     document_out,
 )
+from service.api.schemas.request import Usage
 from service.api.services import Use
 from service.errors import InvalidRequest, Problem
 from service.ports import Document

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Header, Query, Response
 from starlette.exceptions import HTTPException
 
 from service.api.errors import responses
-from service.api.schemas import ExplainRequest, ExplainResponse, explain_response
+from service.api.schemas.explain import ExplainRequest, ExplainResponse, explain_response
 from service.api.services import Services, Use
 from service.rendering.caption import Caption
 from service.rendering.html import render_html

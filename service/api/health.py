@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from service.api.schemas import Live, Ready
+from service.api.schemas.operation import Live, Ready
 from service.api.services import Use
 
 router = APIRouter(tags=["operation"])

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from models import catalogue
 from models.protocols import Explainable
 from service.api.errors import responses
-from service.api.schemas import MeasureOut, ModelList, ModelOut
+from service.api.schemas.operation import MeasureOut, ModelList, ModelOut
 from service.api.services import Services, Use
 from service.usecases.measures import FAMILY, measure
 

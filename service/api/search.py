@@ -8,7 +8,9 @@ from fastapi import APIRouter
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.schemas import HitOut, Hits, SearchRequest, SearchResponse, Usage, explanation_out
+from service.api.schemas.explain import explanation_out
+from service.api.schemas.request import Usage
+from service.api.schemas.search import HitOut, Hits, SearchRequest, SearchResponse
 from service.api.services import Use
 from service.usecases.embed_texts import Given
 from service.usecases.search import Found, SearchFor

@@ -8,7 +8,9 @@ from fastapi import APIRouter
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.schemas import Pair, SimilarityRequest, SimilarityResponse, Usage, explanation_out
+from service.api.schemas.explain import explanation_out
+from service.api.schemas.request import Usage
+from service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
 from service.api.services import Services, Use
 from service.usecases.compare import Comparison
 from service.usecases.embed_texts import Given

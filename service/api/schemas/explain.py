@@ -1,0 +1,123 @@
+"""The bodies of /explain, and explanations wherever they come along."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from models.explanation import LinkList
+from models.text import Granularity, Truncate, Unit
+from service.api.schemas.request import Measure, Request
+from service.api.text_types import Text
+from service.usecases.explain import Explained
+from service.usecases.measures import DEFAULT_LINKS
+
+
+class Token(BaseModel):
+    """A stretch of a text: a word, or a token."""
+
+    text: str
+    start: int = Field(description="First character, counted from 0 in Unicode code points.")
+    end: int = Field(description="One past its last character.")
+
+
+class Side(BaseModel):
+    """One of the two texts, cut into what links join."""
+
+    text: str
+    tokens: list[Token]
+
+
+class LinkOut(BaseModel):
+    """A join of token `a` of the one text with token `b` of the other, by their positions."""
+
+    a: int
+    b: int
+    similarity: float
+    contribution: float
+
+
+class ExplanationOut(BaseModel):
+    """A score in parts: the links' contributions, `special` and `omitted` sum to it."""
+
+    score: float
+    measure: str
+    granularity: Granularity
+    a: Side
+    b: Side
+    links: list[LinkOut] = Field(description="Largest absolute contribution first.")
+    special: float = Field(description="What touches special or prompt tokens.")
+    omitted: float = Field(description="What the links left out would add.")
+
+
+class ExplainRequest(Request):
+    """Text `a`, and either text `b` or the `id` of a document."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"a": "A cat sits outside.", "b": "A kitten is in the garden."}]},
+    )
+
+    a: Text
+    b: Text | None = None
+    id: Text | None = Field(None, description="A document that stands for b.")
+    collection: Text = Field("default", description="Where that document is.")
+    measure: Measure = "rcmd"
+    model: Text | None = None
+    format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null goes by the Accept header.")
+    granularity: Granularity = "word"
+    max_links: int | None = Field(
+        None, ge=0, description=f"Strongest links to keep; null is {DEFAULT_LINKS} in JSON and all in pictures."
+    )
+    truncate: Truncate = "END"
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.b is None) == (self.id is None):
+            raise PydanticCustomError("invalid_request", "give either b, or the id of a document")
+        if self.id is not None and self.model is not None:
+            raise PydanticCustomError("invalid_request", "a document is compared by its collection's model: drop model")
+        return self
+
+
+class ExplainResponse(ExplanationOut):
+    """An explanation, and what made it."""
+
+    model: str
+    space: str
+    truncated: bool
+
+
+def explanation_out(
+    links: LinkList, measure: str, texts: tuple[str, str], granularity: Granularity = "word"
+) -> ExplanationOut:
+    """The links of a score as JSON."""
+    return ExplanationOut(
+        score=links.score,
+        measure=measure,
+        granularity=granularity,
+        a=Side(text=texts[0], tokens=_tokens(links.left)),
+        b=Side(text=texts[1], tokens=_tokens(links.right)),
+        links=[
+            LinkOut(a=link.left, b=link.right, similarity=link.similarity, contribution=link.contribution)
+            for link in links.links
+        ],
+        special=links.special,
+        omitted=links.omitted,
+    )
+
+
+def explain_response(explained: Explained, wanted: ExplainRequest) -> ExplainResponse:
+    """The answer to /explain as JSON."""
+    max_links = DEFAULT_LINKS if wanted.max_links is None else wanted.max_links
+    links = explained.explanation.link_list(max_links)
+    out = explanation_out(links, wanted.measure, (explained.a, explained.b), wanted.granularity)
+    return ExplainResponse(
+        **dict(out), model=explained.encoder.name, space=explained.encoder.space, truncated=explained.truncated
+    )
+
+
+def _tokens(units: tuple[Unit, ...]) -> list[Token]:
+    return [Token(text=unit.text, start=unit.start, end=unit.end) for unit in units]

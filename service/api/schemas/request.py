@@ -1,0 +1,35 @@
+"""What the bodies of requests have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from service.api.text_types import Text
+
+MAX_FIELDS = 100  # of an object in a request, metadata aside
+
+Measure = Annotated[Text, Field(description="One of the measures that GET /models lists.", examples=["rcmd"])]
+
+
+class Request(BaseModel):
+    """A body that is read strictly: what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        """Refuse an endless object before its fields are looked at: each would be an error message of its own."""
+        if isinstance(given, Mapping) and len(given) > MAX_FIELDS:
+            raise PydanticCustomError("unknown_field", "it has more than {most} fields", {"most": MAX_FIELDS})
+        return given
+
+
+class Usage(BaseModel):
+    """What a request cost."""
+
+    tokens: int = Field(description="Tokens of all its texts, special tokens included.")

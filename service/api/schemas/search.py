@@ -1,0 +1,78 @@
+"""The bodies of /search."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
+
+from models.text import Truncate
+from service.api.schemas.explain import ExplanationOut
+from service.api.schemas.request import Measure, Request, Usage
+from service.api.text_types import Bounded, FilterObject, Text, VersionText
+
+
+class SearchRequest(Request):
+    """Either `query` or `queries`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}}]},
+    )
+
+    query: Text | None = None
+    queries: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
+    k: int = Field(10, ge=1, description="Hits wanted.")
+    collection: Text = "default"
+    measure: Measure | None = Field(None, description="Null is the collection's own.")
+    candidates: int | None = Field(
+        None, ge=1, description="Nearest by vector that another measure than cosine scores anew; null is 100, or k."
+    )
+    min_score: float | None = Field(None, allow_inf_nan=False)
+    filter: FilterObject | None = None
+    explain: bool = False
+    min_version: VersionText | None = Field(
+        None, description="Answer from this version of the collection or a later one."
+    )
+    truncate: Truncate = "END"
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.query is None) == (self.queries is None):
+            raise PydanticCustomError("invalid_request", "give either query or queries")
+        if self.candidates is not None and self.candidates < self.k:
+            raise PydanticCustomError("out_of_range", "candidates must not be less than k")
+        return self
+
+
+class HitOut(BaseModel):
+    """A document found."""
+
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, JsonValue]
+    explanation: ExplanationOut | None = None
+
+
+class Hits(BaseModel):
+    """What was found for one query, best first."""
+
+    hits: list[HitOut]
+
+
+class SearchResponse(BaseModel):
+    """Results in the order of the queries."""
+
+    results: list[Hits]
+    model: str
+    space: str
+    measure: str
+    scored_from: Literal["index", "token_codes", "encoder"] = Field(
+        description="Which vectors of the documents made the scores: those of the index, the collection's token codes, "
+        "or fresh ones."
+    )
+    version: str
+    truncated: list[bool] = Field(description="Whether each query was cut.")
+    usage: Usage

@@ -1,0 +1,64 @@
+"""The bodies of /similarity."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from models.text import Truncate
+from service.api.schemas.explain import ExplanationOut
+from service.api.schemas.request import Measure, Request, Usage
+from service.api.text_types import Bounded, Text
+
+
+class Pair(Request):
+    """Two texts to compare."""
+
+    a: Text
+    b: Text
+
+
+class SimilarityRequest(Request):
+    """Either `pairs`, or `left` and `right` for a matrix."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"pairs": [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}], "measure": "rcmd"}
+            ]
+        },
+    )
+
+    pairs: Annotated[list[Pair] | None, Bounded] = Field(None, min_length=1)
+    left: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
+    right: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
+    measure: Measure = "cosine"
+    model: Text | None = Field(None, description="A served model; null is the default one.")
+    explain: bool = Field(False, description="Add the words that made each score (pairs only).")
+    truncate: Truncate = Field("END", description="Which end of a text too long gives way; NONE refuses it.")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        matrix = self.left is not None and self.right is not None
+        if (self.left is None) != (self.right is None) or matrix == (self.pairs is not None):
+            raise PydanticCustomError("invalid_request", "give either pairs, or both left and right")
+        if matrix and self.explain:
+            raise PydanticCustomError("invalid_request", "explain needs pairs")
+        return self
+
+
+class SimilarityResponse(BaseModel):
+    """Scores in the order of the request; rows of `left` in a matrix."""
+
+    model: str
+    space: str
+    measure: str
+    scores: list[float] | list[list[float]]
+    truncated: list[bool] = Field(
+        description="Whether a text of each pair was cut; in a matrix, left then right texts."
+    )
+    explanations: list[ExplanationOut] | None = None
+    usage: Usage
