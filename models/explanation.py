@@ -49,6 +49,7 @@ class Explanation:
         contribution: (n, m) float64, what each pair of units adds to the score; may be negative.
         special: the share of everything that touches a special or prompt token.
         omitted: the share of links that were left out to keep the explanation short.
+        texts: the whole texts that the units are stretches of.
     """
 
     score: float
@@ -58,6 +59,7 @@ class Explanation:
     contribution: Doubles
     special: float
     omitted: float = 0.0
+    texts: tuple[str, str] = ("", "")
 
     @classmethod
     def of(
@@ -74,14 +76,15 @@ class Explanation:
             similarity=similarity[real],
             contribution=own,
             special=float(contribution.sum() - own.sum()),
+            texts=(left.text, right.text),
         )
 
     def by_word(self) -> Explanation:
         """The same explanation between words: contributions add up, similarity is the largest among the tokens."""
         if not self.left or not self.right:
             return self
-        left, rows = _words(self.left)
-        right, columns = _words(self.right)
+        left, rows = _words(self.left, self.texts[0])
+        right, columns = _words(self.right, self.texts[1])
         added = np.add.reduceat(np.add.reduceat(self.contribution, rows, axis=0), columns, axis=1)
         largest = np.maximum.reduceat(np.maximum.reduceat(self.similarity, rows, axis=0), columns, axis=1)
         return replace(self, left=left, right=right, similarity=largest, contribution=added)
@@ -137,17 +140,9 @@ def _tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
     return embeddings.text
 
 
-def _words(units: tuple[Unit, ...]) -> tuple[tuple[Unit, ...], list[int]]:
+def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], list[int]]:
     """The words that the units make up, and the position of each word's first unit."""
     starts = [i for i, unit in enumerate(units) if i == 0 or unit.word != units[i - 1].word]
     groups = [units[i:j] for i, j in zip(starts, [*starts[1:], len(units)], strict=True)]
-    words = tuple(Unit(_join(group), group[0].start, group[-1].end, group[0].word) for group in groups)
-    return words, starts
-
-
-def _join(group: tuple[Unit, ...]) -> str:
-    text, reached = "", group[0].start
-    for unit in group:  # tokens may share characters (a byte-level emoji): show each character once
-        text += unit.text[max(0, reached - unit.start) :]
-        reached = max(reached, unit.end)
-    return text
+    spans = [(group[0].start, max(unit.end for unit in group), group[0].word) for group in groups]
+    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), starts

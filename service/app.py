@@ -77,9 +77,10 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes)
-    errors.install(app, metrics)
+    errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
     docs.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
@@ -101,7 +102,7 @@ def _services(
         local=local,
         collections=of_collections,
         compare=Compare(served, texts),
-        search=Search(of_collections, local, texts),
+        search=Search(of_collections, local, texts, settings.max_matrix),
         explain=Explain(of_collections, served, local, texts),
         index_documents=IndexDocuments(of_collections, local, texts),
         metrics=metrics,

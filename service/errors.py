@@ -102,5 +102,13 @@ class NotReady(SemblanceError):
     code = "not_ready"
 
 
-class TextChanged(Exception):
-    """Raised inside a write that counted on a stored text which has changed meanwhile; never reaches a client."""
+class Overtaken(Exception):
+    """Another writer was faster, and what this write counted on no longer holds: look again. Never reaches a client."""
+
+
+class TextChanged(Overtaken):
+    """A stored text is not what it was."""
+
+
+class CollectionReplaced(Overtaken):
+    """The collection was deleted and made anew."""

@@ -159,12 +159,12 @@ class DocumentStore(Protocol):
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Collections and how much each holds: those named, in that order, or all by name. Raises UnknownCollection."""
 
-    def upsert(self, name: str, space: str, writes: Sequence[Write]) -> Version:
-        """Store documents, all or none.
+    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
+        """Store documents in a collection as it was found, all or none.
 
         Raises:
-            UnknownCollection: there is none of that name.
-            SpaceMismatch: the collection holds vectors of another space.
+            UnknownCollection: it is gone.
+            CollectionReplaced: it was made anew since.
             TextChanged: a write without vector whose stored text is another by now, or gone.
         """
 

@@ -43,8 +43,9 @@ class Settings(BaseSettings):
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
     max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
     max_matrix: int = Field(
-        65_536, ge=1, description="Most scores in one request: of a matrix, or queries times hits or candidates."
+        65_536, ge=1, description="Most scores in one request: of a matrix, or queries times candidates."
     )
+    max_hits: int = Field(10_000, ge=1, description="Most hits in one request: queries times k.")
     max_explained: int = Field(1024, ge=1, description="Most explanations in one request.")
     max_documents: int = Field(1000, ge=1, description="Most documents in one request.")
     max_k: int = Field(1000, ge=1, description="Most hits that a search may ask for.")

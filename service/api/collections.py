@@ -32,11 +32,11 @@ async def create(
         raise InvalidRequest(
             [Problem("/index", "unknown_index", f"there is no index {wanted.index!r}: choose one of {known}")]
         )
-    _, new = await use.collections.create(
+    collection, size, new = await use.collections.create(
         name, NewCollection(model=wanted.model, measure=wanted.measure, index=wanted.index, tokens=wanted.tokens)
     )
     response.status_code = 201 if new else 200
-    return collection_out(*await use.collections.show(name))
+    return collection_out(collection, size)
 
 
 @router.get("/collections", responses=responses(503))

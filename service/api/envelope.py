@@ -7,7 +7,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -39,30 +39,40 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
+        given = Headers(scope=scope).get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
-        refusal = self._refusal(headers)
         body = _Body(receive, self._max_body_bytes)
         try:
-            if refusal:
-                await refusal(scope, receive, request.marked(send))
-            else:
-                await _while_connected(self._app(scope, body.receive, request.marked(send)), body)
+            await self._serve(scope, body, request, request.marked(send))
+        finally:
+            if body.broken_off:
+                request.status = CLIENT_LEFT
+            self._account(request)
+
+    async def _serve(self, scope: Scope, body: _Body, request: _Request, send: Send) -> None:
+        """Have the routes answer; where they fail without an answer, answer for them."""
+        try:
+            app = self._refusal(scope) or self._app
+            await _while_connected(app(scope, body.receive, send), body)
         except _Left:
             request.status = CLIENT_LEFT
+        except asyncio.CancelledError:  # the time to finish at shutdown is over
+            if not request.status:
+                await problem(503, "not_ready", "the service is going down")(scope, body.receive, send)
+            raise
         except Exception:
             log.exception("unknown failure", extra={"request_id": request.id})
             if request.status:  # the answer had begun: only breaking off tells the client
                 raise
             self._metrics.errors.labels("internal_error").inc()
             detail = f"something failed here; the log knows it as request {request.id}"
-            await problem(500, "internal_error", detail)(scope, receive, request.marked(send))
-        finally:
-            self._account(request)
+            await problem(500, "internal_error", detail)(scope, body.receive, send)
 
-    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request whose headers already tell that its body cannot be taken."""
+        if scope["method"] not in ("POST", "PUT"):  # no other route reads a body
+            return None
+        headers = Headers(scope=scope)
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._max_body_bytes:
             self._metrics.errors.labels("body_too_large").inc()
@@ -96,6 +106,7 @@ class _Body:
         self._max_bytes = max_bytes
         self._taken = 0
         self._whole = asyncio.Event()
+        self.broken_off = False  # the client left before it had sent everything
 
     async def receive(self) -> Message:
         """The next message; after the last of the body nothing comes but the news that the client left."""
@@ -103,7 +114,9 @@ class _Body:
         self._taken += len(message.get("body", b""))
         if self._taken > self._max_bytes:
             raise HTTPException(413, _too_large(self._max_bytes))
-        if not message.get("more_body"):
+        if message["type"] == "http.disconnect":
+            self.broken_off = not self._whole.is_set()
+        elif not message.get("more_body"):
             self._whole.set()
         return message
 

@@ -12,6 +12,8 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
 from service import errors
@@ -62,7 +64,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "unsupported_media_type": (415, "The body is not declared as application/json"),
     "bad_cursor": (422, "A cursor that no page gave"),
     "bad_filter": (422, "A filter that does not follow the grammar in docs/search.md"),
-    "bad_id": (422, "A document id with control characters, or '.' or '..'"),
+    "bad_id": (422, "A document id with control characters, or with '.' or '..' between slashes"),
     "bad_name": (422, "A collection name with other characters than a-z, 0-9, '.', '_' and '-'"),
     "bad_version": (422, "A version that no answer gave"),
     "duplicate_id": (422, "The same document id twice in one request"),
@@ -126,8 +128,8 @@ def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem]
     return Response(json.dumps(body.model_dump()), status, headers, MEDIA_TYPE)
 
 
-def install(app: FastAPI, metrics: Metrics) -> None:
-    """Have every error of `app` answered as a problem."""
+def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
+    """Have every error of `app`, with all its routes, answered as a problem."""
 
     async def refused(_: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
@@ -145,14 +147,16 @@ def install(app: FastAPI, metrics: Metrics) -> None:
             return problem(400, "malformed_json", "the body is not valid JSON")
         code = _common_code(parts) or "invalid_request"
         metrics.errors.labels(code).inc()
-        return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}", parts)
+        return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}".removeprefix(": "), parts)
 
-    async def framework(_: Request, error: Exception) -> Response:
+    async def framework(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
         answer = problem(error.status_code, code, str(error.detail))
         answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            answer.headers["allow"] = ", ".join(_methods(routes, request.scope))
         return answer
 
     for leaf in STATUS:
@@ -171,7 +175,10 @@ def _document(app: FastAPI) -> None:
             schemas = described["components"]["schemas"]
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+            for operation in (each for path in described["paths"].values() for each in path.values()):
+                if "HTTPValidationError" in str(operation["responses"].get("422")):
+                    del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
+            own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
             schemas.update(own.pop("$defs"), ProblemDetails=own)
             app.openapi_schema = described
         return app.openapi_schema
@@ -191,7 +198,13 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def codes_of(status: int) -> list[str]:
     """The codes that go with a status."""
     own = [leaf.code for leaf, its_status in STATUS.items() if its_status == status]
-    return own + ([FRAMEWORK_CODES[status]] if status in FRAMEWORK_CODES else [])
+    return own + [code for code, (its_status, _) in OTHER_CODES.items() if its_status == status]
+
+
+def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
+    """All methods of a path, which may be spread over several routes."""
+    matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    return sorted({method for route in matching for method in getattr(route, "methods", None) or ()})
 
 
 def _status(error: SemblanceError) -> int:

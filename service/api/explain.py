@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.exceptions import HTTPException
 
+from service.api.answers import written_aside
 from service.api.errors import responses
 from service.api.schemas.explain import ExplainRequest, ExplainResponse, explain_response
 from service.api.services import Services, Use
@@ -36,33 +38,26 @@ PICTURE_HEADERS = {
 }
 
 _PICTURES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "model": ExplainResponse,
-        "content": {media_type: {} for name, media_type in MEDIA_TYPES.items() if name != "json"},
-    }
+    200: {"content": {media_type: {} for name, media_type in MEDIA_TYPES.items() if name != "json"}}
 }
 _DOCUMENTED = _PICTURES | responses(400, 404, 406, 409, 413, 415, 422, 503)
 
-Accept = Annotated[str, Header(description="Decides where `format` is null.")]
+_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 
 
-@router.get("/explain", response_model=None, responses=_DOCUMENTED)
-async def explain(
-    query: Annotated[ExplainRequest, Query()], use: Use, accept: Accept = "*/*"
-) -> Response | ExplainResponse:
+@router.get("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
+async def explain(query: Annotated[ExplainRequest, Query()], use: Use, request: Request) -> Response:
     """Show which words or tokens made the score of two texts. For long texts use POST."""
-    return await _explain(query, query.format or _acceptable(accept), use)
+    return await _explain(query, query.format or _acceptable(request), use)
 
 
-@router.post("/explain", response_model=None, responses=_DOCUMENTED)
-async def explain_long(
-    body: Annotated[ExplainRequest, Body()], use: Use, accept: Accept = "*/*"
-) -> Response | ExplainResponse:
+@router.post("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
+async def explain_long(body: Annotated[ExplainRequest, Body()], use: Use, request: Request) -> Response:
     """The same, with texts of any length."""
-    return await _explain(body, body.format or _acceptable(accept), use)
+    return await _explain(body, body.format or _acceptable(request), use)
 
 
-async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Response | ExplainResponse:
+async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Response:
     explained = await use.explain(
         ExplainFor(
             a=Given(wanted.a, "/a"),
@@ -75,9 +70,12 @@ async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Re
         )
     )
     if format_ == "json":
-        return await asyncio.to_thread(explain_response, explained, wanted)
-    content = await asyncio.to_thread(_draw, explained, wanted, format_)
-    return Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
+        answer = await written_aside(lambda: explain_response(explained, wanted))
+    else:
+        content = await asyncio.to_thread(_draw, explained, wanted, format_)
+        answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
+    answer.headers["vary"] = "accept"
+    return answer
 
 
 def _draw(explained: Explained, wanted: ExplainRequest, format_: Format) -> str | bytes:
@@ -91,24 +89,30 @@ def _draw(explained: Explained, wanted: ExplainRequest, format_: Format) -> str 
             return render_html(explained.explanation, caption)
 
 
-def _acceptable(accept: str) -> Format:
-    """The first format, by the client's order of preference, that we have; JSON for anything goes.
+def _acceptable(request: Request) -> Format:
+    """The format that the Accept headers like best; of equals the first in `MEDIA_TYPES`, so JSON for anything goes."""
+    accept = ",".join(request.headers.getlist("accept")).strip() or "*/*"
+    ranges = dict(_media_range(part) for part in accept.split(","))
+    liking = {name: _liking(media_type, ranges) for name, media_type in MEDIA_TYPES.items()}
+    best = max(liking, key=lambda name: liking[name])
+    if liking[best] == 0:
+        raise HTTPException(406, f"this can be had as {', '.join(MEDIA_TYPES.values())}")
+    return best
 
-    >>> _acceptable("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"), _acceptable("image/*;q=0.5, image/png")
-    ('html', 'png')
+
+def _liking(media_type: str, ranges: Mapping[str, float]) -> float:
+    """The quality of the most specific range that covers a media type (RFC 9110, section 12.5.1).
+
+    >>> _liking("image/png", {"*/*": 0.1, "image/*": 0.5}), _liking("image/png", {"text/html": 1.0})
+    (0.5, 0.0)
     """
-    ranges = [_media_range(part) for part in accept.split(",") if part.strip()]
-    for wanted, quality in sorted(ranges, key=lambda pair: -pair[1]):
-        for name, media_type in MEDIA_TYPES.items():
-            if quality > 0 and wanted in ("*/*", media_type, media_type.partition("/")[0] + "/*"):
-                return name
-    raise HTTPException(406, f"this can be had as {', '.join(MEDIA_TYPES.values())}")
+    specific_first = (media_type, media_type.partition("/")[0] + "/*", "*/*")
+    return next((ranges[each] for each in specific_first if each in ranges), 0.0)
 
 
 def _media_range(part: str) -> tuple[str, float]:
     media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
-    quality = next((value[2:] for value in parameters if value.startswith("q=")), "1")
-    try:
-        return media_type, float(quality)
-    except ValueError:
-        return media_type, 0.0
+    qualities = [value[2:] for value in parameters if value.startswith("q=")]
+    if not qualities:
+        return media_type, 1.0
+    return media_type, float(qualities[0]) if _QUALITY.fullmatch(qualities[0]) else 0.0

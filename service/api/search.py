@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
+from service.api.answers import written_aside
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.schemas.explain import explanation_out
@@ -13,15 +14,15 @@ from service.api.schemas.request import Usage
 from service.api.schemas.search import HitOut, Hits, SearchRequest, SearchResponse
 from service.api.services import Use
 from service.usecases.embed_texts import Given
-from service.usecases.search import Found, SearchFor
+from service.usecases.search import Found, SearchFor, SearchResults
 
 router = APIRouter(tags=["search"])
 
 DEFAULT_CANDIDATES = 100
 
 
-@router.post("/search", responses=responses(400, 404, 409, 413, 415, 422, 503))
-async def search(body: SearchRequest, use: Use) -> SearchResponse:
+@router.post("/search", response_model=SearchResponse, responses=responses(400, 404, 409, 413, 415, 422, 503))
+async def search(body: SearchRequest, use: Use) -> Response:
     """Find the k documents most like each query, among those that match the filter."""
     queries = [Given(text, f"/queries/{i}") for i, text in enumerate(body.queries or [])]
     if body.query is not None:
@@ -30,7 +31,7 @@ async def search(body: SearchRequest, use: Use) -> SearchResponse:
     require_at_most("/queries", len(queries), use.settings.max_texts, "queries")
     require_at_most("/k", body.k, use.settings.max_k, "hits")
     require_at_most("/candidates", candidates, use.settings.max_candidates, "candidates")
-    require_at_most("/queries", len(queries) * max(body.k, candidates), use.settings.max_matrix, "scores")
+    require_at_most("/queries", len(queries) * body.k, use.settings.max_hits, "hits")
     if body.explain:
         require_at_most("/queries", len(queries) * body.k, use.settings.max_explained, "explanations")
     results = await use.search(
@@ -47,6 +48,10 @@ async def search(body: SearchRequest, use: Use) -> SearchResponse:
             min_version=body.min_version,
         )
     )
+    return await written_aside(lambda: _answer(queries, results))
+
+
+def _answer(queries: Sequence[Given], results: SearchResults) -> SearchResponse:
     return SearchResponse(
         results=[_hits(query.text, hits, results.measure) for query, hits in zip(queries, results.hits, strict=True)],
         model=results.encoder.name,

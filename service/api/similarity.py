@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
+from service.api.answers import written_aside
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.schemas.explain import explanation_out
@@ -18,39 +19,39 @@ from service.usecases.embed_texts import Given
 router = APIRouter(tags=["compare"])
 
 
-@router.post("/similarity", responses=responses(400, 404, 413, 415, 422, 503))
-async def similarity(body: SimilarityRequest, use: Use) -> SimilarityResponse:
+@router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 503))
+async def similarity(body: SimilarityRequest, use: Use) -> Response:
     """Score pairs of texts, or every text of `left` with every text of `right`."""
     if body.pairs is not None:
         return await _pairs(body, body.pairs, use)
     return await _matrix(body, body.left or [], body.right or [], use)
 
 
-async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) -> SimilarityResponse:
+async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) -> Response:
     require_at_most("/pairs", len(pairs), use.settings.max_texts, "pairs")
     if body.explain:
         require_at_most("/pairs", len(pairs), use.settings.max_explained, "explanations")
     left = [Given(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)]
     right = [Given(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
     compared = await use.compare.pairs(left, right, _comparison(body), body.explain)
-    explanations = None
-    if compared.explanations is not None:
-        explanations = [
-            explanation_out(links, body.measure, (pair.a, pair.b))
-            for links, pair in zip(compared.explanations, pairs, strict=True)
-        ]
-    return SimilarityResponse(
-        model=compared.encoder.name,
-        space=compared.encoder.space,
-        measure=body.measure,
-        scores=list(compared.scores),
-        truncated=list(compared.truncated),
-        explanations=explanations,
-        usage=Usage(tokens=compared.tokens),
-    )
+
+    def answer() -> SimilarityResponse:
+        explained = None if compared.explanations is None else zip(compared.explanations, pairs, strict=True)
+        return SimilarityResponse(
+            model=compared.encoder.name,
+            space=compared.encoder.space,
+            measure=body.measure,
+            scores=list(compared.scores),
+            truncated=list(compared.truncated),
+            explanations=explained
+            and [explanation_out(why, body.measure, (pair.a, pair.b)) for why, pair in explained],
+            usage=Usage(tokens=compared.tokens),
+        )
+
+    return await written_aside(answer)
 
 
-async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> SimilarityResponse:
+async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> Response:
     for pointer, side in (("/left", left), ("/right", right)):
         require_at_most(pointer, len(side), use.settings.max_texts, "texts")
     require_at_most("/right", len(left) * len(right), use.settings.max_matrix, "scores")
@@ -59,13 +60,15 @@ async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], us
         [Given(text, f"/right/{i}") for i, text in enumerate(right)],
         _comparison(body),
     )
-    return SimilarityResponse(
-        model=compared.encoder.name,
-        space=compared.encoder.space,
-        measure=body.measure,
-        scores=[list(row) for row in compared.scores],
-        truncated=[*compared.truncated_left, *compared.truncated_right],
-        usage=Usage(tokens=compared.tokens),
+    return await written_aside(
+        lambda: SimilarityResponse(
+            model=compared.encoder.name,
+            space=compared.encoder.space,
+            measure=body.measure,
+            scores=[list(row) for row in compared.scores],
+            truncated=[*compared.truncated_left, *compared.truncated_right],
+            usage=Usage(tokens=compared.tokens),
+        )
     )
 
 

@@ -31,8 +31,8 @@ def _well_formed(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    if any(unicodedata.category(character) == "Cc" for character in text) or text in (".", ".."):
-        raise PydanticCustomError("bad_id", "an id has no control characters, and is not '.' or '..'")
+    if any(unicodedata.category(character) == "Cc" for character in text) or {".", ".."} & set(text.split("/")):
+        raise PydanticCustomError("bad_id", "an id has no control characters, and no '.' or '..' between slashes")
     return text
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from service.documents.schema import collections, documents, metadata, token_codes, vectors
-from service.errors import CollectionDiffers, SpaceMismatch, TextChanged, UnknownCollection, UnknownDocument
+from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
 from service.ports import (
     Change,
     ChangePage,
@@ -92,16 +92,19 @@ class SqlDocumentStore:
                 rows = [_collection_row(connection, name) for name in names]
             return [(_collection(row), _size(connection, row)) for row in rows]
 
-    def upsert(self, name: str, space: str, writes: Sequence[Write]) -> Version:
+    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
+        name, space = collection.name, collection.settings.space
         with self._engine.begin() as connection:
-            version = _next_version(connection, name, space)
+            version = _next_version(connection, name)
+            if version.epoch != collection.version.epoch:
+                raise CollectionReplaced
             _update_metadata(connection, name, version, [write.document for write in writes if write.embedded is None])
             _replace(connection, name, space, version, [write for write in writes if write.embedded is not None])
         return version
 
     def delete(self, name: str, doc_id: str) -> Version:
         with self._engine.begin() as connection:
-            version = _next_version(connection, name, None)
+            version = _next_version(connection, name)
             gone = (
                 update(documents)
                 .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
@@ -164,19 +167,17 @@ class SqlDocumentStore:
         self._engine.dispose()
 
 
-def _next_version(connection: Connection, name: str, space: str | None) -> Version:
+def _next_version(connection: Connection, name: str) -> Version:
     """Take the collection's next version, and with it the lock of its row until the transaction ends."""
     taken = (
         update(collections)
         .where(collections.c.name == name)
         .values(version=collections.c.version + 1)
-        .returning(collections.c.epoch, collections.c.version, collections.c.space)
+        .returning(collections.c.epoch, collections.c.version)
     )
     row = connection.execute(taken).one_or_none()
     if row is None:
         raise _unknown(name)
-    if space is not None and row.space != space:
-        raise SpaceMismatch(f"collection {name!r} holds vectors of another model, or of another version of it")
     return Version(row.epoch, row.version)
 
 

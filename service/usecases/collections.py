@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from models.protocols import Encoder
 from service.errors import SpaceMismatch, UnknownModel
-from service.ports import Collection, CollectionSettings, CollectionSize, ServedModels, TokenStorage
+from service.ports import Collection, CollectionSettings, CollectionSize, DocumentStore, ServedModels, TokenStorage
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import measure
 
@@ -28,7 +28,7 @@ class Collections:
         self._models = models
         self._local = local
 
-    async def create(self, name: str, wanted: NewCollection) -> tuple[Collection, bool]:
+    async def create(self, name: str, wanted: NewCollection) -> tuple[Collection, CollectionSize, bool]:
         """Create a collection, or find it as wanted; the flag says whether it is new.
 
         Raises:
@@ -44,7 +44,12 @@ class Collections:
             index=wanted.index,
             tokens=wanted.tokens,
         )
-        return await self._local.write(name, lambda store: store.create(name, settings))
+
+        def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
+            _, new = store.create(name, settings)
+            return *store.sizes([name])[0], new
+
+        return await self._local.write(name, create)
 
     async def show(self, name: str) -> tuple[Collection, CollectionSize]:
         """A collection, and how much it holds. Raises UnknownCollection."""

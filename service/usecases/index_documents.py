@@ -12,7 +12,7 @@ import numpy as np
 from models.embeddings import TokenEmbeddings, unit_rows
 from models.protocols import Encoder
 from models.token_codes import encode_tokens
-from service.errors import InvalidRequest, Problem, TextChanged, UnknownDocument, WriteConflict
+from service.errors import InvalidRequest, Overtaken, Problem, UnknownDocument, WriteConflict
 from service.ports import Document, Embedded, Version, Write
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
@@ -46,29 +46,25 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see service.errors.
         """
         _require_distinct(documents)
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._store(name, documents)
+            except Overtaken:  # what was encoded is in the cache: another attempt costs little
+                continue
+        raise WriteConflict("other writers kept changing the same documents: try again")
+
+    async def _store(self, name: str, documents: Sequence[Document]) -> Indexed:
+        """One attempt: look at what is stored, encode what is new, write."""
+        ids = [document.id for document in documents]
         collection = await self._local.read(lambda store: store.collection(name))
         encoder = await self._collections.encoder_of(collection)
-        ids = [document.id for document in documents]
-        keep_tokens = collection.settings.tokens == "int8"
-        fresh: dict[str, Embedded] = {}
-        tokens = 0
-        for _ in range(ATTEMPTS):
-            stored = await self._local.read(lambda store: store.get(name, ids))
-            new = [
-                (i, document)
-                for i, document in enumerate(documents)
-                if document.id not in fresh and not _same_text(document, stored.get(document.id))
-            ]
-            spent, encoded = await self._encode(encoder, new, keep_tokens)
-            tokens, fresh = tokens + spent, fresh | encoded
-            writes = [Write(document, fresh.get(document.id)) for document in documents]
-            try:
-                version = await self._write(name, encoder.space, writes)
-            except TextChanged:
-                continue
-            truncated = [doc_id for doc_id in ids if (fresh.get(doc_id) or stored[doc_id]).truncated]
-            return Indexed(len(documents), version, truncated, tokens)
-        raise WriteConflict("other writers kept changing the same documents: try again")
+        stored = await self._local.read(lambda store: store.get(name, ids))
+        new = [(i, each) for i, each in enumerate(documents) if not _same_text(each, stored.get(each.id))]
+        tokens, fresh = await self._encode(encoder, new, keep_tokens=collection.settings.tokens == "int8")
+        writes = [Write(document, fresh.get(document.id)) for document in documents]
+        version = await self._local.write(name, lambda store: store.upsert(collection, writes))
+        truncated = [doc_id for doc_id in ids if (fresh.get(doc_id) or stored[doc_id]).truncated]
+        return Indexed(len(documents), version, truncated, tokens)
 
     async def delete(self, name: str, doc_id: str) -> Version:
         """Delete a document. Raises UnknownCollection, UnknownDocument."""
@@ -85,11 +81,8 @@ class IndexDocuments:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
         return await self._local.read(lambda store: store.scan(name, after, limit))
 
-    async def _write(self, name: str, space: str, writes: Sequence[Write]) -> Version:
-        return await self._local.write(name, lambda store: store.upsert(name, space, writes))
-
     async def _encode(
-        self, encoder: Encoder, new: Sequence[tuple[int, Document]], keep_tokens: bool
+        self, encoder: Encoder, new: Sequence[tuple[int, Document]], *, keep_tokens: bool
     ) -> tuple[int, dict[str, Embedded]]:
         """Tokens spent, and what to store of each document, by id; the number is its place in the request."""
         given = [Given(document.text, f"/documents/{i}/text") for i, document in new]

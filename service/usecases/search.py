@@ -14,6 +14,7 @@ from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
 from models.token_codes import decode_tokens
+from service.errors import InvalidRequest, Problem
 from service.filters import Filter
 from service.observability.timings import timed
 from service.ports import Collection, Document, Hit, VectorIndex, Version
@@ -79,10 +80,11 @@ class _At:
 class Search:
     """Finds by vector in the index; scores the nearest anew where the measure is not the index's own."""
 
-    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder) -> None:
+    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder, max_scores: int) -> None:
         self._collections = collections
         self._local = local
         self._texts = texts
+        self._max_scores = max_scores  # queries times candidates of one request
 
     async def __call__(self, request: SearchFor) -> SearchResults:
         """Hits of each query.
@@ -134,8 +136,10 @@ class Search:
         self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
     ) -> tuple[Version, list[list[Hit]], Source]:
         """The nearest documents of each query, best first by the measure."""
-        directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
         own = at.similarity.name == INDEX_MEASURE
+        if not own:
+            self._require_few(len(queries) * request.candidates)
+        directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
         with timed("search"):
             version, near = await asyncio.to_thread(
                 at.index.search, directions, request.k if own else request.candidates, request.where
@@ -165,6 +169,11 @@ class Search:
             return decoded, "token_codes"
         documents = await self._documents(name, ids)
         return await self._encoded(at.encoder, list(documents.values())), "encoder"
+
+    def _require_few(self, scores: int) -> None:
+        if scores > self._max_scores:
+            detail = f"{scores:,} scores, queries times candidates; at most {self._max_scores:,} are computed"
+            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
 
     async def _documents(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         return await self._local.read(lambda store: store.get(name, ids))

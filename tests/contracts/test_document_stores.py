@@ -15,10 +15,10 @@ from sqlalchemy.exc import DatabaseError
 from models.embeddings import unit_rows
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
-from service.errors import CollectionDiffers, SpaceMismatch, TextChanged, UnknownCollection, UnknownDocument
+from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
 from service.indexes.collection_index import CollectionIndex
 from service.indexes.engines.exact import Exact
-from service.ports import CollectionSettings, Document, Embedded, Write
+from service.ports import CollectionSettings, Document, Embedded, Version, Write
 from service.usecases.catch_up import catch_up
 
 DIM = 4
@@ -39,9 +39,13 @@ def new(doc_id: str, text: str = "text", seed: int = 1, **metadata: object) -> W
     return Write(Document(doc_id, text, metadata), vector(seed))
 
 
+def upsert(store: SqlDocumentStore, writes: list[Write], name: str = "c") -> Version:
+    return store.upsert(store.collection(name), writes)
+
+
 def test_a_write_is_found_again_whole(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
-    version = store.upsert("c", "space-1", [new("ü/1 🙂", "Ein Text", 1, tags=["a", 1, None], deep={"x": [1.5, True]})])
+    version = upsert(store, [new("ü/1 🙂", "Ein Text", 1, tags=["a", 1, None], deep={"x": [1.5, True]})])
     assert version.number == 1
     found = store.get("c", ["ü/1 🙂", "other"])
     assert found == {
@@ -54,7 +58,7 @@ def test_a_write_is_found_again_whole(store: SqlDocumentStore) -> None:
 
 def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
     created, _ = store.create("c", SETTINGS)
-    numbers = [store.upsert("c", "space-1", [new(f"d{i}")]).number for i in range(3)]
+    numbers = [upsert(store, [new(f"d{i}")]).number for i in range(3)]
     numbers.append(store.delete("c", "d1").number)
     assert numbers == [1, 2, 3, 4]
     assert store.collection("c").version.epoch == created.version.epoch
@@ -70,7 +74,7 @@ def test_creating_the_same_again_changes_nothing_and_another_is_refused(store: S
 
 def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDocumentStore) -> None:
     first, _ = store.create("c", SETTINGS)
-    store.upsert("c", "space-1", [new("d")])
+    upsert(store, [new("d")])
     store.drop("c")
     second, _ = store.create("c", SETTINGS)
     assert second.version.epoch != first.version.epoch
@@ -86,7 +90,7 @@ def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
         lambda: store.get("no", ["d"]),
         lambda: store.scan("no", "", 1),
         lambda: store.changes_since("no", 0, None, 1),
-        lambda: store.upsert("no", "space-1", [new("d")]),
+        lambda: upsert(store, [new("d")], "no"),
     ):
         with pytest.raises(UnknownCollection, match="'no'"):
             call()
@@ -96,31 +100,32 @@ def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
     assert store.collection("c").version.number == 0, "a refused write leaves no version behind"
 
 
-def test_vectors_of_another_space_are_refused_and_nothing_is_written(store: SqlDocumentStore) -> None:
+def test_a_write_to_a_collection_that_was_made_anew_is_refused_and_nothing_is_written(store: SqlDocumentStore) -> None:
+    """Else vectors and token codes of the old settings would get into the new collection."""
+    old, _ = store.create("c", SETTINGS)
+    store.drop("c")
     store.create("c", SETTINGS)
-    with pytest.raises(SpaceMismatch):
-        store.upsert("c", "space-2", [new("d")])
+    with pytest.raises(CollectionReplaced):
+        store.upsert(old, [new("d")])
     assert store.get("c", ["d"]) == {}
     assert store.collection("c").version.number == 0
 
 
 def test_metadata_can_change_without_the_vector_only_while_the_text_is_the_same(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
-    store.upsert("c", "space-1", [new("d", "text", 3, a=1)])
-    store.upsert("c", "space-1", [Write(Document("d", "text", {"a": 2}), None)])
+    upsert(store, [new("d", "text", 3, a=1)])
+    upsert(store, [Write(Document("d", "text", {"a": 2}), None)])
     assert store.get("c", ["d"])["d"].metadata == {"a": 2}
     assert store.codes("c", ["d"]) == {"d": b"\x03\x03\x03"}
     with pytest.raises(TextChanged):
-        store.upsert(
-            "c", "space-1", [new("e"), Write(Document("d", "other", {}), None), Write(Document("f", "x", {}), None)]
-        )
+        upsert(store, [new("e"), Write(Document("d", "other", {}), None), Write(Document("f", "x", {}), None)])
     assert store.get("c", ["e"]) == {}, "all or nothing"
     assert store.collection("c").version.number == 2
 
 
 def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
-    store.upsert("c", "space-1", [new(f"d{i:02}") for i in range(10)])
+    upsert(store, [new(f"d{i:02}") for i in range(10)])
     store.delete("c", "d03")
     first = store.scan("c", "", 4)
     rest = store.scan("c", first[-1].id, 100)
@@ -130,7 +135,7 @@ def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None
 def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     assert store.sizes(["c"])[0][1].documents == 0
-    store.upsert("c", "space-1", [new("a", seed=5), new("b", seed=7)])
+    upsert(store, [new("a", seed=5), new("b", seed=7)])
     size = store.sizes(["c"])[0][1]
     assert (size.documents, size.bytes_per_document) == (2, 4 * DIM + 3)
     assert size.token_error == pytest.approx(0.007)
@@ -157,7 +162,7 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
             if deletes and store.get("c", [f"d{ids[0]}"]):
                 store.delete("c", f"d{ids[0]}")
             else:
-                store.upsert("c", "space-1", [new(f"d{i}", f"text {number}", seed=number * 10 + i) for i in ids])
+                upsert(store, [new(f"d{i}", f"text {number}", seed=number * 10 + i) for i in ids])
             if number == stops:
                 catch_up(store, "c", index)
         catch_up(store, "c", index)
@@ -170,8 +175,8 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
 
 def test_a_page_says_complete_only_for_versions_that_it_ends(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
-    store.upsert("c", "space-1", [new(f"a{i}") for i in range(3)])
-    store.upsert("c", "space-1", [new(f"b{i}") for i in range(3)])
+    upsert(store, [new(f"a{i}") for i in range(3)])
+    upsert(store, [new(f"b{i}") for i in range(3)])
     first = store.changes_since("c", 0, None, 2)
     assert (first.complete, first.cursor) == (0, (1, "a1"))
     second = store.changes_since("c", 0, first.cursor, 1)
@@ -186,7 +191,7 @@ def test_writers_at_once_lose_nothing_and_share_no_version(store: SqlDocumentSto
 
     def work(name: int) -> None:
         for i in range(10):
-            written = store.upsert("c", "space-1", [new(f"w{name}-{i}"), new("shared", f"{name} {i}")])
+            written = upsert(store, [new(f"w{name}-{i}"), new("shared", f"{name} {i}")])
             versions.append(written.number)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
@@ -213,7 +218,7 @@ def test_a_store_opened_again_holds_what_was_acknowledged(tmp_path: Path) -> Non
     file = tmp_path / "documents.sqlite"
     first = SqlDocumentStore(sqlite_engine(file))
     first.create("c", SETTINGS)
-    version = first.upsert("c", "space-1", [new("d")])
+    version = upsert(first, [new("d")])
     again = SqlDocumentStore(sqlite_engine(file))  # without closing the first, as after a crash
     assert again.collection("c").version == version
     assert list(again.get("c", ["d"])) == ["d"]
@@ -231,7 +236,7 @@ def test_an_error_of_the_database_shows_no_text_of_a_document(store: SqlDocument
 
     def fill() -> None:
         for i in range(1000):
-            store.upsert("c", "space-1", [new(str(i), "MY SECRET TEXT " * 100)])
+            upsert(store, [new(str(i), "MY SECRET TEXT " * 100)])
 
     with pytest.raises(DatabaseError) as failure:
         fill()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -61,3 +62,23 @@ def test_what_was_stored_is_there_after_a_kill(tmp_path: Path) -> None:
                     assert len(found["results"][0]["hits"]) == 30
             process.kill()
     assert versions[0] == versions[1]
+
+
+def test_a_request_that_outlasts_the_time_to_finish_is_told_so(tmp_path: Path) -> None:
+    environment = os.environ | {"SEMBLANCE_HOME": str(tmp_path), "SEMBLANCE_PORT": "0", "SEMBLANCE_DRAIN_S": "1"}
+    command = [sys.executable, "-m", "service.cli.main", "serve"]
+    with (
+        (tmp_path / "log").open("wb") as errors,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        url = address_of(process, tmp_path / "log")
+        long = [{"a": f"{i} " + "long " * 250, "b": f"{i} " + "text " * 250} for i in range(500)]
+        asking = pool.submit(httpx2.post, f"{url}/similarity", json={"pairs": long}, timeout=60)
+        time.sleep(1.5)
+        process.terminate()
+        answer = asking.result()
+        process.wait(timeout=30)
+    assert answer.status_code == 503
+    assert answer.json()["code"] == "not_ready"
+    assert answer.headers["retry-after"]

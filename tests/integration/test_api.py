@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -94,6 +95,10 @@ def test_max_links_moves_the_rest_to_omitted(http: httpx2.Client) -> None:
         ({"headers": {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}}, "text/html; charset=utf-8"),
         ({"headers": {"accept": "image/png"}}, "image/png"),
         ({"headers": {"accept": "application/json;q=0.5, image/svg+xml"}}, "image/svg+xml"),
+        ({"headers": {"accept": "application/json;q=0, */*"}}, "text/html; charset=utf-8"),
+        ({"headers": {"accept": "image/svg+xml;q=0.2, text/html;q=nan, image/png;q=0.9"}}, "image/png"),
+        ({"headers": {"accept": "image/*;q=0.5, image/png"}}, "image/png"),
+        ({"headers": {"accept": ""}}, "application/json"),
         ({}, "application/json"),
     ],
 )
@@ -103,6 +108,7 @@ def test_explain_draws_what_is_asked_for(http: httpx2.Client, how: dict[str, dic
     assert answer.headers["content-type"] == media_type
     posted = http.post("/explain", json=GUITAR | how.get("params", {}), headers=how.get("headers"))
     assert posted.content == answer.content
+    assert answer.headers["vary"] == "accept"
 
 
 def test_what_cannot_be_drawn_is_406(http: httpx2.Client) -> None:
@@ -298,3 +304,45 @@ def test_a_client_who_leaves_takes_its_texts_out_of_the_queue(api: Api, http: ht
     api.ok("/similarity", {"pairs": [{"a": "quick", "b": "question"}]})
     assert time.perf_counter() - began < 5, "600 long pairs would have taken longer"
     assert 'route="/similarity",status="499"' in http.get("/metrics").text
+
+
+def test_a_soft_hyphen_inside_a_word_stays_in_it(api: Api) -> None:
+    text = "soft\u00adhyphen and na\u200bive"
+    for granularity in ("word", "token"):
+        tokens = api.ok("/explain", {"a": text, "b": "cat", "granularity": granularity})["a"]["tokens"]
+        assert [token["text"] for token in tokens] == [text[token["start"] : token["end"]] for token in tokens]
+
+
+def test_a_method_that_a_path_has_not_names_those_that_it_has(http: httpx2.Client) -> None:
+    for path, allowed in (
+        ("/explain", "GET, POST"),
+        ("/collections/x", "DELETE, GET, PUT"),
+        ("/collections/x/documents", "GET, POST"),
+    ):
+        answer = http.request("PATCH", path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+def test_the_openapi_document_refers_to_nothing_that_is_not_there(http: httpx2.Client) -> None:
+    described = http.get("/openapi.json")
+    schemas = described.json()["components"]["schemas"]
+    for name in re.findall(r'"#/components/schemas/(\w+)"', described.text):
+        assert name in schemas
+
+
+def test_a_slash_at_the_end_leads_nowhere(http: httpx2.Client) -> None:
+    assert http.post("/similarity/", json={"pairs": [GUITAR]}).status_code == 404
+
+
+def test_a_collection_made_anew_while_its_documents_are_encoded_gets_them_by_its_own_settings(
+    api: Api, http: httpx2.Client
+) -> None:
+    api.collection("swap", measure="rcmd")
+    documents = [{"id": str(i), "text": f"{i} " + "slow to encode " * 50} for i in range(120)]
+    with ThreadPoolExecutor(1) as pool:
+        storing = pool.submit(api.post, "/collections/swap/documents", {"documents": documents})
+        time.sleep(0.5)
+        api.collection("swap", tokens="int8", measure="rcmd")
+        assert storing.result().status_code == 200
+    assert http.get("/collections/swap").json()["token_error"] is not None
+    assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 120})["results"][0]["hits"]) == 120

@@ -162,6 +162,11 @@ def test_numbers_that_are_none(api: Api, number: float) -> None:
         (STORE, {"documents": [{"id": "i" * 300, "text": "t"}]}, 422, "out_of_range"),
         (STORE, {"documents": [{"id": "..", "text": "t"}]}, 422, "bad_id"),
         (STORE, {"documents": [{"id": "a\nb", "text": "t"}]}, 422, "bad_id"),
+        (STORE, {"documents": [{"id": "a/../b", "text": "t"}]}, 422, "bad_id"),
+        ("/search", {"query": "x", "k": True}, 422, "invalid_value"),
+        ("/search", {"query": "x", "k": "3"}, 422, "invalid_value"),
+        ("/search", {"query": "x", "explain": "yes"}, 422, "invalid_value"),
+        ("/search", {"query": "x", "min_score": "0.5"}, 422, "invalid_value"),
         (STORE, {"documents": [{"id": "x", "text": "t"}] * 2}, 422, "duplicate_id"),
         (STORE, {"documents": [{"id": "x", "text": "t", "metadata": NESTED}]}, 422, "metadata_too_deep"),
         (STORE, {"documents": [{"id": "x", "text": "t", "metadata": {"k": "v" * 70_000}}]}, 422, "metadata_too_large"),
@@ -273,5 +278,7 @@ def test_an_endless_list_of_mistakes_is_refused_at_once(http: httpx2.Client, bod
 
 def test_products_of_queries_and_hits_are_bounded(api: Api) -> None:
     assert_problem(api.post("/search", {"queries": ["a"] * 1000, "k": 1000}), 422, "out_of_range")
+    assert_problem(api.post("/search", {"queries": ["a"] * 1000, "k": 10, "measure": "rcmd"}), 422, "out_of_range")
+    assert len(api.ok("/search", {"queries": ["a"] * 1000, "k": 1})["results"]) == 1000
     assert_problem(api.post("/search", {"queries": ["a"] * 200, "k": 10, "explain": True}), 422, "out_of_range")
     assert_problem(api.post("/similarity", {"pairs": [FINE] * 2000, "explain": True}), 422, "out_of_range")

@@ -17,7 +17,7 @@ from service.observability.metrics import Metrics
 def test_an_unknown_failure_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
     app, metrics = FastAPI(), Metrics()
     app.add_middleware(Envelope, metrics=metrics, max_body_bytes=1000)
-    errors.install(app, metrics)
+    errors.install(app, metrics, app.routes)
 
     @app.get("/fails")
     async def fails(secret: str) -> None:

@@ -54,15 +54,14 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocument
         local = Intruding(store, lambda settings, epoch: CollectionIndex(Exact(settings.dim), epoch))
         served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
         texts = TextEmbedder(worker, NoCache(), metrics, 1000)
-        search = Search(Collections(served, local), local, texts)
+        search = Search(Collections(served, local), local, texts, max_scores=100)
         settings = CollectionSettings("minilm", minilm.space, minilm.dim, "cosine", "exact", "none")
         embedded = await texts.embed(minilm, [Given("a cat", ""), Given("tax law", "")], "query", "pooled")
         vectors = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
 
         def write(text: str, vector: int) -> None:
-            store.upsert(
-                "c", minilm.space, [Write(Document("d", text, {}), Embedded(vectors[vector], truncated=False))]
-            )
+            embedded = Embedded(vectors[vector], truncated=False)
+            store.upsert(store.collection("c"), [Write(Document("d", text, {}), embedded)])
 
         store.create("c", settings)
         write("a cat", 0)

@@ -54,7 +54,6 @@ class DocumentsRequest(Request):
     """Documents to store together, all or none."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={"examples": [{"documents": [{"id": "1", "text": "A text.", "metadata": {"lang": "en"}}]}]},
     )
 

@@ -56,7 +56,7 @@ class ExplainRequest(Request):
     """Text `a`, and either text `b` or the `id` of a document."""
 
     model_config = ConfigDict(
-        extra="forbid",
+        strict=False,  # it is read from query strings too, where everything is a string
         json_schema_extra={"examples": [{"a": "A cat sits outside.", "b": "A kitten is in the garden."}]},
     )
 

@@ -16,9 +16,9 @@ Measure = Annotated[Text, Field(description="One of the measures that GET /model
 
 
 class Request(BaseModel):
-    """A body that is read strictly: what is not known is refused."""
+    """A body that is read strictly: what is not known is refused, and "3" is no number."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -17,7 +17,6 @@ class SearchRequest(Request):
     """Either `query` or `queries`."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={"examples": [{"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}}]},
     )
 

@@ -24,7 +24,6 @@ class SimilarityRequest(Request):
     """Either `pairs`, or `left` and `right` for a matrix."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [
                 {"pairs": [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}], "measure": "rcmd"}
