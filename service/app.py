@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,6 +27,7 @@ from service.documents.sqlite import sqlite_engine
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
+from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels, read_checkpoints
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
@@ -54,18 +55,14 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker = Worker(Limits(settings.batch_tokens), metrics, settings.idle_check_s)
-        store = SqlDocumentStore(sqlite_engine(settings.database))
-        local = LocalCollections(store, _new_index)
+        local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
         cache = _cache(settings)
-        served = LazyModels(checkpoints, lambda name, files: _load(name, files, settings), settings.model_wait_s)
-        texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
-        ready = {"model_answers": lambda: worker.answered_within(settings.ready_within_s)}
-        services = _services(settings, metrics, served, local, texts, ready)
-        app.state.services = services
+        app.state.services = services = _services(settings, metrics, checkpoints, worker, local, cache)
         try:
             await _start(services, worker)
             yield
         finally:
+            services.drawing.close()
             local.close()
             worker.stop()
             await cache.close()
@@ -90,11 +87,13 @@ def create_app(settings: Settings) -> FastAPI:
 def _services(
     settings: Settings,
     metrics: Metrics,
-    served: LazyModels,
+    checkpoints: Mapping[str, Checkpoint],
+    worker: Worker,
     local: LocalCollections,
-    texts: TextEmbedder,
-    ready: Mapping[str, Callable[[], bool]],
+    cache: EmbeddingCache,
 ) -> Services:
+    served = LazyModels(checkpoints, lambda name, files: _load(name, files, settings), settings.model_wait_s)
+    texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
     of_collections = Collections(served, local)
     return Services(
         settings=settings,
@@ -105,8 +104,9 @@ def _services(
         search=Search(of_collections, local, texts, settings.max_matrix),
         explain=Explain(of_collections, served, local, texts),
         index_documents=IndexDocuments(of_collections, local, texts),
+        drawing=DrawingProcess(),
         metrics=metrics,
-        ready=ready,
+        ready={"model_answers": lambda: worker.answered_within(settings.ready_within_s)},
     )
 
 

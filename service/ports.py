@@ -224,6 +224,10 @@ class VectorIndex(Protocol):
     def __len__(self) -> int:
         """Documents it holds."""
 
+    @property
+    def rows(self) -> int:
+        """Rows it takes, those of replaced and deleted documents included."""
+
 
 class VectorRows(Protocol):
     """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in."""

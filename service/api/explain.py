@@ -16,7 +16,6 @@ from service.api.schemas.explain import ExplainRequest, ExplainResponse, explain
 from service.api.services import Services, Use
 from service.rendering.caption import Caption
 from service.rendering.html import render_html
-from service.rendering.png import render_png
 from service.rendering.svg import render_svg
 from service.usecases.embed_texts import Given
 from service.usecases.explain import Explained, ExplainFor, InCollection
@@ -72,21 +71,21 @@ async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Re
     if format_ == "json":
         answer = await written_aside(lambda: explain_response(explained, wanted))
     else:
-        content = await asyncio.to_thread(_draw, explained, wanted, format_)
+        content = await _draw(explained, wanted, format_, use)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
 
 
-def _draw(explained: Explained, wanted: ExplainRequest, format_: Format) -> str | bytes:
+async def _draw(explained: Explained, wanted: ExplainRequest, format_: Format, use: Services) -> str | bytes:
     caption = Caption(wanted.measure, explained.encoder.name, explained.a, explained.b, wanted.granularity)
     match format_:
         case "svg":
-            return render_svg(explained.explanation, caption)
+            return await asyncio.to_thread(render_svg, explained.explanation, caption)
         case "png":
-            return render_png(explained.explanation, caption)
+            return await use.drawing.png(explained.explanation, caption)
         case _:
-            return render_html(explained.explanation, caption)
+            return await asyncio.to_thread(render_html, explained.explanation, caption)
 
 
 def _acceptable(request: Request) -> Format:

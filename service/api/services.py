@@ -9,6 +9,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from service.observability.metrics import Metrics
+from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels
 from service.settings import Settings
 from service.usecases.collections import Collections
@@ -31,6 +32,7 @@ class Services:
     search: Search
     explain: Explain
     index_documents: IndexDocuments
+    drawing: DrawingProcess
     metrics: Metrics
     ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here
 

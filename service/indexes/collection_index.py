@@ -36,6 +36,11 @@ class CollectionIndex:
         return len(self._live)
 
     @property
+    def rows(self) -> int:
+        """Rows it takes, those of replaced and deleted documents included."""
+        return len(self._ids)
+
+    @property
     def version(self) -> Version:
         """The state of the store that it has seen completely."""
         return self._version

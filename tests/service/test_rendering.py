@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
 import re
 import struct
 from html.parser import HTMLParser
@@ -18,6 +20,7 @@ from models.text import Unit
 from service.rendering import fonts
 from service.rendering.caption import Caption
 from service.rendering.colours import Scale, ink_on
+from service.rendering.drawing_process import DrawingProcess
 from service.rendering.figures import rounded_parts
 from service.rendering.html import render_html
 from service.rendering.labels import em_width, legal, shorten
@@ -323,3 +326,18 @@ def test_labels_of_neighbours_do_not_touch(rows: int, columns: int, longest_em: 
     across = cell.width * np.sin(np.radians(-angle)) if angle else cell.width
     assert cell.height >= 1.2 * cell.label_size
     assert across >= (1.2 * cell.label_size if angle else longest_em * cell.label_size)
+
+
+def test_pictures_are_drawn_in_a_process_apart_which_comes_back_when_it_dies() -> None:
+    async def use() -> None:
+        drawing = DrawingProcess()
+        explanation, caption = explained("a cat", "a dog")
+        first = await drawing.png(explanation, caption)
+        assert first == render_png(explanation, caption)
+        for child in multiprocessing.active_children():
+            child.kill()
+            child.join()
+        assert await drawing.png(explanation, caption) == first
+        drawing.close()
+
+    asyncio.run(use())

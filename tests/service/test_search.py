@@ -76,3 +76,23 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocument
         await asyncio.to_thread(worker.stop)
 
     asyncio.run(use())
+
+
+def test_an_index_of_mostly_dead_rows_is_built_anew(store: SqlDocumentStore) -> None:
+    async def use() -> None:
+        local = LocalCollections(store, lambda settings, epoch: CollectionIndex(Exact(settings.dim), epoch))
+        store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "exact", "none"))
+        rng, most = np.random.default_rng(0), 0
+        for i in range(1500):
+            vector = unit_rows(rng.normal(size=4)).astype(np.float32)
+            store.upsert(
+                store.collection("c"), [Write(Document("d", f"text {i}", {}), Embedded(vector, truncated=False))]
+            )
+            index = await local.follow("c")
+            most = max(most, index.rows)
+        assert 1000 <= most <= 1005
+        assert index.rows < 600
+        assert [hit.id for hit in index.search(vector[None], 5, None)[1][0]] == ["d"]
+        local.close()
+
+    asyncio.run(use())
