@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -24,6 +24,7 @@ from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from service.errors import NoSuchDevice
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
@@ -48,16 +49,21 @@ def create_app(settings: Settings) -> FastAPI:
 
     Raises:
         BadCheckpoint: a served model's files are missing, damaged or not supported.
+        NoSuchDevice: torch cannot use the configured device.
     """
     metrics = Metrics()
     checkpoints = read_checkpoints(settings.models)
+    device = _device(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker = Worker(Limits(settings.batch_tokens), metrics, settings.idle_check_s)
         local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
         cache = _cache(settings)
-        app.state.services = services = _services(settings, metrics, checkpoints, worker, local, cache)
+        served = LazyModels(
+            checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s
+        )
+        app.state.services = services = _services(settings, metrics, served, worker, local, cache)
         try:
             await _start(services, worker)
             yield
@@ -87,12 +93,11 @@ def create_app(settings: Settings) -> FastAPI:
 def _services(
     settings: Settings,
     metrics: Metrics,
-    checkpoints: Mapping[str, Checkpoint],
+    served: LazyModels,
     worker: Worker,
     local: LocalCollections,
     cache: EmbeddingCache,
 ) -> Services:
-    served = LazyModels(checkpoints, lambda name, files: _load(name, files, settings), settings.model_wait_s)
     texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
     of_collections = Collections(served, local)
     return Services(
@@ -139,11 +144,20 @@ def _cache(settings: Settings) -> EmbeddingCache:
             return NoCache()
 
 
-def _load(name: str, checkpoint: Checkpoint, settings: Settings) -> Transformer:
-    cuda = torch.cuda.is_available()
-    device = ("cuda" if cuda else "cpu") if settings.device == "auto" else settings.device
-    on_cuda: Precision = "bfloat16" if device.startswith("cuda") else "float32"
-    precision = on_cuda if settings.precision == "auto" else settings.precision
+def _device(settings: Settings) -> str:
+    if settings.device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
+    return settings.device
+
+
+def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) -> Transformer:
+    on_device: Precision = "bfloat16" if device.startswith("cuda") else "float32"
+    precision = on_device if settings.precision == "auto" else settings.precision
     log.info("loading model %s on %s in %s", name, device, precision)
     return Transformer(name, checkpoint, device, precision)
 

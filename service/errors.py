@@ -17,6 +17,12 @@ class Problem:
     detail: str
 
 
+class NoSuchDevice(SemblanceError):
+    """The configured device is not there; found at start, and no request ever meets it."""
+
+    code = "no_such_device"
+
+
 class InvalidRequest(SemblanceError):
     """Parts of the request are refused, for different reasons or for how they go together.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from models.errors import BadCheckpoint
+from models.errors import SemblanceError
 from service.observability import logs
 from service.settings import read_settings
 
@@ -42,7 +42,7 @@ def serve(
     logs.configure()
     try:
         app = create_app(settings)
-    except BadCheckpoint as error:
+    except SemblanceError as error:
         raise SystemExit(f"cannot serve: {error}") from error
     config = uvicorn.Config(
         app,

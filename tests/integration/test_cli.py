@@ -42,6 +42,8 @@ def test_wrong_configuration_is_named(tmp_path: Path) -> None:
         (["serve", "--host", "0.0.0.0"], {}, "SEMBLANCE_ALLOW_ANONYMOUS"),
         (["serve"], {"SEMBLANCE_PORT": "x"}, "SEMBLANCE_PORT"),
         (["serve", "--model", "nosuch"], {}, "nosuch"),
+        (["serve"], {"SEMBLANCE_DEVICE": "cuda:77"}, "SEMBLANCE_DEVICE"),
+        (["serve"], {"SEMBLANCE_DEVICE": "abacus"}, "SEMBLANCE_DEVICE"),
     ):
         ran = semblance(*arguments, **environment)
         assert ran.returncode == 1
