@@ -54,6 +54,12 @@ _VALIDATION_CODES: Mapping[str, str] = {
     "finite_number": "not_finite",
 }
 
+_MESSAGES: Mapping[str, str] = {
+    "model_attributes_type": "it must be an object, such as {...}",
+    "extra_forbidden": "there is no such field",
+    "missing": "this field is required",
+}
+
 # codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
 OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "malformed_json": (400, "The body is not JSON"),
@@ -220,7 +226,7 @@ def _part(given: Mapping[str, Any]) -> errors.Problem:
     """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
     _, *path = given["loc"]  # "body" or "query" stands first
     pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
-    return errors.Problem(pointer, _code(given["type"]), given["msg"])
+    return errors.Problem(pointer, _code(given["type"]), _MESSAGES.get(given["type"], given["msg"]))
 
 
 def _code(type_: str) -> str:

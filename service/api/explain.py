@@ -50,7 +50,7 @@ async def explain(query: Annotated[ExplainRequest, Query()], use: Use, request: 
     return await _explain(query, query.format or _acceptable(request), use)
 
 
-@router.post("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
+@router.post("/explain", summary="Explain texts of any length", response_model=ExplainResponse, responses=_DOCUMENTED)
 async def explain_long(body: Annotated[ExplainRequest, Body()], use: Use, request: Request) -> Response:
     """The same, with texts of any length."""
     return await _explain(body, body.format or _acceptable(request), use)

@@ -21,7 +21,7 @@ def index(
     collection: Annotated[str, typer.Option(help="Collection to store in; created if missing.")],
     url: Annotated[str, typer.Option(help="Where the service runs.")] = "http://127.0.0.1:8000",
 ) -> None:
-    r"""Store the documents of a JSONL file in a running service.
+    """Store the documents of a JSONL file in a running service.
 
     The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
     text) are listed, and the others kept; of several lines with one id the last wins. Running it again is harmless: an
@@ -30,7 +30,7 @@ def index(
     \b
     Example:
       semblance index help.jsonl --collection help
-    """
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     refused: list[Refused] = []
     upserted = 0

@@ -9,7 +9,10 @@ from service.cli.models import models
 from service.cli.serve import serve
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Sentence similarity and semantic search that show their work."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
+    help="Sentence similarity and semantic search that show their work.",
 )
 for verb in (serve, models, index):
     app.command()(verb)

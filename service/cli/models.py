@@ -11,12 +11,12 @@ from service.settings import read_settings
 
 
 def models() -> None:
-    r"""List the models that SEMBLANCE_MODELS names, after checking their files.
+    """List the models that SEMBLANCE_MODELS names, after checking their files.
 
     \b
     Example:
       SEMBLANCE_MODELS=minilm,mine=/models/mine semblance models
-    """
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
         checkpoints = read_checkpoints(read_settings().models)
     except BadCheckpoint as error:

@@ -27,7 +27,7 @@ def serve(
     ] = None,
     sample: Annotated[bool | None, typer.Option("--sample", help="Fill an empty store with sample documents.")] = None,
 ) -> None:
-    r"""Answer over HTTP until interrupted.
+    """Answer over HTTP until interrupted.
 
     Every option is also a setting (SEMBLANCE_PORT and so on; the README lists them all). The option wins.
 
@@ -35,7 +35,7 @@ def serve(
     Examples:
       semblance serve
       semblance serve --port 9000 --model minilm --model mine=/models/mine
-    """
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from service.app import create_app  # noqa: PLC0415 - it loads torch, which the other verbs need not wait for
 
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
