@@ -34,6 +34,9 @@ FILTERS: list[Mapping[str, Any] | None] = [
     {"size": {"gt": -1, "lte": 1}},
     {"or": [{"flag": True}, {"tags": "b"}, {"and": [{"colour": {"gte": "green"}}, {"size": 1}]}]},
     {"flag": None},
+    {"flag": 1},  # true is not 1
+    {"size": {"in": [True, False]}},
+    {"flag": {"gte": 0}},
     {"nothing": "here"},
     {"colour": {"in": []}},
 ]
