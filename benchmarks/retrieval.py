@@ -144,7 +144,9 @@ def _lines(file: Path) -> list[dict[str, str]]:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path, help="folders with corpus.jsonl, queries.jsonl and qrels.tsv")
+    parser.add_argument(
+        "folders", nargs="+", type=_folder, help="folders with corpus.jsonl, queries.jsonl and qrels.tsv"
+    )
     parser.add_argument(
         "--tokens", default="int8", choices=("int8", "none"), help="whether collections keep token codes for rcmd"
     )
@@ -163,6 +165,14 @@ def main() -> None:
     console.print(table)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "retrieval.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+def _folder(given: str) -> Path:
+    folder = Path(given)
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
+        if not (folder / name).is_file():
+            raise argparse.ArgumentTypeError(f"{folder} has no {name}")
+    return folder
 
 
 def run(url: str, folders: Sequence[Path], tokens: str, console: Console) -> list[Row]:

@@ -37,6 +37,7 @@ from service.usecases.embed_texts import TextEmbedder
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.local_collections import LocalCollections
+from service.usecases.measures import DEFAULT_MEASURE
 from service.usecases.search import Search
 
 log = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ async def _load_sample(services: Services) -> None:
         return
     lines = (files("service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    await services.collections.create("default", NewCollection(None, "cosine", "faiss_flat", "none"))
+    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, "faiss_flat", "none"))
     indexed = await services.index_documents(
         "default", [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     )

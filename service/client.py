@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -33,6 +34,7 @@ class Progress:
 
     through_line: int
     upserted: int
+    truncated: int
     refused: tuple[Refused, ...]
 
 
@@ -82,30 +84,40 @@ class Client:
             ServiceError: a batch was refused for another reason than its documents.
         """
         for batch in _batches(documents):
-            refused: list[Refused] = []
-            kept = batch
-            while kept and (faults := self._store(collection, kept)):
-                refused += faults
-                lines = {fault.line for fault in faults}
-                kept = [(line, document) for line, document in kept if line not in lines]
-            yield Progress(batch[-1][0], len(kept), tuple(refused))
+            yield self._store_what_can_be(collection, batch)
 
-    def _store(self, collection: str, batch: list[tuple[int, object]]) -> list[Refused]:
-        """Store a batch; if it is refused for some of its documents, those."""
+    def _store_what_can_be(self, collection: str, batch: list[tuple[int, object]]) -> Progress:
+        """Store a batch without the documents that the service refuses."""
         path = f"/collections/{collection}/documents"
-        answer = self.call("POST", path, {"documents": [document for _, document in batch]})
-        if not answer.is_error:
-            return []
-        if answer.status_code == 413 and len(batch) == 1:
-            return [Refused(batch[0][0], "body_too_large", _detail(answer))]
-        faults = [
-            Refused(batch[int(part["pointer"].split("/")[2])][0], part["code"], part["detail"])
-            for part in (answer.json().get("errors", []) if answer.status_code == 422 else [])
-            if part["pointer"].startswith("/documents/")
-        ]
-        if not faults:
-            raise ServiceError(f"POST {path}: {answer.status_code} {_detail(answer)}")
-        return faults
+        refused: list[Refused] = []
+        kept, truncated = batch, 0
+        while kept:
+            answer = self.call("POST", path, {"documents": [document for _, document in kept]})
+            if not answer.is_error:
+                truncated = len(answer.json()["truncated"])
+                break
+            faults = _faults(answer, kept)
+            if not faults:
+                raise ServiceError(f"POST {path}: {answer.status_code} {_detail(answer)}")
+            refused += faults
+            lines = {fault.line for fault in faults}
+            kept = [(line, document) for line, document in kept if line not in lines]
+        return Progress(batch[-1][0], len(kept), truncated, tuple(sorted(refused, key=lambda fault: fault.line)))
+
+
+def _faults(answer: httpx2.Response, batch: list[tuple[int, object]]) -> list[Refused]:
+    """Why a batch was refused, if it was for some of its documents."""
+    if answer.status_code == 413 and len(batch) == 1:
+        return [Refused(batch[0][0], "body_too_large", _detail(answer))]
+    if answer.status_code != 422:
+        return []
+    faults = []
+    for part in answer.json().get("errors", []):
+        found = re.fullmatch(r"/documents/(\d+)/?(.*)", part["pointer"])
+        if found:
+            field = f"{found[2]}: " if found[2] else ""
+            faults.append(Refused(batch[int(found[1])][0], part["code"], field + part["detail"]))
+    return faults
 
 
 def _batches(documents: Iterable[tuple[int, object]]) -> Iterator[list[tuple[int, object]]]:

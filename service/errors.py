@@ -23,6 +23,12 @@ class NoSuchDevice(SemblanceError):
     code = "no_such_device"
 
 
+class StoreInUse(SemblanceError):
+    """Another process has the document store; found at start, and no request ever meets it."""
+
+    code = "store_in_use"
+
+
 class InvalidRequest(SemblanceError):
     """Parts of the request are refused, for different reasons or for how they go together.
 
@@ -61,7 +67,7 @@ class UnknownDocument(SemblanceError):
 
 
 class CollectionDiffers(SemblanceError):
-    """The collection exists with other settings, which cannot change while it holds documents."""
+    """The collection exists with other settings, which cannot change."""
 
     code = "collection_differs"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
@@ -84,8 +85,11 @@ def read_settings(**overrides: object) -> Settings:
     """The settings of this process; `overrides` come from the command line and win over the environment.
 
     Raises:
-        SystemExit: a value is not valid; the message names its environment variable.
+        SystemExit: a value is not valid, or there is no such setting; the message names the environment variable.
     """
+    unknown = [name for name in os.environ if name.startswith("SEMBLANCE_") and name not in _known()]
+    if unknown:
+        raise SystemExit(f"configuration: there is no setting {', '.join(sorted(unknown))}")
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)  # type: ignore[arg-type]  # pydantic checks them
@@ -95,6 +99,11 @@ def read_settings(**overrides: object) -> Settings:
             for problem in error.errors()
         ]
         raise SystemExit("configuration: " + "\n".join(lines)) from error
+
+
+def _known() -> set[str]:
+    tests_only = "SEMBLANCE_DATA"  # where benchmarks and tests find data; the service has no use for it
+    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | {tests_only}
 
 
 def _is_loopback(host: str) -> bool:

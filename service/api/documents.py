@@ -78,4 +78,6 @@ def _read_cursor(cursor: str | None) -> str:
     try:
         return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise InvalidRequest([Problem("cursor", "bad_cursor", "give the cursor as an earlier page gave it")]) from error
+        raise InvalidRequest(
+            [Problem("/cursor", "bad_cursor", "give the cursor as an earlier page gave it")]
+        ) from error

@@ -57,7 +57,12 @@ _VALIDATION_CODES: Mapping[str, str] = {
 _MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "it must be an object, such as {...}",
     "extra_forbidden": "there is no such field",
-    "missing": "this field is required",
+    "missing": "it is required",
+    "string_type": "it must be a string",
+    "list_type": "it must be a list",
+    "too_short": "it must not be empty",
+    "string_too_short": "it must not be empty",
+    "string_pattern_mismatch": "a name has at most 64 of a-z, 0-9, '.', '_' and '-', and begins with a letter or digit",
 }
 
 # codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
@@ -150,7 +155,9 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         parts = [_part(each) for each in found]
         if found[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
-            return problem(400, "malformed_json", "the body is not valid JSON")
+            return problem(
+                400, "malformed_json", f"the body is not valid JSON, from character {found[0]['loc'][-1]} on"
+            )
         code = _common_code(parts) or "invalid_request"
         metrics.errors.labels(code).inc()
         return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}".removeprefix(": "), parts)
@@ -159,10 +166,12 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         assert isinstance(error, HTTPException)
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
-        answer = problem(error.status_code, code, str(error.detail))
+        allowed = ", ".join(_methods(routes, request.scope))
+        details = {404: "there is no such path: see /docs", 405: f"this path takes {allowed}"}
+        answer = problem(error.status_code, code, details.get(error.status_code, str(error.detail)))
         answer.headers.update(error.headers or {})
         if error.status_code == 405:
-            answer.headers["allow"] = ", ".join(_methods(routes, request.scope))
+            answer.headers["allow"] = allowed
         return answer
 
     for leaf in STATUS:

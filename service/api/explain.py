@@ -78,7 +78,14 @@ async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Re
 
 
 async def _draw(explained: Explained, wanted: ExplainRequest, format_: Format, use: Services) -> str | bytes:
-    caption = Caption(wanted.measure, explained.encoder.name, explained.a, explained.b, wanted.granularity)
+    caption = Caption(
+        measure=explained.measure,
+        model=explained.encoder.name,
+        a=explained.a,
+        b=explained.b,
+        granularity=wanted.granularity,
+        truncated=explained.truncated,
+    )
     match format_:
         case "svg":
             return await asyncio.to_thread(render_svg, explained.explanation, caption)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -89,8 +89,14 @@ CollectionName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
 ]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
-FilterObject = Annotated[Filter, PlainValidator(_filter), WithJsonSchema({"type": "object", "minProperties": 1})]
+# Any, because pydantic would list the classes of a filter among the public schemas
+FilterObject = Annotated[
+    Any,
+    PlainValidator(_filter),
+    WithJsonSchema({"type": "object", "minProperties": 1}),
+    Field(description="Conditions on metadata: see docs/search.md.", examples=[{"category": "shipping"}]),
+]
 VersionText = Annotated[
-    Version, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^.+:[0-9]{1,18}$"})
+    Any, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^.+:[0-9]{1,18}$"})
 ]
 Bounded = BeforeValidator(_bounded)

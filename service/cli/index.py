@@ -33,7 +33,7 @@ def index(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     refused: list[Refused] = []
-    upserted = 0
+    upserted = truncated = 0
     try:
         with Client(url) as client, file.open("rb") as stream, _bar(console) as bar:
             if client.call("GET", f"/collections/{collection}").status_code == 404:
@@ -41,6 +41,7 @@ def index(
             task = bar.add_task(file.name, total=file.stat().st_size, rate="")
             for progress in client.index(collection, _documents(stream)):
                 upserted += progress.upserted
+                truncated += progress.truncated
                 refused += progress.refused
                 elapsed = bar.tasks[task].elapsed or 1e-9
                 bar.update(task, completed=stream.tell(), rate=f"{progress.through_line / elapsed:,.0f} documents/s")
@@ -50,7 +51,8 @@ def index(
         console.print(f"line {fault.line}: {fault.code}: {fault.detail}", markup=False)
     if len(refused) > SHOWN:
         console.print(f"... and {len(refused) - SHOWN:,} more lines")
-    console.print(f"{upserted:,} documents stored in {collection}, {len(refused):,} lines refused", markup=False)
+    summary = f"{upserted:,} documents stored in {collection}, {truncated:,} of them cut to what the model reads; "
+    console.print(f"{summary}lines refused: {len(refused):,}", markup=False)
     if refused:
         raise typer.Exit(1)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -10,18 +13,23 @@ from service.served_models import read_checkpoints
 from service.settings import read_settings
 
 
-def models() -> None:
-    """List the models that SEMBLANCE_MODELS names, after checking their files.
+def models(
+    model: Annotated[
+        list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
+    ] = None,
+) -> None:
+    """List the models that `semblance serve` would serve, after checking their files.
 
     \b
     Example:
-      SEMBLANCE_MODELS=minilm,mine=/models/mine semblance models
+      semblance models --model minilm --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
-        checkpoints = read_checkpoints(read_settings().models)
+        checkpoints = read_checkpoints(read_settings(models=",".join(model) if model else None).models)
     except BadCheckpoint as error:
         raise SystemExit(str(error)) from error
-    table = Table("name", "pooling", "max tokens", "space", "folder", title="Served models (the first is the default)")
+    table = Table("name", "pooling", "max tokens", "space", title="Served models (the first is the default)")
+    table.add_column("folder", overflow="fold")
     for name, checkpoint in checkpoints.items():
         table.add_row(
             name,

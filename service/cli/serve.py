@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 import uvicorn
+from fastapi import FastAPI
 
 from models.errors import SemblanceError
+from service.documents.lock import hold
 from service.observability import logs
-from service.settings import read_settings
+from service.settings import Settings, read_settings
 
 
 def serve(
@@ -41,29 +43,46 @@ def serve(
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     logs.configure()
     try:
-        app = create_app(settings)
+        with hold(settings.home), _listening(settings) as listener:
+            server = _Announcing(_uvicorn(create_app(settings), settings), settings.home)
+            server.run(sockets=[listener])
     except SemblanceError as error:
         raise SystemExit(f"cannot serve: {error}") from error
-    config = uvicorn.Config(
+    if not server.started:
+        raise typer.Exit(1)
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """A socket taken before anything is loaded: a port in use should not cost a minute to find out."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise SystemExit(
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another with --port"
+        ) from error
+
+
+def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(settings.drain_s),
     )
-    server = _Announcing(config)
-    server.run()
-    if not server.started:
-        raise typer.Exit(1)
 
 
 class _Announcing(uvicorn.Server):
     """A server that says where it is once it answers."""
 
+    def __init__(self, config: uvicorn.Config, home: Path) -> None:
+        super().__init__(config)
+        self._home = home
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            typer.echo(f"Semblance answers on http://{host}:{port} (try it at http://{host}:{port}/docs)")
+        if self.started and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            typer.echo(f"Semblance answers on {address} (try it at {address}/docs); documents are kept in {self._home}")

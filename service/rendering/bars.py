@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from models.explanation import Explanation
 from service.rendering.colours import FAINT_INK, INK, NEGATIVE, POSITIVE, RULE
 from service.rendering.figures import SCORE_DECIMALS, plain, rounded_parts, signed, ticks
-from service.rendering.layout import PANEL_WIDTH
+from service.rendering.layout import NOTE_SIZE, PANEL_WIDTH
 from service.rendering.lettering import Point, Style, px, write
 
 _NAME_WIDTH, _NUMBER_WIDTH = 64.0, 66.0
@@ -48,6 +48,8 @@ def draw_bars(parent: ET.Element, at: Point, explanation: Explanation) -> None:
     bars = bars_of(explanation)
     chart = _Chart.around(bars, (at[0], at[1] + 28))
     _draw_axis(group, chart, len(bars))
+    note = Style(size=NOTE_SIZE, fill=FAINT_INK)
+    write(group, (at[0], chart.top + len(bars) * _ROW + 38), "special: marks that the model adds, such as [CLS]", note)
     for row, bar in enumerate(bars):
         _draw_bar(group, chart, row, bar)
 

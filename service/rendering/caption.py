@@ -13,6 +13,7 @@ class Caption:
         measure, model: the names they are served under.
         a, b: the two whole texts, as they were sent; units count their characters.
         granularity: what a unit is, in the singular: "token" or "word".
+        truncated: whether the model took only part of a text.
     """
 
     measure: str
@@ -20,6 +21,7 @@ class Caption:
     a: str
     b: str
     granularity: str
+    truncated: bool = False
 
     def counted(self, count: int) -> str:
         """The count with its noun.

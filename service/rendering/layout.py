@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from service.rendering.labels import em_width
 
 MARGIN = 28.0
-PANEL_WIDTH, PANEL_HEIGHT, PANEL_GAP = 300.0, 256.0, 44.0
+PANEL_WIDTH, PANEL_HEIGHT, PANEL_GAP = 300.0, 280.0, 44.0
 TITLE_SIZE, SUBTITLE_SIZE, NOTE_SIZE = 20.0, 13.0, 11.0
 MAX_LABEL_EM = 14.0
 _LABEL_GAP = 7.0

@@ -50,7 +50,8 @@ def headline(explanation: Explanation, caption: Caption) -> str:
 
 def subtitle(caption: Caption) -> str:
     """Model and granularity, on one line."""
-    return f"{label(caption.model, _MAX_NAME_EM)} \u00b7 links between {caption.granularity}s"
+    cut = " \u00b7 a text was cut to what the model reads" if caption.truncated else ""
+    return f"{label(caption.model, _MAX_NAME_EM)} \u00b7 links between {caption.granularity}s{cut}"
 
 
 def _drawn(explanation: Explanation, caption: Caption, title: list[Line]) -> str:

@@ -13,7 +13,7 @@ from service.ports import ServedModels
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import explainable
+from service.usecases.measures import DEFAULT_MEASURE, explainable
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,14 @@ class InCollection:
 
 @dataclass(frozen=True, slots=True)
 class ExplainFor:
-    """What to explain. `max_links` keeps the strongest links only; None keeps all."""
+    """What to explain. `max_links` keeps the strongest links only; None keeps all.
+
+    Where `measure` is None, it is what the score would be by: the collection's for a document, else cosine.
+    """
 
     a: Given
     b: Given | InCollection
-    measure: str
+    measure: str | None
     model: str | None
     granularity: Granularity
     max_links: int | None
@@ -42,6 +45,7 @@ class Explained:
     """An explanation and the whole texts that it is about; `truncated` if an encoder took only part of one."""
 
     encoder: Encoder
+    measure: str
     a: str
     b: str
     truncated: bool
@@ -66,8 +70,9 @@ class Explain:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
             InvalidRequest: see service.errors.
         """
-        explainer = explainable(request.measure)
-        encoder, b, role = await self._other(request)
+        encoder, b, role, usual = await self._other(request)
+        measure = request.measure or usual
+        explainer = explainable(measure)
         left = await self._texts.embed(encoder, [request.a], "query", "tokens", request.truncate)
         right = await self._texts.embed(encoder, [b], role, "tokens", request.truncate)
 
@@ -78,20 +83,21 @@ class Explain:
 
         return Explained(
             encoder=encoder,
+            measure=measure,
             a=request.a.text,
             b=b.text,
             truncated=left.truncated[0] or right.truncated[0],
             explanation=await asyncio.to_thread(compute),
         )
 
-    async def _other(self, request: ExplainFor) -> tuple[Encoder, Given, Role]:
-        """The second text and its role: as in a search if it is a document, as in a comparison otherwise."""
+    async def _other(self, request: ExplainFor) -> tuple[Encoder, Given, Role, str]:
+        """The second text, its role and its usual measure: as in a search for a document, else as in a comparison."""
         if isinstance(request.b, Given):
-            return await self._models.get(request.model), request.b, "query"
+            return await self._models.get(request.model), request.b, "query", DEFAULT_MEASURE
         place = request.b
         collection = await self._local.read(lambda store: store.collection(place.collection))
         found = await self._local.read(lambda store: store.get(place.collection, [place.id]))
         if place.id not in found:
             raise UnknownDocument(f"collection {place.collection!r} has no document {place.id!r}")
         encoder = await self._collections.encoder_of(collection)
-        return encoder, Given(found[place.id].text, "/id"), "document"
+        return encoder, Given(found[place.id].text, "/id"), "document", collection.settings.measure

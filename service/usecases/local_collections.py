@@ -62,7 +62,7 @@ class LocalCollections:
         collection = await self.read(lambda store: store.collection(name))
         epoch = collection.version.epoch
         if min_version is not None and min_version.epoch != epoch:
-            raise VersionMismatch(f"min_version {min_version} is of another life of collection {name!r}: drop it")
+            raise VersionMismatch(f"min_version {min_version} is of another life of collection {name!r}: leave it out")
         needed = min_version.number if min_version is not None else 0
         index = self._indexes.get(name)
         if index is None or index.version.epoch != epoch or index.version.number < needed:

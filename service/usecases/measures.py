@@ -11,6 +11,7 @@ from service.errors import UnknownMeasure
 
 FAMILY = "models.similarities"
 DEFAULT_LINKS = 200
+DEFAULT_MEASURE = "cosine"
 
 
 def measure(name: str) -> Similarity:

@@ -21,7 +21,7 @@ PAIRS = {
 
 
 def address(url: str, pair: tuple[str, str], format_: str) -> str:
-    return f"{url}/explain?{urlencode({'a': pair[0], 'b': pair[1], 'format': format_})}"
+    return f"{url}/explain?{urlencode({'a': pair[0], 'b': pair[1], 'measure': 'rcmd', 'format': format_})}"
 
 
 @pytest.mark.parametrize("format_", ["html", "svg"])

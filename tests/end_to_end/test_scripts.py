@@ -82,3 +82,21 @@ def test_a_request_that_outlasts_the_time_to_finish_is_told_so(tmp_path: Path) -
     assert answer.status_code == 503
     assert answer.json()["code"] == "not_ready"
     assert answer.headers["retry-after"]
+
+
+def test_a_second_server_on_the_same_store_or_port_is_refused_at_once(tmp_path: Path) -> None:
+    environment = os.environ | {"SEMBLANCE_HOME": str(tmp_path), "SEMBLANCE_PORT": "0"}
+    command = [sys.executable, "-m", "service.cli.main", "serve"]
+    with (
+        (tmp_path / "log").open("wb") as errors,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        port = address_of(process, tmp_path / "log").rpartition(":")[2]
+        for options, said in ((["--home", str(tmp_path / "b"), "--port", port], "--port"), (["--port", "0"], "--home")):
+            second = subprocess.run(
+                [*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            )
+            assert second.returncode == 1
+            assert said in second.stderr
+            assert "Traceback" not in second.stderr
+        process.terminate()

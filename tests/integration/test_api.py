@@ -59,7 +59,12 @@ def test_explanations_of_pairs_sum_to_their_scores(api: Api, measure: str) -> No
 
 @pytest.mark.parametrize("granularity", ["word", "token"])
 def test_explain_names_stretches_of_the_texts(api: Api, http: httpx2.Client, granularity: str) -> None:
-    query = {"a": "Unbelievable guitars!", "b": "An incredible naïve guitarist", "granularity": granularity}
+    query = {
+        "a": "Unbelievable guitars!",
+        "b": "An incredible naïve guitarist",
+        "granularity": granularity,
+        "measure": "rcmd",
+    }
     answer = http.get("/explain", params=query).json()
     for side in ("a", "b"):
         assert answer[side]["text"] == query[side]
@@ -346,3 +351,26 @@ def test_a_collection_made_anew_while_its_documents_are_encoded_gets_them_by_its
         assert storing.result().status_code == 200
     assert http.get("/collections/swap").json()["token_error"] is not None
     assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 120})["results"][0]["hits"]) == 120
+
+
+def test_without_a_measure_explain_explains_the_score_that_the_others_give(api: Api, http: httpx2.Client) -> None:
+    scored = api.ok("/similarity", {"pairs": [GUITAR]})
+    explained = http.get("/explain", params=GUITAR).json()
+    assert (explained["measure"], explained["score"]) == ("cosine", pytest.approx(scored["scores"][0], abs=1e-6))
+    api.collection("usual", measure="rcmd2")
+    api.store("usual", {"id": "g", "text": GUITAR["b"]})
+    hit = api.ok("/search", {"query": GUITAR["a"], "collection": "usual"})["results"][0]["hits"][0]
+    explained = http.get("/explain", params={"a": GUITAR["a"], "id": "g", "collection": "usual"}).json()
+    assert (explained["measure"], explained["score"]) == ("rcmd2", pytest.approx(hit["score"], abs=1e-6))
+
+
+def test_pictures_say_when_a_text_was_cut(api: Api) -> None:
+    for format_ in ("svg", "html"):
+        long = api.post("/explain", {"a": "word " * 600, "b": "short", "format": format_}).text
+        short = api.post("/explain", {"a": "word", "b": "short", "format": format_}).text
+        assert "was cut" in long
+        assert "was cut" not in short
+
+
+def test_the_root_leads_to_the_docs(http: httpx2.Client) -> None:
+    assert http.get("/").headers["location"] == "/docs"

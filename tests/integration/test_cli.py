@@ -44,6 +44,7 @@ def test_wrong_configuration_is_named(tmp_path: Path) -> None:
         (["serve", "--model", "nosuch"], {}, "nosuch"),
         (["serve"], {"SEMBLANCE_DEVICE": "cuda:77"}, "SEMBLANCE_DEVICE"),
         (["serve"], {"SEMBLANCE_DEVICE": "abacus"}, "SEMBLANCE_DEVICE"),
+        (["models"], {"SEMBLANCE_MAX_KK": "3"}, "SEMBLANCE_MAX_KK"),
     ):
         ran = semblance(*arguments, **environment)
         assert ran.returncode == 1
@@ -73,7 +74,7 @@ def test_index_stores_a_file_and_lists_the_lines_it_cannot(
         (100, "invalid_value"),
     ):
         assert f"line {line}: {code}" in ran.stderr
-    assert "147 documents stored in lines, 3 lines refused" in ran.stderr
+    assert "147 documents stored in lines, 0 of them cut to what the model reads; lines refused: 3" in ran.stderr
     assert http.get("/collections/lines").json()["count"] == 145
     assert http.get("/collections/lines/documents/d72").json()["text"] == "Document number 72."
     assert http.get("/collections/lines/documents/d0").json()["text"].startswith("The id of line 1 again")
@@ -98,6 +99,22 @@ def test_index_fills_a_collection_that_was_made_with_other_settings(
     texts = ["漢字" * 12_500, *["Plain text."] * 70, "word " * 90_000]  # the last is longer than the service takes
     file.write_text("\n".join(json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)), "utf-8")
     ran = semblance("index", str(file), "--collection", "made", "--url", url)
-    assert "71 documents stored in made, 1 lines refused" in ran.stderr, ran.stderr
+    assert "71 documents stored in made, 1 of them cut to what the model reads; lines refused: 1" in ran.stderr, (
+        ran.stderr
+    )
     assert "line 72: text_too_long" in ran.stderr
     assert http.get("/collections/made").json()["tokens"] == "int8"
+
+
+def test_index_names_the_field_that_is_wrong(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.jsonl"
+    lines = ['{"id": "x", "text": "flat", "kind": "care"}', "no json", '{"text": "no id"}', '{"id": 3, "text": "t"}']
+    file.write_text("\n".join(lines), "utf-8")
+    ran = semblance("index", str(file), "--collection", "wrong", "--url", url)
+    assert ran.stderr.splitlines()[-5:] == [
+        "line 1: unknown_field: kind: there is no such field",
+        "line 2: invalid_value: it must be an object, such as {...}",
+        "line 3: missing_field: id: it is required",
+        "line 4: invalid_value: id: it must be a string",
+        "0 documents stored in wrong, 0 of them cut to what the model reads; lines refused: 4",
+    ]

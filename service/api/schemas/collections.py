@@ -9,13 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from service.api.schemas.request import Measure, Request, Usage
 from service.api.text_types import Bounded, DocumentId, MetadataObject, Text
 from service.ports import Collection, CollectionSize, Document, TokenStorage
+from service.usecases.measures import DEFAULT_MEASURE
 
 
 class CollectionRequest(Request):
     """What a collection is to be; it cannot change later."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"measure": "cosine", "tokens": "int8"}]})
+
     model: Text | None = Field(None, description="A served model; null is the default one.")
-    measure: Measure = "cosine"
+    measure: Measure = DEFAULT_MEASURE
     index: Text = Field("faiss_flat", description="An index engine.", examples=["faiss_flat", "exact"])
     tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode anew.")
 

@@ -64,12 +64,14 @@ class ExplainRequest(Request):
     b: Text | None = None
     id: Text | None = Field(None, description="A document that stands for b.")
     collection: Text = Field("default", description="Where that document is.")
-    measure: Measure = "rcmd"
+    measure: Measure | None = Field(None, description="Null is the collection's for a document, else cosine.")
     model: Text | None = None
     format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null goes by the Accept header.")
     granularity: Granularity = "word"
     max_links: int | None = Field(
-        None, ge=0, description=f"Strongest links to keep; null is {DEFAULT_LINKS} in JSON and all in pictures."
+        None,
+        ge=0,
+        description=f"Strongest links to keep: {DEFAULT_LINKS} if null; pictures draw 40 words a side.",
     )
     truncate: Truncate = "END"
 
@@ -113,7 +115,7 @@ def explain_response(explained: Explained, wanted: ExplainRequest) -> ExplainRes
     """The answer to /explain as JSON."""
     max_links = DEFAULT_LINKS if wanted.max_links is None else wanted.max_links
     links = explained.explanation.link_list(max_links)
-    out = explanation_out(links, wanted.measure, (explained.a, explained.b), wanted.granularity)
+    out = explanation_out(links, explained.measure, (explained.a, explained.b), wanted.granularity)
     return ExplainResponse(
         **dict(out), model=explained.encoder.name, space=explained.encoder.space, truncated=explained.truncated
     )

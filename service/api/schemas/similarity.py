@@ -11,6 +11,7 @@ from models.text import Truncate
 from service.api.schemas.explain import ExplanationOut
 from service.api.schemas.request import Measure, Request, Usage
 from service.api.text_types import Bounded, Text
+from service.usecases.measures import DEFAULT_MEASURE
 
 
 class Pair(Request):
@@ -34,7 +35,7 @@ class SimilarityRequest(Request):
     pairs: Annotated[list[Pair] | None, Bounded] = Field(None, min_length=1)
     left: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
     right: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
-    measure: Measure = "cosine"
+    measure: Measure = DEFAULT_MEASURE
     model: Text | None = Field(None, description="A served model; null is the default one.")
     explain: bool = Field(False, description="Add the words that made each score (pairs only).")
     truncate: Truncate = Field("END", description="Which end of a text too long gives way; NONE refuses it.")

@@ -1,0 +1,33 @@
+"""One process a store: a second one would not hear of the first one's writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from service.errors import StoreInUse
+
+
+@contextmanager
+def hold(home: Path) -> Iterator[None]:
+    """Keep the store in `home` to this process for the time of the block; the system lets go of it if the process dies.
+
+    Raises:
+        StoreInUse: another process holds it.
+    """
+    folder = home.expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise StoreInUse(
+            f"another process serves the documents in {folder}: choose another folder with --home"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
