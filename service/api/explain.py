@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from service.api.answers import written_aside
 from service.api.errors import responses
-from service.api.schemas.explain import ExplainRequest, ExplainResponse, explain_response
+from service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from service.api.services import Services, Use
 from service.rendering.caption import Caption
 from service.rendering.html import render_html
@@ -45,7 +45,7 @@ _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 
 
 @router.get("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
-async def explain(query: Annotated[ExplainRequest, Query()], use: Use, request: Request) -> Response:
+async def explain(query: Annotated[ExplainQuery, Query()], use: Use, request: Request) -> Response:
     """Show which words or tokens made the score of two texts. For long texts use POST."""
     return await _explain(query, query.format or _acceptable(request), use)
 

@@ -156,6 +156,8 @@ def test_numbers_that_are_none(api: Api, number: float) -> None:
         ("/explain", {"a": "x"}, 422, "invalid_request"),
         ("/explain", {"a": "x", "b": "y", "format": "pdf"}, 422, "invalid_value"),
         ("/explain", {"a": "x", "b": "y", "max_links": -1}, 422, "out_of_range"),
+        ("/explain", {"a": "x", "b": "y", "max_links": False}, 422, "invalid_value"),
+        ("/explain", {"a": "x", "b": "y", "max_links": "3"}, 422, "invalid_value"),
         ("/collections/nosuch/documents", {"documents": [{"id": "x", "text": "t"}]}, 404, "unknown_collection"),
         (STORE, {"documents": []}, 422, "out_of_range"),
         (STORE, {"documents": [{"id": "", "text": "t"}]}, 422, "out_of_range"),

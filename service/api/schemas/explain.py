@@ -56,7 +56,6 @@ class ExplainRequest(Request):
     """Text `a`, and either text `b` or the `id` of a document."""
 
     model_config = ConfigDict(
-        strict=False,  # it is read from query strings too, where everything is a string
         json_schema_extra={"examples": [{"a": "A cat sits outside.", "b": "A kitten is in the garden."}]},
     )
 
@@ -82,6 +81,12 @@ class ExplainRequest(Request):
         if self.id is not None and self.model is not None:
             raise PydanticCustomError("invalid_request", "a document is compared by its collection's model: drop model")
         return self
+
+
+class ExplainQuery(ExplainRequest):
+    """The same in a query string, where everything is a string."""
+
+    model_config = ConfigDict(strict=False)
 
 
 class ExplainResponse(ExplanationOut):
