@@ -141,7 +141,8 @@ async def _while_connected(serving: Awaitable[None], body: _Body) -> None:
             await asyncio.wait({served})
             raise _Left
         await served
-    finally:
+    finally:  # also when this task itself is cancelled, at shutdown: what served must not go on and answer too
+        served.cancel()
         left.cancel()
 
 

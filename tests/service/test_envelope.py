@@ -8,6 +8,7 @@ import logging
 import httpx2
 import pytest
 from fastapi import FastAPI
+from starlette.types import Message, Receive, Scope, Send
 
 from service.api import errors
 from service.api.envelope import Envelope
@@ -38,3 +39,39 @@ def test_an_unknown_failure_is_opaque_and_logged_with_its_id(caplog: pytest.LogC
     access = [record for record in caplog.records if record.name == "service.access"]
     assert [record.getMessage() for record in access] == ["GET /fails 500"], "the query string stays out of the log"
     assert 'semblance_requests_total{method="GET",route="/fails",status="500"} 1.0' in metrics.exposition().decode()
+
+
+def test_a_request_that_is_cut_off_gets_one_answer_and_goes_on_nowhere() -> None:
+    """What uvicorn does to requests that outlast the time to finish: it cancels their task."""
+    ended: list[str] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        try:
+            await asyncio.sleep(0.2)
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def use() -> list[int]:
+        statuses: list[int] = []
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        async def receive() -> Message:
+            await asyncio.sleep(60)
+            return {"type": "http.disconnect"}
+
+        scope = {"type": "http", "method": "GET", "path": "/slow", "headers": []}
+        serving = asyncio.ensure_future(Envelope(slow, Metrics(), 1000)(scope, receive, send))
+        await asyncio.sleep(0.05)
+        serving.cancel()
+        await asyncio.wait({serving})
+        await asyncio.sleep(0.4)
+        return statuses
+
+    assert asyncio.run(use()) == [503]
+    assert ended == ["cancelled"]
