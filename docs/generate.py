@@ -37,10 +37,10 @@ def measures() -> Iterator[str]:
     for name in catalogue.names("models.similarities"):
         found = catalogue.similarity(name)
         low, high = found.bounds
-        summary = (inspect.getdoc(type(found)) or "").partition("\n\n")[0].replace("\n", " ")
         explains = "yes" if isinstance(found, Explainable) else "no"
         symmetric = "yes" if found.symmetric else "no"
-        yield f"| `{name}` | {summary} | {low:g} to {high:g} | {symmetric} | {explains} | {found.reference} |"
+        bounds = f"{low:g} to {high:g}"
+        yield f"| `{name}` | {catalogue.summary(name)} | {bounds} | {symmetric} | {explains} | {found.reference} |"
 
 
 def codes() -> Iterator[str]:

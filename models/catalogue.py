@@ -7,6 +7,7 @@ ignoring case and underscores, is `rcmd`. Modules are imported when first asked 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from functools import cache
 from typing import Any, cast
@@ -40,6 +41,15 @@ def find(family: str, name: str) -> type[Any]:
         if isinstance(attribute, type) and attribute.__name__.lower() == wanted:
             return attribute
     raise ImportError(f"{module.__file__} must hold a class named {wanted!r} in any case")
+
+
+def summary(name: str) -> str:
+    """The first sentence that the measure of that name says of itself.
+
+    >>> summary("rcmd")
+    'The mean of `rcmd1` and `rcmd2`: tokens of both texts find their best match in the other.'
+    """
+    return (inspect.getdoc(type(similarity(name))) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.embeddings import Doubles, TokenEmbeddings
 from models.text import TokenizedText, Unit
@@ -48,8 +47,8 @@ class Explanation:
         similarity: (n, m) float64, how alike two units are by themselves.
         contribution: (n, m) float64, what each pair of units adds to the score; may be negative.
         special: the share of everything that touches a special or prompt token.
-        omitted: the share of links that were left out to keep the explanation short.
         texts: the whole texts that the units are stretches of.
+        omitted: the share of links that were left out to keep the explanation short.
     """
 
     score: float
@@ -58,8 +57,8 @@ class Explanation:
     similarity: Doubles
     contribution: Doubles
     special: float
+    texts: tuple[str, str]
     omitted: float = 0.0
-    texts: tuple[str, str] = ("", "")
 
     @classmethod
     def of(
@@ -95,9 +94,13 @@ class Explanation:
         Exact ties go to the lowest position.
         """
         size = np.abs(self.contribution).ravel()
-        kept = np.zeros(size.size, np.bool_)
-        kept[np.argsort(-size, kind="stable")[:max_links]] = True
-        return self._keeping(kept.reshape(self.contribution.shape))
+        rest = np.ones(self.contribution.shape, np.bool_)
+        rest.flat[np.argsort(-size, kind="stable")[:max_links]] = False
+        return replace(
+            self,
+            contribution=np.where(rest, 0.0, self.contribution),
+            omitted=self.omitted + float(self.contribution[rest].sum()),
+        )
 
     def crop(self, rows: int, columns: int) -> Explanation:
         """Keep the `rows` and `columns` units that carry most, in reading order; what falls away moves to `omitted`."""
@@ -128,10 +131,6 @@ class Explanation:
             Link(int(i), int(j), float(self.similarity[i, j]), float(self.contribution[i, j]))
             for i, j in zip(rows[order], columns[order], strict=True)
         )
-
-    def _keeping(self, kept: NDArray[np.bool_]) -> Explanation:
-        rest = float(self.contribution[~kept].sum())
-        return replace(self, contribution=np.where(kept, self.contribution, 0.0), omitted=self.omitted + rest)
 
 
 def _tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from fastapi import APIRouter
 
 from models import catalogue
@@ -43,7 +41,7 @@ def _measure(name: str) -> MeasureOut:
     found = measure(name)
     return MeasureOut(
         name=name,
-        summary=(inspect.getdoc(type(found)) or "").partition("\n\n")[0].replace("\n", " "),
+        summary=catalogue.summary(name),
         reference=found.reference,
         bounds=found.bounds,
         symmetric=found.symmetric,

@@ -12,12 +12,12 @@ from models.errors import BadCheckpoint
 from service.served_models import read_checkpoints
 from service.settings import read_settings
 
+Served = Annotated[
+    list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
+]
 
-def models(
-    model: Annotated[
-        list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
-    ] = None,
-) -> None:
+
+def models(model: Served = None) -> None:
     """List the models that `semblance serve` would serve, after checking their files.
 
     \b

@@ -11,6 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from models.errors import SemblanceError
+from service.cli.models import Served
 from service.documents.lock import hold
 from service.observability import logs
 from service.settings import Settings, read_settings
@@ -24,9 +25,7 @@ def serve(
     home: Annotated[
         Path | None, typer.Option(help="Folder of the document store.", show_default="~/.semblance")
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
-    ] = None,
+    model: Served = None,
     sample: Annotated[bool | None, typer.Option("--sample", help="Fill an empty store with sample documents.")] = None,
 ) -> None:
     """Answer over HTTP until interrupted.

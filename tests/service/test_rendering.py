@@ -49,7 +49,7 @@ def explained(a: str, b: str, contribution: Doubles | None = None, special: floa
     shape = (len(left), len(right))
     parts = np.random.default_rng(0).normal(0.01, 0.02, shape) if contribution is None else contribution
     score = float(parts.sum()) + special
-    explanation = Explanation(score, left, right, np.full(shape, 0.83), parts, special)
+    explanation = Explanation(score, left, right, np.full(shape, 0.83), parts, special, (a, b))
     return explanation, Caption("rcmd", "mini", a, b, "word")
 
 
@@ -127,7 +127,7 @@ def test_a_page_shows_the_whole_texts_and_runs_nothing(a: str, b: str) -> None:
 def test_units_that_share_characters_show_each_character_once() -> None:
     """Two byte-level tokens of one emoji do not double it in the running text."""
     units = (Unit("\U0001f600", 0, 1, 0), Unit("\U0001f600", 0, 1, 0), Unit("x", 1, 2, 1))
-    explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4)
+    explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
     assert Page(render_html(explanation, Caption("m", "m", "\U0001f600x", "x", "token"))).paragraphs == [
         "\U0001f600x",
         "x",
