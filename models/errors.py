@@ -68,3 +68,9 @@ class BuildDisagrees(SemblanceError):
     """A runtime's vectors are too far from the float32 ones to serve the same space."""
 
     code = "build_disagrees"
+
+
+class DeviceLost(SemblanceError):
+    """The device that runs a network failed for good: no later pass in this process can succeed."""
+
+    code = "device_lost"

@@ -45,7 +45,11 @@ class Encoder(Protocol):
         """
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Vectors of each text, computed as one batch. Called by one thread only."""
+        """Vectors of each text, computed as one batch. Called by one thread only.
+
+        Raises:
+            DeviceLost: the device failed for good. Any other error concerns these texts only.
+        """
 
 
 class Similarity(Protocol):

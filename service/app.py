@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -58,7 +60,8 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        worker = Worker(Limits(settings.batch_tokens), metrics, settings.idle_check_s)
+        limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+        worker = Worker(limits, metrics, settings.idle_check_s, on_lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
         local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
         cache = _cache(settings)
         served = LazyModels(

@@ -108,6 +108,22 @@ class ModelLoading(SemblanceError):
     code = "model_loading"
 
 
+class TooManyTokens(SemblanceError):
+    """The texts of one request have more tokens than SEMBLANCE_MAX_REQUEST_TOKENS, those in the cache not counted."""
+
+    code = "too_many_tokens"
+
+
+class Overloaded(SemblanceError):
+    """Too many tokens are waiting for the model; try again after the time that the answer says."""
+
+    code = "overloaded"
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
 class NotReady(SemblanceError):
     """The process is starting or going down; try another one, or again soon."""
 

@@ -269,8 +269,10 @@ class Embedder(Protocol):
     ) -> list[TokenizedText]:
         """Tokens of each text, off the event loop. Raises BadTexts."""
 
-    async def encode(self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Embeddings of each text, in order."""
+    async def encode(
+        self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want, *, bulk: bool = False
+    ) -> list[TokenEmbeddings]:
+        """Embeddings of each text, in order; with `bulk`, in the background. Raises TooManyTokens, Overloaded."""
 
 
 class ServedModels(Protocol):

@@ -38,6 +38,12 @@ class Settings(BaseSettings):
         30.0, gt=0, description="Seconds that a call waits for a model to load before it gets 503."
     )
     batch_tokens: int = Field(4096, ge=1, description="Padded tokens in one pass through the network.")
+    max_request_tokens: int = Field(
+        2**18, ge=1, description="Most tokens that one request may have encoded; 413 above. Cached texts are free."
+    )
+    max_queued_tokens: int = Field(
+        2**19, ge=1, description="Most tokens that may wait for the model; 429 above. Not for NDJSON, which is paced."
+    )
     cache: Literal["memory", "none"] = Field("memory", description="Where embeddings are cached.")
     cache_bytes: int = Field(256 * MIB, ge=0, description="Bytes that the in-process cache may hold.")
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
@@ -64,6 +70,12 @@ class Settings(BaseSettings):
     def _checked_often_enough(self) -> Self:
         if self.idle_check_s >= self.ready_within_s:
             raise ValueError("SEMBLANCE_IDLE_CHECK_S must be less than SEMBLANCE_READY_WITHIN_S")
+        return self
+
+    @model_validator(mode="after")
+    def _largest_fits(self) -> Self:
+        if self.max_request_tokens > self.max_queued_tokens:
+            raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not be more than SEMBLANCE_MAX_QUEUED_TOKENS")
         return self
 
     @model_validator(mode="after")

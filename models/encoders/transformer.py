@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadCheckpoint, BadTexts, BuildDisagrees, TextProblem
+from models.errors import BadCheckpoint, BadTexts, BuildDisagrees, DeviceLost, TextProblem
 from models.text import Role, TokenizedText, Truncate
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
@@ -98,9 +98,22 @@ class Transformer:
         return tokenized
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Vectors of each text; all of them pass through the network as one padded batch."""
+        """Vectors of each text; all of them pass through the network as one padded batch.
+
+        Raises:
+            DeviceLost: the device failed for good.
+        """
         if not tokenized:
             return []
+        try:
+            return self._encode(tokenized, want)
+        except torch.AcceleratorError as error:  # CUDA answers every later call of this process with the same error
+            raise DeviceLost(f"{self._device}: {error}") from error
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()  # so that a smaller batch finds the room that this one leaves
+            raise
+
+    def _encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         lengths = [len(text) for text in tokenized]
         ids = torch.full((len(lengths), max(lengths)), self._pad_id, dtype=torch.long)
         mask = torch.zeros_like(ids)

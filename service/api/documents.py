@@ -28,7 +28,7 @@ router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"])
 MAX_PAGE = 1000
 
 
-@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 503))
+@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503))
 async def store(name: str, body: DocumentsRequest, use: Use) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 

@@ -33,6 +33,8 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.SpaceMismatch: 409,
     errors.VersionMismatch: 409,
     errors.WriteConflict: 409,
+    errors.TooManyTokens: 413,
+    errors.Overloaded: 429,
     errors.VersionNotReached: 503,
     errors.ModelLoading: 503,
     errors.ModelUnavailable: 503,
@@ -100,7 +102,7 @@ FRAMEWORK_CODES: Mapping[int, str] = {
     status: code for code, (status, _) in OTHER_CODES.items() if status not in (422, 500)
 }
 
-RETRY_AFTER_S = "1"
+RETRY_AFTER_S = 1
 MAX_PARTS = 100  # refused parts that one answer names
 
 
@@ -125,7 +127,9 @@ class ProblemDetails(BaseModel):
     errors: list[ProblemPart] = Field(default=[], description="The refused parts; the first 100 if there are more.")
 
 
-def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem] = ()) -> Response:
+def problem(
+    status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
+) -> Response:
     """An answer that says what was wrong."""
     body = ProblemDetails(
         title=code.replace("_", " ").capitalize(),
@@ -134,7 +138,7 @@ def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem]
         detail=detail,
         errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
-    headers = {"retry-after": RETRY_AFTER_S} if status == 503 else {}
+    headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
     # escaped to ASCII, because a detail may repeat a name that UTF-8 cannot carry
     return Response(json.dumps(body.model_dump()), status, headers, MEDIA_TYPE)
 
@@ -147,7 +151,8 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         parts = error.problems if isinstance(error, errors.InvalidRequest) else ()
         code = _common_code(parts) or error.code
         metrics.errors.labels(code).inc()
-        return problem(_status(error), code, str(error), parts)
+        wait_s = error.retry_after_s if isinstance(error, errors.Overloaded) else RETRY_AFTER_S
+        return problem(_status(error), code, str(error), parts, wait_s)
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

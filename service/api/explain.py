@@ -39,7 +39,7 @@ PICTURE_HEADERS = {
 _PICTURES: dict[int | str, dict[str, Any]] = {
     200: {"content": {media_type: {} for name, media_type in MEDIA_TYPES.items() if name != "json"}}
 }
-_DOCUMENTED = _PICTURES | responses(400, 404, 406, 409, 413, 415, 422, 503)
+_DOCUMENTED = _PICTURES | responses(400, 404, 406, 409, 413, 415, 422, 429, 503)
 
 _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 

@@ -21,7 +21,7 @@ router = APIRouter(tags=["search"])
 DEFAULT_CANDIDATES = 100
 
 
-@router.post("/search", response_model=SearchResponse, responses=responses(400, 404, 409, 413, 415, 422, 503))
+@router.post("/search", response_model=SearchResponse, responses=responses(400, 404, 409, 413, 415, 422, 429, 503))
 async def search(body: SearchRequest, use: Use) -> Response:
     """Find the k documents most like each query, among those that match the filter."""
     queries = [Given(text, f"/queries/{i}") for i, text in enumerate(body.queries or [])]

@@ -19,7 +19,7 @@ from service.usecases.embed_texts import Given
 router = APIRouter(tags=["compare"])
 
 
-@router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 503))
+@router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 429, 503))
 async def similarity(body: SimilarityRequest, use: Use) -> Response:
     """Score pairs of texts, or every text of `left` with every text of `right`."""
     if body.pairs is not None:

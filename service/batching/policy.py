@@ -5,30 +5,58 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+PATIENCE_S_PER_TOKEN = 0.001  # a request of 20 tokens goes before all that came 20 ms earlier with 40 tokens or more
+MOST_PATIENCE_S = 5.0  # a large request waits no longer than this for smaller ones that came after it
+BULK_PATIENCE_S = 15.0  # nor a background one
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A text in the queue: its length, and what it may share a pass with (same model, same kind of answer)."""
+    """A text in the queue: its length, what it may share a pass with (same model, same kind of answer), and `due`."""
 
     tokens: int
     group: Hashable
+    due: float
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`batch_tokens`: most tokens in a pass, padding included. `window`: how many waiting texts are looked at."""
+    """What may run and wait.
+
+    Attributes:
+        batch_tokens: most tokens in a pass, padding included.
+        window: how many waiting texts are looked at to fill it.
+        request_tokens: most tokens that one call may bring.
+        queued_tokens: most tokens that may wait; background calls do not count.
+    """
 
     batch_tokens: int
+    request_tokens: int = 2**18
+    queued_tokens: int = 2**19
     window: int = 1024
 
 
+def due(arrived_s: float, request_tokens: int, *, bulk: bool) -> float:
+    """When a request of so many tokens wants to run; the one due first does.
+
+    Small ones pass large ones, and background ones come last. But the due time never changes, and those of later
+    arrivals grow with the clock: so whoever waits is passed for a limited time only.
+
+    >>> due(10.0, 20, bulk=False), due(9.0, 4000, bulk=False), due(0.0, 20, bulk=True)
+    (10.02, 13.0, 15.0)
+    """
+    patience = BULK_PATIENCE_S if bulk else min(request_tokens * PATIENCE_S_PER_TOKEN, MOST_PATIENCE_S)
+    return arrived_s + patience
+
+
 def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
-    """Positions of the texts that run next; empty only if none waits.
+    """Positions of the texts that run next, of a queue in the order of `due`; empty only if none waits.
 
-    The one that waited longest always runs. Its company are those of its group nearest to it in length, as many as
-    fit when all are padded to the longest. So nobody starves, and little is padded.
+    The one that is due first always runs. Its company are those of its group nearest to it in length, as many as fit
+    when all are padded to the longest, and of equal length those due first. So nobody starves, and little is padded.
 
-    >>> next_batch([Waiting(5, "m"), Waiting(90, "m"), Waiting(6, "m"), Waiting(5, "other")], Limits(batch_tokens=30))
+    >>> queue = [Waiting(5, "m", 1.0), Waiting(90, "m", 1.1), Waiting(6, "m", 1.2), Waiting(5, "other", 1.3)]
+    >>> next_batch(queue, Limits(batch_tokens=30))
     [0, 2]
     """
     if not waiting:

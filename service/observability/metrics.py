@@ -23,7 +23,15 @@ class Metrics:
         self.stage_seconds = Histogram(
             "semblance_stage_seconds", "Time of a request by stage.", ("stage",), buckets=_SECONDS, registry=own
         )
-        self.queued_tokens = Gauge("semblance_queued_tokens", "Tokens waiting for the model.", registry=own)
+        self.queued_tokens = Gauge(
+            "semblance_queued_tokens", "Tokens waiting for the model.", ("urgency",), registry=own
+        )
+        self.pass_seconds = Histogram(
+            "semblance_pass_seconds", "Time of one pass of the model.", buckets=_SECONDS, registry=own
+        )
+        self.failed_passes = Counter(
+            "semblance_failed_passes", "Passes of the model that failed and were tried again in halves.", registry=own
+        )
         self.batch_texts = Histogram(
             "semblance_batch_texts", "Texts in one pass of the model.", buckets=_COUNTS, registry=own
         )

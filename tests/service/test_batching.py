@@ -12,20 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.embeddings import TokenEmbeddings, Want
+from models.encoders.transformer import Transformer
+from models.errors import BadTexts, DeviceLost
 from models.text import Role, TokenizedText, Truncate
-from service.batching.policy import Limits, Waiting, next_batch
+from service.batching.policy import Limits, Waiting, due, next_batch
 from service.batching.worker import Worker
-from service.errors import NotReady
+from service.errors import NotReady, Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
 
-QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), st.sampled_from("ab")), max_size=60)
+GROUPS = st.sampled_from("ab")
+QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), GROUPS, st.floats(0, 100)), max_size=60).map(
+    lambda queue: sorted(queue, key=lambda text: text.due)
+)
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000), window=st.integers(1, 80))
-def test_a_batch_fits_its_budget_has_one_group_and_holds_the_oldest(
+def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
     waiting: list[Waiting], budget: int, window: int
 ) -> None:
-    batch = next_batch(waiting, Limits(budget, window))
+    batch = next_batch(waiting, Limits(budget, window=window))
     if not waiting:
         assert batch == []
         return
@@ -34,6 +39,15 @@ def test_a_batch_fits_its_budget_has_one_group_and_holds_the_oldest(
     assert {waiting[i].group for i in batch} == {waiting[0].group}
     longest = max(waiting[i].tokens for i in batch)
     assert longest * len(batch) <= budget or batch == [0]
+
+
+@given(waiting=QUEUES, budget=st.integers(1, 2000))
+def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: list[Waiting], budget: int) -> None:
+    batch = next_batch(waiting, Limits(budget))
+    left_out = [i for i, text in enumerate(waiting) if i not in batch and text.group == waiting[0].group]
+    if len(batch) > 1 and left_out:
+        furthest = max(abs(waiting[i].tokens - waiting[0].tokens) for i in batch)
+        assert min(abs(waiting[i].tokens - waiting[0].tokens) for i in left_out) >= furthest
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
@@ -47,12 +61,28 @@ def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], b
     assert sorted(served) == list(range(len(waiting)))
 
 
+@given(st.integers(1, 5000), st.integers(1, 5000), st.floats(0, 1000))
+def test_of_two_that_came_together_the_smaller_runs_first_and_background_work_last(
+    one: int, other: int, now: float
+) -> None:
+    small, large = sorted((one, other))
+    assert due(now, small, bulk=False) <= due(now, large, bulk=False) < due(now, 1, bulk=True)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.booleans(), st.floats(15.1, 1000))
+def test_nobody_is_passed_by_who_comes_much_later(mine: int, theirs: int, bulk: bool, later: float) -> None:
+    assert due(0.0, mine, bulk=bulk) < due(later, theirs, bulk=False)
+    if not bulk:
+        assert due(0.0, mine, bulk=False) < due(max(later - 10, 5.1), theirs, bulk=False)
+
+
 class Slow:
     """An encoder of one token a text whose vector is the text's number, and which waits until it may go on."""
 
     name, dim, max_tokens, space, build = "slow", 1, 8, "s", "b"
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 1000) -> None:
+        self.room = room
         self.may_go = threading.Semaphore(0)
         self.batches: list[list[str]] = []
         self.thread: set[str] = set()
@@ -67,8 +97,13 @@ class Slow:
         self.may_go.acquire()
         self.thread.add(threading.current_thread().name)
         self.batches.append([text.text for text in tokenized])
-        if any(text.text == "bad" for text in tokenized):
+        texts = {text.text for text in tokenized}
+        if "bad" in texts:
             raise ValueError("a bad text")
+        if "lost" in texts:
+            raise DeviceLost("the device fell off the bus")
+        if len(texts) > self.room:
+            raise MemoryError("no room for so many")
         one = np.ones(1, np.float32)
         return [TokenEmbeddings(np.array([[float(text.text)]], np.float32), one, text) for text in tokenized]
 
@@ -80,8 +115,8 @@ def worker() -> Iterator[Worker]:
     worker.stop()
 
 
-async def numbers(worker: Worker, slow: Slow, texts: list[str]) -> list[float]:
-    embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens")
+async def numbers(worker: Worker, slow: Slow, texts: list[str], *, bulk: bool = False) -> list[float]:
+    embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens", bulk=bulk)
     return [float(each.vectors[0, 0]) for each in embeddings]
 
 
@@ -97,13 +132,126 @@ def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) -> Non
     asyncio.run(use())
 
 
-def test_a_failed_pass_reaches_the_callers_in_it_and_no_other(worker: Worker) -> None:
+def test_a_text_that_fails_its_pass_fails_its_own_caller_and_no_other(worker: Worker) -> None:
     async def use() -> None:
         slow = Slow()
+        first = asyncio.create_task(numbers(worker, slow, ["0"]))  # holds the model while the others gather
+        await asyncio.sleep(0.05)
+        calls = [["1", "2"], ["bad"], ["3"], ["4", "bad"], ["5"]]
+        tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
+        await asyncio.sleep(0.05)
         slow.may_go.release(1000)
-        with pytest.raises(ValueError, match="a bad text"):
-            await numbers(worker, slow, ["bad"])
-        assert await numbers(worker, slow, ["1", "2"]) == [1.0, 2.0]
+        assert await first == [0.0]
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert max(map(len, slow.batches)) > 1, "they shared a pass"
+        assert [answers[0], answers[2], answers[4]] == [[1.0, 2.0], [3.0], [5.0]]
+        assert [str(answers[1]), str(answers[3])] == ["a bad text", "a bad text"]
+
+    asyncio.run(use())
+
+
+def test_a_batch_too_large_for_the_memory_is_encoded_in_parts(worker: Worker) -> None:
+    async def use() -> None:
+        slow = Slow(room=1)
+        slow.may_go.release(1000)
+        assert await numbers(worker, slow, ["1", "2", "3", "4"]) == [1.0, 2.0, 3.0, 4.0]
+        assert [len(batch) for batch in slow.batches] == [4, 2, 1, 1, 2, 1, 1]
+
+    asyncio.run(use())
+
+
+def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
+    async def use() -> None:
+        lost = threading.Event()
+        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
+        tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
+        await asyncio.sleep(0.05)
+        tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
+        tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(9)]))]
+        await asyncio.sleep(0.05)
+        slow.may_go.release(1000)
+        answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+        assert answers[0] == [1.0]
+        assert all(isinstance(answer, NotReady) for answer in answers[1:])
+        assert lost.is_set()
+        await asyncio.to_thread(worker.stop)
+
+    asyncio.run(use())
+
+
+def test_small_requests_pass_large_ones_and_background_work_fills_the_gaps(worker: Worker) -> None:
+    async def use() -> None:
+        slow = Slow()
+        first = asyncio.create_task(numbers(worker, slow, ["0"]))
+        await asyncio.sleep(0.05)
+        bulk = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(200, 208)], bulk=True))
+        large = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(1000, 1100)]))
+        await asyncio.sleep(0.02)
+        small = asyncio.create_task(numbers(worker, slow, ["1"]))
+        await asyncio.sleep(0.02)
+        slow.may_go.release(1000)
+        await asyncio.gather(first, bulk, large, small)
+        ran = [int(text) for batch in slow.batches for text in batch]
+        assert ran[:2] == [0, 1], "the small one went before all that came earlier"
+        assert ran[-8:] == list(range(200, 208)), "and background work after all"
+        assert all(max(batch) < "2" or min(batch) >= "2" for batch in slow.batches[2:]), "in passes of its own"
+
+    asyncio.run(use())
+
+
+def test_what_would_wait_too_long_is_refused_at_the_door_with_a_time_to_come_back() -> None:
+    async def use() -> None:
+        limits = Limits(batch_tokens=4, request_tokens=10, queued_tokens=15)
+        worker, slow = Worker(limits, Metrics(), idle_check_s=60), Slow()
+        with pytest.raises(TooManyTokens, match="at most 10"):
+            await numbers(worker, slow, [str(n) for n in range(11)])
+        running = asyncio.create_task(numbers(worker, slow, ["0"]))
+        await asyncio.sleep(0.05)
+        waiting = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10)]))
+        background = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(30)], bulk=True))
+        await asyncio.sleep(0.05)
+        with pytest.raises(Overloaded) as refused:
+            await numbers(worker, slow, [str(n) for n in range(6)])
+        assert refused.value.retry_after_s >= 1
+        fits = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(5)]))
+        await asyncio.sleep(0.05)
+        waiting.cancel()  # those who left take no room
+        await asyncio.sleep(0.05)
+        slow.may_go.release(1000)
+        assert await fits == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert len(await background) == 30
+        assert await running == [0.0]
+        await asyncio.to_thread(worker.stop)
+
+    asyncio.run(use())
+
+
+def test_of_many_calls_at_once_no_more_are_let_in_than_may_wait() -> None:
+    async def use() -> None:
+        worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), Slow()
+        running = asyncio.create_task(numbers(worker, slow, ["0"]))
+        await asyncio.sleep(0.05)
+        burst = [asyncio.create_task(numbers(worker, slow, ["1", "2"])) for _ in range(50)]
+        await asyncio.sleep(0.05)
+        slow.may_go.release(1000)
+        answers = await asyncio.gather(*burst, return_exceptions=True)
+        assert sum(answer == [1.0, 2.0] for answer in answers) == 10
+        assert sum(isinstance(answer, Overloaded) for answer in answers) == 40
+        await running
+        await asyncio.to_thread(worker.stop)
+
+    asyncio.run(use())
+
+
+def test_bad_texts_are_named_by_their_place_in_the_whole_call(minilm: Transformer, worker: Worker) -> None:
+    async def use() -> None:
+        texts = [f"text {n}" for n in range(150)]
+        texts[3] = texts[140] = "  "
+        with pytest.raises(BadTexts) as refused:
+            await worker.tokenize(minilm, texts, "query", "END")
+        assert [problem.index for problem in refused.value.problems] == [3, 140]
+        good = [text for text in texts if text.strip()]
+        assert [each.text for each in await worker.tokenize(minilm, good, "query", "END")] == good
 
     asyncio.run(use())
 
