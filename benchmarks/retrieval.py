@@ -73,12 +73,10 @@ def read_test_set(folder: Path) -> TestSet:
 def index(client: Client, test_set: TestSet, tokens: str, console: Console) -> None:
     """Store the corpus in a collection of the test set's name."""
     client.ask("PUT", f"/collections/{test_set.name}", {"tokens": tokens})
-    documents = [{"id": doc_id, "text": text} for doc_id, text in test_set.corpus.items()]
+    lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in test_set.corpus.items()]
     refused: list[Refused] = []
     began, stored = time.perf_counter(), 0
-    numbered = enumerate(track(documents, f"indexing {test_set.name}", console=console), 1)
-    steps = client.index(test_set.name, numbered)
-    for progress in steps:
+    for progress in client.index(test_set.name, track(lines, f"indexing {test_set.name}", console=console)):
         stored += progress.upserted
         refused += progress.refused
     rate = stored / (time.perf_counter() - began)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,30 +17,61 @@ START_S = 120
 PROJECT = Path(__file__).parents[1]
 
 
-@contextmanager
-def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The address of a fresh service with an empty store, which ends with the block.
+class Service:
+    """A service process that can be killed and started again, on the same port and with the same store.
 
     Args:
+        home: the folder of its documents; its log is kept there too.
         project: the folder that holds `models/` and `service/`.
         settings: settings by name, such as `models="minilm"`.
-
-    Raises:
-        RuntimeError: it did not start; the message holds the end of its log.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        given = {"home": folder, "port": "0", **settings}
-        environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
-        log = Path(folder) / "log"
+
+    def __init__(self, home: Path, project: Path = PROJECT, **settings: str) -> None:
+        self._project = project
+        self._settings = {"home": str(home), "port": str(_free_port()), **settings}
+        self.log = home / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> str:
+        """Start it, and wait until it answers; the address is always the same.
+
+        Raises:
+            RuntimeError: it did not start; the message holds the end of its log.
+        """
+        environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in self._settings.items()}
         command = [sys.executable, "-m", "service.cli.main", "serve"]
-        with (
-            log.open("wb") as errors,
-            subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
-        ):
-            try:
-                yield address_of(process, log)
-            finally:
-                process.terminate()
+        with self.log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
+            )
+        return address_of(self.process, self.log)
+
+    def kill(self) -> None:
+        """End it at once, as by a power cut."""
+        self._end(lambda process: process.kill())
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it did."""
+        self._end(lambda process: process.terminate())
+
+    def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
+        if self.process is not None:
+            how(self.process)
+            self.process.wait()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+            self.process = None
+
+
+@contextmanager
+def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
+    """The address of a fresh service with an empty store, which ends with the block; arguments as for `Service`."""
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Path(folder), project, **settings)
+        try:
+            yield service.start()
+        finally:
+            service.stop()
 
 
 def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
@@ -54,3 +86,8 @@ def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
     finally:
         late.cancel()
     raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -38,8 +38,8 @@ from service.usecases.compare import Compare
 from service.usecases.embed_texts import TextEmbedder
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
+from service.usecases.index_stream import IndexStream
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import DEFAULT_MEASURE
 from service.usecases.search import Search
 
 log = logging.getLogger(__name__)
@@ -55,27 +55,15 @@ def create_app(settings: Settings) -> FastAPI:
         NoSuchDevice: torch cannot use the configured device.
     """
     metrics = Metrics()
-    checkpoints = read_checkpoints(settings.models)
-    device = _device(settings)
+    opening = open_services(settings, metrics)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
-        worker = Worker(limits, metrics, settings.idle_check_s, on_lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
-        local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
-        cache = _cache(settings)
-        served = LazyModels(
-            checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s
-        )
-        app.state.services = services = _services(settings, metrics, served, worker, local, cache)
-        try:
-            await _start(services, worker)
+        async with opening as services:
+            app.state.services = services
+            if settings.sample:
+                await _load_sample(services)
             yield
-        finally:
-            services.drawing.close()
-            local.close()
-            worker.stop()
-            await cache.close()
 
     app = FastAPI(
         title="Semblance",
@@ -94,6 +82,35 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
+def open_services(settings: Settings, metrics: Metrics) -> AbstractAsyncContextManager[Services]:
+    """The use cases at work for the time of the block. What cannot be configured so is refused before it.
+
+    Raises:
+        BadCheckpoint, NoSuchDevice: as `create_app`.
+    """
+    checkpoints, device = read_checkpoints(settings.models), _device(settings)
+    served = LazyModels(checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s)
+    return _open(settings, metrics, served)
+
+
+@asynccontextmanager
+async def _open(settings: Settings, metrics: Metrics, served: LazyModels) -> AsyncIterator[Services]:
+    limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    worker = Worker(limits, metrics, settings.idle_check_s, on_lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
+    cache = _cache(settings)
+    services = _services(settings, metrics, served, worker, local, cache)
+    try:
+        await worker.watch(await served.load(served.default))  # loads and warms up; no request is answered before
+        await local.follow_all()
+        yield services
+    finally:
+        services.drawing.close()
+        local.close()
+        worker.stop()
+        await cache.close()
+
+
 def _services(
     settings: Settings,
     metrics: Metrics,
@@ -104,6 +121,7 @@ def _services(
 ) -> Services:
     texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
     of_collections = Collections(served, local)
+    index_documents = IndexDocuments(of_collections, local, texts)
     return Services(
         settings=settings,
         models=served,
@@ -112,19 +130,12 @@ def _services(
         compare=Compare(served, texts),
         search=Search(of_collections, local, texts, settings.max_matrix),
         explain=Explain(of_collections, served, local, texts),
-        index_documents=IndexDocuments(of_collections, local, texts),
+        index_documents=index_documents,
+        index_stream=IndexStream(index_documents),
         drawing=DrawingProcess(),
         metrics=metrics,
         ready={"model_answers": lambda: worker.answered_within(settings.ready_within_s)},
     )
-
-
-async def _start(services: Services, worker: Worker) -> None:
-    """Load the default model, warm it up, and bring the indexes up to the store; requests are answered after that."""
-    await worker.watch(await services.models.load(services.models.default))
-    await services.local.follow_all()
-    if services.settings.sample:
-        await _load_sample(services)
 
 
 async def _load_sample(services: Services) -> None:
@@ -133,7 +144,7 @@ async def _load_sample(services: Services) -> None:
         return
     lines = (files("service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, "faiss_flat", "none"))
+    await services.collections.create("default", NewCollection())
     indexed = await services.index_documents(
         "default", [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     )

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import httpx2
 
 TIMEOUT_S = 300.0
-BATCH = 64  # documents in a request
-BATCH_BYTES = 1_000_000  # as JSON; the service takes 8 MiB unless told otherwise
+LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
+BYTES_AT_ONCE = 2_000_000
+RETRY_S = 0.5
+PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading"})  # codes that another try may mend
 
 
 class ServiceError(Exception):
     """The service refused a request, or could not be reached."""
 
 
+class Interrupted(ServiceError):
+    """The service went away, or sent us away, in the middle; what it had answered is stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A document that was not stored: its number in the input, and why."""
+    """A line that was not stored: its number, and why."""
 
     line: int
     code: str
@@ -30,7 +36,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one request came to."""
+    """What one batch came to."""
 
     through_line: int
     upserted: int
@@ -77,65 +83,90 @@ class Client:
             raise ServiceError(f"{method} {path}: {answer.status_code} {_detail(answer)}")
         return answer.json() if answer.content else None
 
-    def index(self, collection: str, documents: Iterable[tuple[int, object]]) -> Iterator[Progress]:
-        """Store numbered documents a batch at a time; those that the service refuses are reported, the others kept.
+    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = 60.0) -> Iterator[Progress]:
+        """Store documents, one JSON object a line; lines that the service refuses are reported, the others kept.
+
+        When the connection is cut, what was not answered is sent again, for up to `patience_s` without any progress.
 
         Raises:
-            ServiceError: a batch was refused for another reason than its documents.
+            ServiceError: the service refused the whole, or stayed away.
         """
-        for batch in _batches(documents):
-            yield self._store_what_can_be(collection, batch)
-
-    def _store_what_can_be(self, collection: str, batch: list[tuple[int, object]]) -> Progress:
-        """Store a batch without the documents that the service refuses."""
         path = f"/collections/{collection}/documents"
-        refused: list[Refused] = []
-        kept, truncated = batch, 0
-        while kept:
-            answer = self.call("POST", path, {"documents": [document for _, document in kept]})
-            if not answer.is_error:
-                truncated = len(answer.json()["truncated"])
-                break
-            faults = _faults(answer, kept)
-            if not faults:
-                raise ServiceError(f"POST {path}: {answer.status_code} {_detail(answer)}")
-            refused += faults
-            lines = {fault.line for fault in faults}
-            kept = [(line, document) for line, document in kept if line not in lines]
-        return Progress(batch[-1][0], len(kept), truncated, tuple(sorted(refused, key=lambda fault: fault.line)))
+        first = 1
+        for part in _parts(lines):
+            yield from self._store(path, first, part, patience_s)
+            first += len(part)
+
+    def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[Progress]:
+        """Send lines, the first of which has the number `first`, until all of them are answered."""
+        give_up = time.monotonic() + patience_s
+        done = 0
+        while True:
+            try:
+                for progress in self._send(path, first + done, lines[done:]):
+                    done = progress.through_line - first + 1
+                    give_up = time.monotonic() + patience_s
+                    yield progress
+            except Interrupted:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(RETRY_S)
+            else:
+                return
+
+    def _send(self, path: str, first: int, lines: Sequence[bytes]) -> Iterator[Progress]:
+        """One request. Raises Interrupted unless its answer came to the end."""
+        headers = {"content-type": "application/x-ndjson"}
+        try:
+            with self._http.stream("POST", path, content=b"".join(lines), headers=headers) as answer:
+                if answer.is_error:
+                    answer.read()
+                    failure = Interrupted if _code(answer) in PASSING else ServiceError
+                    raise failure(f"POST {path}: {answer.status_code} {_detail(answer)}")
+                for line in answer.iter_lines():
+                    said = json.loads(line)
+                    if said.get("done"):
+                        return
+                    if "error" in said:
+                        failure = Interrupted if said["error"] in PASSING else ServiceError
+                        raise failure(f"POST {path}: {said['error']}: {said['detail']}")
+                    yield progress_of(said, first)
+        except httpx2.HTTPError as error:
+            raise Interrupted(f"lost {self._http.base_url}: {error}") from error
+        raise Interrupted(f"POST {path}: the answer broke off")
 
 
-def _faults(answer: httpx2.Response, batch: list[tuple[int, object]]) -> list[Refused]:
-    """Why a batch was refused, if it was for some of its documents."""
-    if answer.status_code == 413 and len(batch) == 1:
-        return [Refused(batch[0][0], "body_too_large", _detail(answer))]
-    if answer.status_code != 422:
-        return []
-    faults = []
-    for part in answer.json().get("errors", []):
-        found = re.fullmatch(r"/documents/(\d+)/?(.*)", part["pointer"])
-        if found:
-            field = f"{found[2]}: " if found[2] else ""
-            faults.append(Refused(batch[int(found[1])][0], part["code"], field + part["detail"]))
-    return faults
+def progress_of(said: Mapping[str, Any], first: int) -> Progress:
+    """A line of the answer, with lines numbered as in the whole input."""
+    refused = [Refused(first - 1 + each["line"], each["code"], _in_words(each)) for each in said["errors"]]
+    return Progress(first - 1 + said["through_line"], said["upserted"], len(said["truncated"]), tuple(refused))
 
 
-def _batches(documents: Iterable[tuple[int, object]]) -> Iterator[list[tuple[int, object]]]:
-    """Documents in batches of at most `BATCH` and about `BATCH_BYTES`, no id twice in one: so the last of them wins."""
-    batch: list[tuple[int, object]] = []
-    ids: set[str] = set()
+def _in_words(refused: Mapping[str, Any]) -> str:
+    field = refused["pointer"].removeprefix("/")
+    return f"{field}: {refused['detail']}" if field else refused["detail"]
+
+
+def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Lines, each with its end, as many as go into a request."""
+    part: list[bytes] = []
     size = 0
-    for line, document in documents:
-        doc_id = str(document.get("id")) if isinstance(document, dict) else ""
-        length = len(_json(document))
-        if batch and (len(batch) == BATCH or size + length > BATCH_BYTES or doc_id in ids):
-            yield batch
-            batch, ids, size = [], set(), 0
-        batch.append((line, document))
-        ids.add(doc_id)
-        size += length
-    if batch:
-        yield batch
+    for given in lines:
+        line = given.rstrip(b"\n") + b"\n"
+        if part and (len(part) == LINES_AT_ONCE or size + len(line) > BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += len(line)
+    if part:
+        yield part
+
+
+def _code(answer: httpx2.Response) -> str:
+    try:
+        return str(answer.json()["code"])
+    except (ValueError, KeyError, TypeError):
+        return "not_ready" if answer.status_code in (502, 503, 504) else ""  # a proxy speaks for the service
 
 
 def _json(body: object) -> bytes:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
+from service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, is_ndjson, read_lines
 from service.api.schemas.collections import (
     Deleted,
     DocumentList,
@@ -19,20 +22,62 @@ from service.api.schemas.collections import (
     document_out,
 )
 from service.api.schemas.request import Usage
-from service.api.services import Use
+from service.api.services import Services, Use
 from service.errors import InvalidRequest, Problem
 from service.ports import Document
 
-router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"])
+
+class _AlsoLines(APIRoute):
+    """A route that takes its body as JSON, or as NDJSON if that is what the request declares."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What serves a request."""
+        as_json = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            if is_ndjson(request.method, request.url.path, request.headers):
+                return await _store_lines(request)
+            return await as_json(request)
+
+        return handler
+
+
+router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"], route_class=_AlsoLines)
 
 MAX_PAGE = 1000
 
+_LINES = {
+    "requestBody": {
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {"type": "string"},
+                "example": '{"id": "1", "text": "A text."}\n{"id": "2", "text": "Another."}\n',
+            }
+        }
+    },
+    "responses": {
+        "200": {
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"type": "string"},
+                    "example": '{"through_line":2,"upserted":2,"version":"5f3a:1","truncated":[],"errors":[]}\n'
+                    '{"done":true,"upserted":2,"failed":0,"version":"5f3a:1"}\n',
+                }
+            }
+        }
+    },
+}
 
-@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503))
+
+@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503), openapi_extra=_LINES)
 async def store(name: str, body: DocumentsRequest, use: Use) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
     A 422 names every document that is refused, by its position.
+
+    As NDJSON, one document a line and any number of them, they are stored in batches of at most 256. Each batch is
+    answered with a line when it is on disk; only lines up to its `through_line` are acknowledged. Lines that cannot be
+    stored are listed, and the others kept.
     """
     require_at_most("/documents", len(body.documents), use.settings.max_documents, "documents")
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
@@ -43,6 +88,14 @@ async def store(name: str, body: DocumentsRequest, use: Use) -> DocumentsRespons
         truncated=list(indexed.truncated),
         usage=Usage(tokens=indexed.tokens),
     )
+
+
+async def _store_lines(request: Request) -> Response:
+    use: Services = request.app.state.services
+    name = request.path_params["name"]
+    await use.index_documents.open(name)  # a collection that is not there is told before the answer begins
+    lines = read_lines(request.stream(), use.settings.max_body_bytes)
+    return StreamAnswer(answered(use.index_stream(name, lines), use.metrics), media_type=MEDIA_TYPE)
 
 
 @router.get("", responses=responses(404, 422, 503))

@@ -11,10 +11,12 @@ from collections.abc import Awaitable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.errors import problem
+from service.api.ndjson import is_ndjson
 from service.observability import timings
 from service.observability.metrics import Metrics
 
@@ -41,7 +43,8 @@ class Envelope:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
-        body = _Body(receive, self._max_body_bytes)
+        streamed = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
+        body = _Body(receive, None if streamed else self._max_body_bytes)
         try:
             await self._serve(scope, body, request, request.marked(send))
         finally:
@@ -54,7 +57,7 @@ class Envelope:
         try:
             app = self._refusal(scope) or self._app
             await _while_connected(app(scope, body.receive, send), body)
-        except _Left:
+        except (_Left, ClientDisconnect):
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
             if not request.status:
@@ -73,6 +76,8 @@ class Envelope:
         if scope["method"] not in ("POST", "PUT"):  # no other route reads a body
             return None
         headers = Headers(scope=scope)
+        if is_ndjson(scope["method"], scope["path"], headers):
+            return None
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._max_body_bytes:
             self._metrics.errors.labels("body_too_large").inc()
@@ -99,9 +104,12 @@ class Envelope:
 
 
 class _Body:
-    """The body of a request as the routes receive it, up to the limit: its length may be wrong or not given."""
+    """The body of a request as the routes receive it, up to the limit: its length may be wrong or not given.
 
-    def __init__(self, receive: Receive, max_bytes: int) -> None:
+    Without a limit it is read, and answered, line by line.
+    """
+
+    def __init__(self, receive: Receive, max_bytes: int | None) -> None:
         self._receive = receive
         self._max_bytes = max_bytes
         self._taken = 0
@@ -112,7 +120,7 @@ class _Body:
         """The next message; after the last of the body nothing comes but the news that the client left."""
         message = await self._receive()
         self._taken += len(message.get("body", b""))
-        if self._taken > self._max_bytes:
+        if self._max_bytes is not None and self._taken > self._max_bytes:
             raise HTTPException(413, _too_large(self._max_bytes))
         if message["type"] == "http.disconnect":
             self.broken_off = not self._whole.is_set()

@@ -73,8 +73,11 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "unknown_route": (404, "There is no such path"),
     "method_not_allowed": (405, "The path exists, but not with this method"),
     "not_acceptable": (406, "None of the formats in the Accept header can be made"),
-    "body_too_large": (413, "The body has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
-    "unsupported_media_type": (415, "The body is not declared as application/json"),
+    "body_too_large": (413, "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
+    "unsupported_media_type": (
+        415,
+        "The body is not declared as application/json; documents may also come as application/x-ndjson",
+    ),
     "bad_cursor": (422, "A cursor that no page gave"),
     "bad_filter": (422, "A filter that does not follow the grammar in docs/search.md"),
     "bad_id": (422, "A document id with control characters, or with '.' or '..' between slashes"),
@@ -157,7 +160,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         found = error.errors()[:MAX_PARTS]
-        parts = [_part(each) for each in found]
+        parts = [part_of({**each, "loc": each["loc"][1:]}) for each in found]  # "body" or "query" stands first
         if found[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
             return problem(
@@ -236,10 +239,9 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def _part(given: Mapping[str, Any]) -> errors.Problem:
+def part_of(given: Mapping[str, Any]) -> errors.Problem:
     """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
-    _, *path = given["loc"]  # "body" or "query" stands first
-    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in given["loc"])
     return errors.Problem(pointer, _code(given["type"]), _MESSAGES.get(given["type"], given["msg"]))
 
 

@@ -16,6 +16,7 @@ from service.usecases.collections import Collections
 from service.usecases.compare import Compare
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
+from service.usecases.index_stream import IndexStream
 from service.usecases.local_collections import LocalCollections
 from service.usecases.search import Search
 
@@ -32,6 +33,7 @@ class Services:
     search: Search
     explain: Explain
     index_documents: IndexDocuments
+    index_stream: IndexStream
     drawing: DrawingProcess
     metrics: Metrics
     ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here

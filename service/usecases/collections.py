@@ -8,17 +8,17 @@ from models.protocols import Encoder
 from service.errors import SpaceMismatch, UnknownModel
 from service.ports import Collection, CollectionSettings, CollectionSize, DocumentStore, ServedModels, TokenStorage
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import measure
+from service.usecases.measures import DEFAULT_MEASURE, measure
 
 
 @dataclass(frozen=True, slots=True)
 class NewCollection:
     """What a collection is asked to be; None is the default model."""
 
-    model: str | None
-    measure: str
-    index: str
-    tokens: TokenStorage
+    model: str | None = None
+    measure: str = DEFAULT_MEASURE
+    index: str = "faiss_flat"
+    tokens: TokenStorage = "none"
 
 
 class Collections:

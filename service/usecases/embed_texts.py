@@ -42,12 +42,20 @@ class TextEmbedder:
         self._max_text_chars = max_text_chars
 
     async def embed(
-        self, encoder: Encoder, given: Sequence[Given], role: Role, want: Want, truncate: Truncate = "END"
+        self,
+        encoder: Encoder,
+        given: Sequence[Given],
+        role: Role,
+        want: Want,
+        truncate: Truncate = "END",
+        *,
+        bulk: bool = False,
     ) -> EmbeddedTexts:
-        """Embeddings of each text.
+        """Embeddings of each text; with `bulk`, as background work.
 
         Raises:
             InvalidRequest: naming every text that cannot be encoded, with the code of its fault.
+            TooManyTokens, Overloaded: see service.errors.
         """
         self._require_short(given)
         distinct = list(dict.fromkeys(text.text for text in given))
@@ -56,7 +64,7 @@ class TextEmbedder:
         except BadTexts as error:
             raise _pointed(error, distinct, given) from error
         keys = [f"{encoder.build}:{want}:{role}:{truncate}:{_digest(text)}" for text in distinct]
-        found = dict(zip(distinct, await self._through_cache(encoder, keys, tokenized, want), strict=True))
+        found = dict(zip(distinct, await self._through_cache(encoder, keys, tokenized, want, bulk), strict=True))
         lengths = {text.text: text for text in tokenized}
         return EmbeddedTexts(
             embeddings=[found[text.text] for text in given],
@@ -65,13 +73,13 @@ class TextEmbedder:
         )
 
     async def _through_cache(
-        self, encoder: Encoder, keys: Sequence[str], tokenized: Sequence[TokenizedText], want: Want
+        self, encoder: Encoder, keys: Sequence[str], tokenized: Sequence[TokenizedText], want: Want, bulk: bool
     ) -> list[TokenEmbeddings]:
         known = await self._cache.get_many(keys)
         missing = [i for i, embeddings in enumerate(known) if embeddings is None]
         self._metrics.cache_lookups.labels("miss").inc(len(missing))
         self._metrics.cache_lookups.labels("hit").inc(len(keys) - len(missing))
-        fresh = await self._embedder.encode(encoder, [tokenized[i] for i in missing], want)
+        fresh = await self._embedder.encode(encoder, [tokenized[i] for i in missing], want, bulk=bulk)
         await self._cache.set_many({keys[i]: embeddings for i, embeddings in zip(missing, fresh, strict=True)})
         made = iter(fresh)
         return [next(made) if embeddings is None else embeddings for embeddings in known]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import TokenEmbeddings, unit_rows
+from models.embeddings import TokenEmbeddings, Want, unit_rows
 from models.protocols import Encoder
 from models.token_codes import encode_tokens
 from service.errors import InvalidRequest, Overtaken, Problem, UnknownDocument, WriteConflict
-from service.ports import Document, Embedded, Version, Write
+from service.ports import Collection, Document, Embedded, Version, Write
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
@@ -39,8 +39,8 @@ class IndexDocuments:
         self._local = local
         self._texts = texts
 
-    async def __call__(self, name: str, documents: Sequence[Document]) -> Indexed:
-        """Store documents; an id that exists is replaced.
+    async def __call__(self, name: str, documents: Sequence[Document], *, bulk: bool = False) -> Indexed:
+        """Store documents; an id that exists is replaced. With `bulk`, as background work.
 
         Raises:
             UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see service.errors.
@@ -48,19 +48,24 @@ class IndexDocuments:
         _require_distinct(documents)
         for _ in range(ATTEMPTS):
             try:
-                return await self._store(name, documents)
+                return await self._store(name, documents, bulk=bulk)
             except Overtaken:  # what was encoded is in the cache: another attempt costs little
                 continue
         raise WriteConflict("other writers kept changing the same documents: try again")
 
-    async def _store(self, name: str, documents: Sequence[Document]) -> Indexed:
+    async def open(self, name: str) -> tuple[Collection, Encoder]:
+        """Collection `name` and the model that fills it. Raises UnknownCollection, SpaceMismatch."""
+        collection = await self._local.read(lambda store: store.collection(name))
+        return collection, await self._collections.encoder_of(collection)
+
+    async def _store(self, name: str, documents: Sequence[Document], *, bulk: bool) -> Indexed:
         """One attempt: look at what is stored, encode what is new, write."""
         ids = [document.id for document in documents]
-        collection = await self._local.read(lambda store: store.collection(name))
-        encoder = await self._collections.encoder_of(collection)
+        collection, encoder = await self.open(name)
         stored = await self._local.read(lambda store: store.get(name, ids))
         new = [(i, each) for i, each in enumerate(documents) if not _same_text(each, stored.get(each.id))]
-        tokens, fresh = await self._encode(encoder, new, keep_tokens=collection.settings.tokens == "int8")
+        keep_tokens = collection.settings.tokens == "int8"
+        tokens, fresh = await self._encode(encoder, new, keep_tokens=keep_tokens, bulk=bulk)
         writes = [Write(document, fresh.get(document.id)) for document in documents]
         version = await self._local.write(name, lambda store: store.upsert(collection, writes))
         truncated = [doc_id for doc_id in ids if (fresh.get(doc_id) or stored[doc_id]).truncated]
@@ -82,11 +87,12 @@ class IndexDocuments:
         return await self._local.read(lambda store: store.scan(name, after, limit))
 
     async def _encode(
-        self, encoder: Encoder, new: Sequence[tuple[int, Document]], *, keep_tokens: bool
+        self, encoder: Encoder, new: Sequence[tuple[int, Document]], *, keep_tokens: bool, bulk: bool
     ) -> tuple[int, dict[str, Embedded]]:
         """Tokens spent, and what to store of each document, by id; the number is its place in the request."""
         given = [Given(document.text, f"/documents/{i}/text") for i, document in new]
-        embedded = await self._texts.embed(encoder, given, "document", "tokens" if keep_tokens else "pooled")
+        want: Want = "tokens" if keep_tokens else "pooled"
+        embedded = await self._texts.embed(encoder, given, "document", want, bulk=bulk)
         made = await asyncio.to_thread(
             lambda: [
                 _embedded(*each, keep_tokens) for each in zip(embedded.embeddings, embedded.truncated, strict=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from benchmarks.running_service import Service
 from tests.integration.conftest import Api
 
 
@@ -69,7 +71,7 @@ def test_index_stores_a_file_and_lists_the_lines_it_cannot(
     ran = semblance("index", str(file), "--collection", "lines", "--url", url)
     assert ran.returncode == 1, ran.stderr
     for line, code in (
-        (4, "invalid_value"),
+        (4, "malformed_json"),
         (8, "empty_text"),
         (100, "invalid_value"),
     ):
@@ -79,6 +81,52 @@ def test_index_stores_a_file_and_lists_the_lines_it_cannot(
     assert http.get("/collections/lines/documents/d72").json()["text"] == "Document number 72."
     assert http.get("/collections/lines/documents/d0").json()["text"].startswith("The id of line 1 again")
     assert api.ok("/search", {"query": "number 20", "collection": "lines", "filter": {"i": 20}})["results"][0]["hits"]
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    file = tmp_path / "many.jsonl"
+    text = "Number {} is a document that takes a while to encode. " * 5
+    file.write_text("".join(json.dumps({"id": str(i), "text": text.format(*[i] * 5)}) + "\n" for i in range(600)))
+    return file
+
+
+def test_index_goes_on_where_the_service_was_killed(many: Path, tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    url = service.start()
+    command = [sys.executable, "-m", "service.cli.main", "index", str(many), "--collection", "c", "--url", url]
+    try:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+            with httpx2.Client(base_url=url) as http:
+                while http.get("/collections/c").json().get("count", 0) < 256:
+                    time.sleep(0.1)
+            service.kill()
+            service.start()
+            assert running.wait(120) == 0
+            assert running.stderr is not None
+            assert "600 documents stored" in running.stderr.read()
+        assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
+    finally:
+        service.kill()
+
+
+def test_index_offline_stores_the_same_but_never_beside_a_running_service(many: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    ran = semblance("index", str(many), "--collection", "c", "--offline", "--home", str(home))
+    assert ran.returncode == 0, ran.stderr
+    assert "600 documents stored in c" in ran.stderr
+    service = Service(home)
+    try:
+        url = service.start()
+        assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
+        body = {"query": "number 77", "collection": "c", "k": 1}
+        assert httpx2.post(f"{url}/search", json=body).json()["results"][0]["hits"]
+        refused = semblance("index", str(many), "--collection", "c", "--offline", "--home", str(home))
+        assert refused.returncode == 1
+        assert "another process serves the documents" in refused.stderr
+    finally:
+        service.stop()
 
 
 def test_index_says_when_nobody_answers(tmp_path: Path) -> None:
@@ -113,7 +161,7 @@ def test_index_names_the_field_that_is_wrong(url: str, tmp_path: Path) -> None:
     ran = semblance("index", str(file), "--collection", "wrong", "--url", url)
     assert ran.stderr.splitlines()[-5:] == [
         "line 1: unknown_field: kind: there is no such field",
-        "line 2: invalid_value: it must be an object, such as {...}",
+        "line 2: malformed_json: the line is not JSON",
         "line 3: missing_field: id: it is required",
         "line 4: invalid_value: id: it must be a string",
         "0 documents stored in wrong, 0 of them cut to what the model reads; lines refused: 4",

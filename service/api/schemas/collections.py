@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -70,6 +70,43 @@ class DocumentsResponse(BaseModel):
     version: str
     truncated: list[str] = Field(description="Ids of documents whose text was cut to fit the encoder.")
     usage: Usage
+
+
+class LineRefused(BaseModel):
+    """A line of NDJSON that was not stored."""
+
+    line: int
+    pointer: str = Field(description="JSON pointer into the line's document.")
+    code: str
+    detail: str
+
+
+class StreamStored(BaseModel):
+    """A batch of NDJSON that is on disk: every line up to `through_line` is stored, or was listed as refused."""
+
+    through_line: int
+    upserted: int
+    version: str | None = Field(description="Null if all of the batch was refused.")
+    truncated: list[str]
+    errors: list[LineRefused]
+
+
+class StreamDone(BaseModel):
+    """The last line of an answer to NDJSON that came to its end."""
+
+    done: Literal[True] = True
+    upserted: int
+    failed: int
+    version: str | None
+
+
+class StreamBroken(BaseModel):
+    """The last line of an answer to NDJSON that did not: lines after `through_line` were not stored."""
+
+    done: Literal[False] = False
+    error: str = Field(description="A code of the table of errors.")
+    detail: str
+    through_line: int
 
 
 class DocumentOut(BaseModel):

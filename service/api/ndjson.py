@@ -1,0 +1,110 @@
+"""Bodies of many JSON documents, one a line, read and answered as they come."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+
+from pydantic import ValidationError
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from models.errors import SemblanceError
+from service.api.errors import part_of
+from service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
+from service.errors import Problem
+from service.observability.metrics import Metrics
+from service.ports import Document, Version
+from service.usecases.index_stream import Line, Stored
+
+MEDIA_TYPE = "application/x-ndjson"
+_MEDIA_TYPE = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)
+_DOCUMENTS = re.compile(r"/collections/[^/]+/documents")
+
+
+def is_ndjson(method: str, path: str, headers: Mapping[str, str]) -> bool:
+    """Whether a request brings documents line by line: such a body may have any length."""
+    declared = _MEDIA_TYPE.fullmatch(headers.get("content-type", ""))
+    return method == "POST" and declared is not None and _DOCUMENTS.fullmatch(path) is not None
+
+
+async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIterator[Line]:
+    """The lines of a body that are not blank, each held in memory up to the limit only."""
+    number, rest, skipping = 1, b"", False
+    async for piece in body:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if skipping or line.strip():
+                yield Line(number, _too_long(max_line_bytes) if skipping or len(line) > max_line_bytes else _read(line))
+            skipping = False
+            number += 1
+        if len(rest) > max_line_bytes:  # its end will come, but its beginning need not be kept
+            rest, skipping = b"", True
+    if skipping or rest.strip():
+        yield Line(number, _too_long(max_line_bytes) if skipping else _read(rest))
+
+
+def _read(line: bytes) -> Document | Problem:
+    """The document that a line holds, by the same rules as in a JSON body."""
+    try:
+        given = DocumentIn.model_validate(json.loads(line))
+    except ValidationError as error:
+        return part_of(error.errors()[0])
+    except (ValueError, RecursionError):
+        return Problem("", "malformed_json", "the line is not JSON")
+    return Document(given.id, given.text, given.metadata)
+
+
+def _too_long(max_line_bytes: int) -> Problem:
+    return Problem("", "body_too_large", f"the line has more than {max_line_bytes:,} bytes")
+
+
+class StreamAnswer(StreamingResponse):
+    """One JSON object a line, a line for each batch as soon as it is on disk, and a last one that says how it ended.
+
+    Starlette's own way of sending also listens for the client's leaving, and would thereby swallow parts of a body that
+    is still coming; here the envelope listens.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        del scope, receive
+        await self.stream_response(send)
+
+
+async def answered(batches: AsyncIterator[Stored], metrics: Metrics) -> AsyncIterator[bytes]:
+    """The lines of the answer. An error ends them with a line that says which; what was answered before is stored."""
+    upserted = failed = through_line = 0
+    version: Version | None = None
+    try:
+        async for batch in batches:
+            upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
+            through_line, version = batch.through_line, batch.version or version
+            yield _line(stored_out(batch))
+    except SemblanceError as error:
+        metrics.errors.labels(error.code).inc()
+        yield _line(StreamBroken(error=error.code, detail=str(error), through_line=through_line))
+    else:
+        last = StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
+        yield _line(last)
+
+
+def stored_out(batch: Stored) -> StreamStored:
+    """A batch as JSON."""
+    return StreamStored(
+        through_line=batch.through_line,
+        upserted=batch.upserted,
+        version=None if batch.version is None else str(batch.version),
+        truncated=list(batch.truncated),
+        errors=[
+            LineRefused(
+                line=line.number, pointer=line.problem.pointer, code=line.problem.code, detail=line.problem.detail
+            )
+            for line in batch.refused
+        ],
+    )
+
+
+def _line(answer: StreamStored | StreamDone | StreamBroken) -> bytes:
+    return answer.model_dump_json().encode() + b"\n"
