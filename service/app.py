@@ -25,6 +25,7 @@ from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoSuchDevice
+from service.indexes.choice import ENGINES, engine_for
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
@@ -130,7 +131,7 @@ async def _load_sample(services: Services) -> None:
         return
     lines = (files("service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, "faiss_flat", "none"))
+    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, "auto", "none"))
     indexed = await services.index_documents(
         "default", [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     )
@@ -163,6 +164,6 @@ def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) ->
     return Transformer(name, checkpoint, device, precision)
 
 
-def _new_index(settings: CollectionSettings, epoch: str) -> VectorIndex:
-    engine = catalogue.find("service.indexes.engines", settings.index)
-    return CollectionIndex(engine(settings.dim), epoch)
+def _new_index(settings: CollectionSettings, epoch: str, rows: int) -> VectorIndex:
+    engine = catalogue.find(ENGINES, engine_for(settings.index, rows))
+    return CollectionIndex(engine(settings.dim), epoch, settings.index)
