@@ -27,6 +27,7 @@ from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoSuchDevice
+from service.indexes.choice import ENGINES, engine_for
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
@@ -177,6 +178,6 @@ def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) ->
     return Transformer(name, checkpoint, device, precision)
 
 
-def _new_index(settings: CollectionSettings, epoch: str) -> VectorIndex:
-    engine = catalogue.find("service.indexes.engines", settings.index)
-    return CollectionIndex(engine(settings.dim), epoch)
+def _new_index(settings: CollectionSettings, epoch: str, rows: int) -> VectorIndex:
+    engine = catalogue.find(ENGINES, engine_for(settings.index, rows))
+    return CollectionIndex(engine(settings.dim), epoch, settings.index)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 from pyroaring import BitMap
 
@@ -228,9 +229,28 @@ class VectorIndex(Protocol):
     def rows(self) -> int:
         """Rows it takes, those of replaced and deleted documents included."""
 
+    @property
+    def outgrown(self) -> bool:
+        """Whether it should be built anew: for so many documents another engine is better, or too many rows are dead.
+
+        Never true of an index just built for the documents it holds, nor after a few changes more.
+        """
+
 
 class VectorRows(Protocol):
-    """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in."""
+    """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in.
+
+    Searches and reads may go on side by side, but none beside an addition.
+    """
+
+    name: ClassVar[str]
+    """That of its file in the catalogue."""
+
+    exact: ClassVar[bool]
+    """Whether search finds the nearest whatever is allowed; an approximate engine may miss some."""
+
+    suffix: ClassVar[str]
+    """What its files end in."""
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
@@ -240,6 +260,13 @@ class VectorRows(Protocol):
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """(n, d) those rows."""
+
+    def save(self, file: Path) -> None:
+        """Write everything to `file`."""
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """What `save` wrote. Raises OSError, ValueError, RuntimeError: it is something else."""
 
     def __len__(self) -> int:
         """Rows so far, allowed or not."""
@@ -285,5 +312,5 @@ class ServedModels(Protocol):
 class IndexFactory(Protocol):
     """Makes an empty index."""
 
-    def __call__(self, settings: CollectionSettings, epoch: str) -> VectorIndex:
-        """An index for a collection of these settings."""
+    def __call__(self, settings: CollectionSettings, epoch: str, rows: int) -> VectorIndex:
+        """An index for a collection of these settings that holds about so many documents."""

@@ -17,7 +17,7 @@ class NewCollection:
 
     model: str | None = None
     measure: str = DEFAULT_MEASURE
-    index: str = "faiss_flat"
+    index: str = "auto"
     tokens: TokenStorage = "none"
 
 

@@ -13,8 +13,6 @@ from service.usecases.catch_up import catch_up
 
 Result = TypeVar("Result")
 
-SPARE_ROWS = 1000  # rows of replaced and deleted documents that an index may keep, beside as many as it has live ones
-
 
 class LocalCollections:
     """Reads run in a pool of threads; writes and the catching-up after them take turns in one thread.
@@ -94,15 +92,12 @@ class LocalCollections:
         while True:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
-            if index is None or index.version.epoch != collection.version.epoch or _wasteful(index):
-                index = self._new_index(collection.settings, collection.version.epoch)
+            if index is None or index.version.epoch != collection.version.epoch or index.outgrown:
+                documents = self._store.sizes([name])[0][1].documents
+                index = self._new_index(collection.settings, collection.version.epoch, documents)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked
                 continue
             self._indexes[name] = index
             return index
-
-
-def _wasteful(index: VectorIndex) -> bool:
-    return index.rows > 2 * len(index) + SPARE_ROWS

@@ -155,7 +155,7 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
     """Following all the way, or in two goes with writes between, gives the same index as the store holds."""
     store = SqlDocumentStore(sqlite_engine(tmp_path_factory.mktemp("store") / "documents.sqlite"))
     store.create("c", SETTINGS)
-    index = CollectionIndex(Exact(DIM), store.collection("c").version.epoch)
+    index = CollectionIndex(Exact(DIM), store.collection("c").version.epoch, "exact")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.usecases.catch_up.PAGE", page)
         for number, (deletes, ids) in enumerate(steps):

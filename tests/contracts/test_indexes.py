@@ -14,6 +14,8 @@ from models import catalogue
 from models.embeddings import Floats, unit_rows
 from service.filters import All, Between, Either, Filter, OneOf, parse_filter
 from service.indexes.collection_index import CollectionIndex
+from service.indexes.engines.faiss_ivf import TRAINED_AT
+from service.indexes.exact_scan import SCANNED_ROWS
 from service.ports import Change, Hit, Version
 
 DIM = 8
@@ -44,7 +46,11 @@ FILTERS: list[Mapping[str, Any] | None] = [
 
 @pytest.fixture(params=ENGINES)
 def index(request: pytest.FixtureRequest) -> CollectionIndex:
-    return CollectionIndex(catalogue.find("service.indexes.engines", request.param)(DIM), "epoch")
+    return empty(request.param)
+
+
+def empty(engine: str) -> CollectionIndex:
+    return CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
 
 
 class Oracle:
@@ -121,7 +127,7 @@ def test_any_history_of_changes_ends_in_what_the_oracle_finds(
     engine: str, steps: list[tuple[str, int, dict[str, Any]]], k: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    index, oracle = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch"), Oracle()
+    index, oracle = empty(engine), Oracle()
     for action, number, metadata in steps:
         doc_id = f"d{number}"
         change = random_change(rng, doc_id, metadata)
@@ -187,3 +193,61 @@ def test_it_remembers_how_far_it_has_come(index: CollectionIndex) -> None:
     index.advance(Version("epoch", 7))
     assert index.version == Version("epoch", 7)
     assert index.search(np.ones((1, DIM), np.float32), 1, None)[0] == Version("epoch", 7)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_is_named_like_its_file(engine: str) -> None:
+    assert catalogue.find("service.indexes.engines", engine).name == engine
+
+
+class Many:
+    """More rows than are scanned, in clusters, as texts are; with every share that a filter lets through."""
+
+    COUNT = TRAINED_AT + 5000
+    SHARES = (0.001, 0.01, 0.1, 0.5, 1.0)
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(2)
+        centres = rng.normal(size=(200, DIM))
+        noise = 0.5 * rng.normal(size=(self.COUNT + 50, DIM))
+        vectors = unit_rows(centres[rng.integers(0, 200, len(noise))] + noise).astype(np.float32)
+        self.vectors, self.queries = vectors[50:], vectors[:50]
+        self.place = rng.permutation(self.COUNT) / self.COUNT
+        self.alive = np.ones(self.COUNT, np.bool_)
+
+    def changes(self) -> list[Change]:
+        return [
+            Change(str(i), 1, vector, {str(share): True for share in self.SHARES if self.place[i] < share})
+            for i, vector in enumerate(self.vectors)
+        ]
+
+    def bury_half(self) -> list[Change]:
+        self.alive[::2] = False
+        return [Change(str(i), 2, None, {}) for i in range(0, self.COUNT, 2)]
+
+    def check(self, index: CollectionIndex, share: float, exact: bool) -> None:
+        """Scores are right in any case; so are the documents if all were looked at, and else nearly all of them."""
+        numbers = np.flatnonzero((self.place < share) & self.alive)
+        found = index.search(self.queries, 10, None if share == 1 else parse_filter({str(share): True}))[1]
+        products = self.queries.astype(np.float64) @ self.vectors.astype(np.float64).T
+        shared = 0
+        for hits, scores in zip(found, products, strict=True):
+            nearest = [str(i) for i in numbers[np.argsort(-scores[numbers], kind="stable")][:10]]
+            ids = [hit.id for hit in hits]
+            assert len(set(ids)) == 10
+            assert [hit.score for hit in hits] == pytest.approx([scores[int(each)] for each in ids], abs=1e-6)
+            if exact or len(numbers) <= SCANNED_ROWS:
+                assert ids == nearest
+            shared += len(set(ids) & set(nearest))
+        assert shared / (10 * len(found)) >= 0.95
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(engine: str) -> None:
+    many, index, exact = Many(), empty(engine), catalogue.find("service.indexes.engines", engine).exact
+    index.apply(many.changes())
+    for share in many.SHARES:
+        many.check(index, share, exact)
+    index.apply(many.bury_half())
+    for share in many.SHARES:
+        many.check(index, share, exact)

@@ -51,7 +51,7 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocument
     async def use() -> None:
         metrics = Metrics()
         worker = Worker(Limits(4096), metrics, idle_check_s=60)
-        local = Intruding(store, lambda settings, epoch: CollectionIndex(Exact(settings.dim), epoch))
+        local = Intruding(store, lambda settings, epoch, _: CollectionIndex(Exact(settings.dim), epoch, "exact"))
         served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
         texts = TextEmbedder(worker, NoCache(), metrics, 1000)
         search = Search(Collections(served, local), local, texts, max_scores=100)
@@ -80,7 +80,7 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocument
 
 def test_an_index_of_mostly_dead_rows_is_built_anew(store: SqlDocumentStore) -> None:
     async def use() -> None:
-        local = LocalCollections(store, lambda settings, epoch: CollectionIndex(Exact(settings.dim), epoch))
+        local = LocalCollections(store, lambda settings, epoch, _: CollectionIndex(Exact(settings.dim), epoch, "exact"))
         store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "exact", "none"))
         rng, most = np.random.default_rng(0), 0
         for i in range(1500):

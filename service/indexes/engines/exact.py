@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 from pyroaring import BitMap
@@ -12,6 +14,10 @@ from models.embeddings import Floats
 
 class Exact:
     """Vectors in one NumPy matrix that doubles when full. Fine up to some ten thousand rows."""
+
+    name: ClassVar[str] = "exact"
+    exact: ClassVar[bool] = True
+    suffix: ClassVar[str] = "npy"
 
     def __init__(self, dim: int) -> None:
         self._matrix = np.empty((16, dim), np.float32)
@@ -38,6 +44,21 @@ class Exact:
         """(n, d) those rows."""
         found: Floats = self._matrix[np.asarray(numbers, np.int64)]
         return found
+
+    def save(self, file: Path) -> None:
+        """Write all rows to `file`."""
+        with file.open("wb") as stream:
+            np.save(stream, self._matrix[: self._count], allow_pickle=False)
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """What `save` wrote. Raises ValueError: it is something else."""
+        matrix = np.load(file, allow_pickle=False)
+        if matrix.ndim != 2 or matrix.dtype != np.float32:
+            raise ValueError(f"{file.name} holds {matrix.dtype} numbers in {matrix.ndim} dimensions, not rows")
+        rows = cls(matrix.shape[1])
+        rows.add(matrix)
+        return rows
 
     def __len__(self) -> int:
         return self._count

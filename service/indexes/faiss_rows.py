@@ -1,0 +1,81 @@
+"""What the engines made of FAISS share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import faiss
+import numpy as np
+from pyroaring import BitMap
+
+from models.embeddings import Floats
+
+
+class FaissRows:
+    """Rows in a FAISS index of inner products, whose numbers are those of the rows.
+
+    An engine sets `_index` and says in `_parameters` how it is searched.
+    """
+
+    suffix: ClassVar[str] = "faiss"
+    kinds: ClassVar[tuple[type[Any], ...]]  # what its file may hold
+
+    _index: Any  # FAISS's type stubs describe the C++ calls, not the Python ones that wrap them
+
+    def __init__(self, dim: int) -> None:
+        raise NotImplementedError
+
+    def add(self, vectors: Floats) -> None:
+        """Append (n, d) rows."""
+        _use_one_thread()
+        self._index.add(np.ascontiguousarray(vectors, np.float32))
+
+    def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        """For each of (q, d) queries, up to k allowed rows of largest product."""
+        _use_one_thread()
+        k = min(k, len(allowed))
+        every = len(allowed) == len(self)
+        selector = None if every else faiss.IDSelectorBitmap(_bits(allowed, len(self)))  # type: ignore[call-arg, arg-type]
+        parameters = self._parameters(k, len(allowed) / len(self), selector)
+        _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
+        return [[int(row) for row in rows if row >= 0] for rows in found]
+
+    def rows(self, numbers: Sequence[int]) -> Floats:
+        """(n, d) those rows."""
+        found: Floats = self._index.reconstruct_batch(np.asarray(numbers, np.int64))
+        return found
+
+    def save(self, file: Path) -> None:
+        """Write everything to `file`."""
+        faiss.write_index(self._index, str(file))
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """What `save` wrote. Raises ValueError, RuntimeError: it is something else."""
+        index = faiss.read_index(str(file))
+        if not isinstance(index, cls.kinds) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
+            raise ValueError(f"{file.name} holds a {type(index).__name__}, not what {cls.__name__} writes")
+        rows = cls(index.d)
+        rows._index = index
+        return rows
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def _parameters(self, k: int, share: float, selector: Any) -> Any:
+        """How to look for k of the rows that `selector` lets through: `share` of all rows, from 0 to 1."""
+        raise NotImplementedError
+
+
+def _use_one_thread() -> None:
+    """FAISS's own thread pool would fight with torch's for the same cores. OpenMP keeps this number for each thread."""
+    faiss.omp_set_num_threads(1)
+
+
+def _bits(allowed: BitMap, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """One bit a row, the lowest first, as FAISS reads them."""
+    flags = np.zeros(count, np.bool_)
+    flags[np.array(allowed, np.int64)] = True
+    return np.packbits(flags, bitorder="little")

@@ -1,0 +1,136 @@
+"""Saves one snapshot over another and dies at every step of it, one step further each time; see test_snapshots.py.
+
+    python -m tests.service.dying_saves ENGINE FOLDER
+
+prints a line for every death: what the folder held afterwards, "old" or "new", and how many files; and a last line,
+"survived". A death takes with it all that was not yet brought to disk: files written but not synced are cut in half.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from models import catalogue
+from models.embeddings import unit_rows
+from service.indexes import snapshots
+from service.indexes.collection_index import CollectionIndex
+from service.ports import Change, Collection, CollectionSettings, Version
+
+DIM = 4
+
+
+def settings(engine: str) -> CollectionSettings:
+    """Of a collection that an engine is chosen for."""
+    return CollectionSettings("minilm", "space", DIM, "cosine", engine, "none")
+
+
+def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
+    """An index as it was saved, and after some more writes."""
+    rng = np.random.default_rng(0)
+    vectors = unit_rows(rng.normal(size=(60, DIM))).astype(np.float32)
+    first = [Change(f"d{i}", 1, vectors[i], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
+    second = [Change("d3", 2, None, {}), Change("d4", 2, vectors[4], {"n": "relabelled"})]
+    second += [Change(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
+    states = []
+    for changes, number in ((first, 1), (first + second, 2)):
+        index = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
+        for change in changes:
+            index.apply([change])
+        index.advance(Version("epoch", number))
+        states.append(index)
+    return states[0], states[1]
+
+
+def content(index: CollectionIndex) -> dict[str, Any]:
+    """All that an index holds, vectors bit by bit."""
+    vectors = index.vectors([f"d{i}" for i in range(60)])
+    metadata = {index._ids[row]: dict(index._metadata[row]) for row in index._live}
+    return {
+        "version": index.version,
+        "live": list(index._live),
+        "rows": index.rows,
+        "documents": {
+            doc_id: (row, vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id, row in index._row_of.items()
+        },
+    }
+
+
+class Death:
+    """Ends the process at the n-th step; steps are every fsync, rename, opening, removal and writing of an index."""
+
+    def __init__(self, folder: Path, at: int) -> None:
+        self._folder, self._left = folder, at
+        self._synced: set[int] = {file.stat().st_ino for file in folder.iterdir()}
+
+    def take_over(self) -> None:
+        """Count the steps of this process from now on."""
+        sync, write = os.fsync, faiss.write_index
+
+        def counted_sync(descriptor: int) -> None:
+            self._step()
+            sync(descriptor)
+            self._synced.add(os.fstat(descriptor).st_ino)
+
+        def counted_write(index: Any, name: str) -> None:
+            write(index, name)
+            self._step()
+
+        os.fsync = counted_sync  # type: ignore[assignment]
+        faiss.write_index = counted_write  # type: ignore[assignment]
+        sys.addaudithook(self._event)
+
+    def _event(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in ("open", "os.rename", "os.remove", "os.mkdir") and str(self._folder) in str(arguments[0]):
+            self._step()
+
+    def _step(self) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        self._folder, folder = Path("none"), self._folder
+        for file in folder.iterdir():
+            if file.stat().st_ino not in self._synced:
+                os.truncate(file, file.stat().st_size // 2)
+        os._exit(9)
+
+
+def in_a_process(work: Callable[[], None]) -> int:
+    """The exit status of `work` in a copy of this process."""
+    child = os.fork()
+    if not child:
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(engine: str, folder: Path) -> None:
+    """Die and look, until a save survives."""
+    old, new = two_states(engine)
+    collection = Collection("c", Version("epoch", 2), settings(engine))
+    expected = {str(content(old)): "old", str(content(new)): "new"}
+    status, step = 9, 0
+    while status == 9:
+        step += 1
+        shutil.rmtree(folder, ignore_errors=True)
+        snapshots.save(folder, old, settings(engine))
+
+        def save_and_die(at: int = step) -> None:
+            Death(folder, at).take_over()
+            snapshots.save(folder, new, settings(engine))
+
+        status = in_a_process(save_and_die)
+        loaded = snapshots.load(folder, collection)
+        print(expected.get(str(loaded and content(loaded)), "neither"), len(list(folder.iterdir())))
+    print("survived" if status == 0 else f"failed with {status}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
