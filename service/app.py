@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -14,7 +15,6 @@ from importlib.resources import files
 import torch
 from fastapi import FastAPI
 
-from models import catalogue
 from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
 from service.api import collections, docs, documents, errors, explain, health, models, search, similarity
@@ -27,10 +27,9 @@ from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoSuchDevice
-from service.indexes.choice import ENGINES, engine_for
-from service.indexes.collection_index import CollectionIndex
+from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
-from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
+from service.ports import Document, EmbeddingCache
 from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels, read_checkpoints
 from service.settings import Settings
@@ -98,13 +97,17 @@ def open_services(settings: Settings, metrics: Metrics) -> AbstractAsyncContextM
 async def _open(settings: Settings, metrics: Metrics, served: LazyModels) -> AsyncIterator[Services]:
     limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
-    local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), _new_index)
+    local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), IndexFolder(settings.snapshots))
     cache = _cache(settings)
     services = _services(settings, metrics, served, worker, local, cache)
     try:
         await worker.watch(await served.load(served.default))  # loads and warms up; no request is answered before
         await local.follow_all()
-        yield services
+        saving = asyncio.create_task(local.save_every(settings.snapshot_s))
+        try:
+            yield services
+        finally:
+            saving.cancel()
     finally:
         services.drawing.close()
         local.close()
@@ -176,8 +179,3 @@ def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) ->
     precision = on_device if settings.precision == "auto" else settings.precision
     log.info("loading model %s on %s in %s", name, device, precision)
     return Transformer(name, checkpoint, device, precision)
-
-
-def _new_index(settings: CollectionSettings, epoch: str, rows: int) -> VectorIndex:
-    engine = catalogue.find(ENGINES, engine_for(settings.index, rows))
-    return CollectionIndex(engine(settings.dim), epoch, settings.index)

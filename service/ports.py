@@ -309,8 +309,30 @@ class ServedModels(Protocol):
         """The model of that name, or the default one; loads it on first use. Raises UnknownModel, ModelLoading."""
 
 
-class IndexFactory(Protocol):
-    """Makes an empty index."""
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How an index stands beside its collection: rows it takes, and versions that it has not seen yet."""
 
-    def __call__(self, settings: CollectionSettings, epoch: str, rows: int) -> VectorIndex:
-        """An index for a collection of these settings that holds about so many documents."""
+    collection: Collection
+    size: CollectionSize
+    rows: int
+    lag: int
+
+
+class Indexes(Protocol):
+    """Makes the indexes of collections, and keeps copies of them on disk so that a start need not build them anew.
+
+    Not for two threads at once with the same collection. A copy is never authoritative.
+    """
+
+    def new(self, collection: Collection, documents: int) -> VectorIndex:
+        """An empty index for a collection that holds about so many documents."""
+
+    def load(self, collection: Collection) -> VectorIndex | None:
+        """The copy of a collection's index, of now or before; None, and the log says why, if there is none to use."""
+
+    def save(self, collection: Collection, index: VectorIndex) -> None:
+        """Keep a copy. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
+
+    def keep_only(self, names: Sequence[str]) -> None:
+        """Remove the copies of other collections."""

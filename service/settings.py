@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     ready_within_s: float = Field(
         60.0, gt=0, description="Not ready if the model has not answered for this many seconds."
     )
+    snapshot_s: float = Field(
+        300.0, gt=0, description="Seconds between copies of changed indexes on disk, which make the next start quick."
+    )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
     drain_s: float = Field(20.0, ge=0, description="Seconds that running requests get to finish at shutdown.")
 
@@ -86,6 +89,11 @@ class Settings(BaseSettings):
                 "SEMBLANCE_ALLOW_ANONYMOUS=1 if something in front of the service checks who may call it"
             )
         return self
+
+    @cached_property
+    def snapshots(self) -> Path:
+        """Folder of the copies of indexes."""
+        return self.home.expanduser() / "indexes"
 
     @cached_property
     def database(self) -> Path:

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
@@ -182,6 +182,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
             answer.headers["allow"] = allowed
         return answer
 
+    metrics.expect(_served(routes), [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     for leaf in STATUS:
         app.add_exception_handler(leaf, refused)
     app.add_exception_handler(RequestValidationError, invalid)
@@ -228,6 +229,10 @@ def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
     """All methods of a path, which may be spread over several routes."""
     matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
     return sorted({method for route in matching for method in getattr(route, "methods", None) or ()})
+
+
+def _served(routes: Sequence[BaseRoute]) -> list[tuple[str, str]]:
+    return [(route.path, method) for route in routes if isinstance(route, Route) for method in route.methods or ()]
 
 
 def _status(error: SemblanceError) -> int:

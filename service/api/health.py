@@ -29,7 +29,5 @@ async def ready(use: Use, response: Response) -> Ready:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(use: Use) -> Response:
     """Numbers for Prometheus."""
-    use.metrics.index_documents.clear()  # a collection that is gone has no series
-    for name, count in use.local.documents().items():
-        use.metrics.index_documents.labels(name).set(count)
+    use.metrics.show_collections(await use.local.states())
     return Response(use.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)

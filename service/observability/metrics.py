@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from service.observability.timings import STAGES
+from service.ports import IndexState
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_OF_COLLECTIONS = (
+    ("index_documents", "Documents in the collection."),
+    ("index_rows", "Rows that its index takes, those of replaced and deleted documents included."),
+    ("index_version_lag", "Versions of the collection that its index has not seen yet."),
+    ("bytes_per_document", "Bytes of vectors and token codes, a document on average."),
+)
 
 
 class Metrics:
@@ -41,9 +52,32 @@ class Metrics:
         self.cache_lookups = Counter(
             "semblance_cache_lookups", "Embeddings looked up: hits and misses.", ("outcome",), registry=own
         )
-        self.index_documents = Gauge(
-            "semblance_index_documents", "Documents in the index.", ("collection",), registry=own
-        )
+        self._of_collections = {
+            name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _OF_COLLECTIONS
+        }
+        for stage in STAGES:
+            self.stage_seconds.labels(stage)
+        for urgency in ("interactive", "bulk"):
+            self.queued_tokens.labels(urgency)
+        for kind in ("real", "padding"):
+            self.batch_tokens.labels(kind)
+
+    def expect(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
+        """Have the series of these routes with their methods, and of these problem codes, there before the first."""
+        for route, method in routes:
+            self.requests.labels(route, method, "200")
+            self.request_seconds.labels(route)
+        for code in codes:
+            self.errors.labels(code)
+
+    def show_collections(self, states: Iterable[IndexState]) -> None:
+        """Set the gauges of collections; one that is gone has no series any more."""
+        for gauge in self._of_collections.values():
+            gauge.clear()
+        for state in states:
+            values = (state.size.documents, state.rows, state.lag, state.size.bytes_per_document)
+            for gauge, value in zip(self._of_collections.values(), values, strict=True):
+                gauge.labels(state.collection.name).set(value)
 
     def exposition(self) -> bytes:
         """The text format that Prometheus reads."""

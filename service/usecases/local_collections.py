@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
-from service.errors import VersionMismatch, VersionNotReached
-from service.ports import Collection, DocumentStore, IndexFactory, VectorIndex, Version
-from service.usecases.catch_up import catch_up
+from service.errors import UnknownCollection, VersionMismatch, VersionNotReached
+from service.ports import Collection, DocumentStore, Indexes, IndexState, VectorIndex, Version
+from service.usecases.catch_up import Stopped, catch_up
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -17,14 +22,20 @@ Result = TypeVar("Result")
 class LocalCollections:
     """Reads run in a pool of threads; writes and the catching-up after them take turns in one thread.
 
-    With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done.
+    With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done. An
+    index that has become unsuitable is built anew in another thread, while searches and writes go on with the old one;
+    the writer's turn only sees it catch up with the last changes and take its place.
     """
 
-    def __init__(self, store: DocumentStore, new_index: IndexFactory) -> None:
+    def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
-        self._new_index = new_index
+        self._make = indexes
         self._indexes: dict[str, VectorIndex] = {}
+        self._saved: dict[str, Version] = {}
+        self._building: set[str] = set()  # changed in the writer's turn only
+        self._closing = threading.Event()
         self._writer = ThreadPoolExecutor(1, "writer")
+        self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the store; it runs in a thread."""
@@ -38,15 +49,17 @@ class LocalCollections:
             self._follow(name)
             return result
 
-        return await asyncio.get_running_loop().run_in_executor(self._writer, in_turn)
+        return await self._in_turn(in_turn)
 
     async def follow(self, name: str) -> VectorIndex:
         """The index of collection `name`, brought up to the store. Raises UnknownCollection."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._follow, name)
+        return await self._in_turn(lambda: self._follow(name))
 
     async def follow_all(self) -> None:
         """Bring every index up to the store: what a start consists of."""
-        for collection in await self.read(lambda store: store.collections()):
+        collections = await self.read(lambda store: store.collections())
+        await asyncio.to_thread(self._make.keep_only, [collection.name for collection in collections])
+        for collection in collections:
             await self.follow(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
@@ -75,29 +88,106 @@ class LocalCollections:
         def in_turn() -> None:
             self._store.drop(name)
             self._indexes.pop(name, None)
+            self._saved.pop(name, None)
+            self._make.keep_only([collection.name for collection in self._store.collections()])
 
-        await asyncio.get_running_loop().run_in_executor(self._writer, in_turn)
+        await self._in_turn(in_turn)
 
-    def documents(self) -> dict[str, int]:
-        """How many documents each index holds."""
-        return {name: len(index) for name, index in list(self._indexes.items())}
+    async def rebuild(self, name: str) -> None:
+        """Build the index of collection `name` anew from the store, and keep a copy. Raises UnknownCollection."""
+        await asyncio.get_running_loop().run_in_executor(self._builder, self._build, name)
+
+    async def save(self) -> None:
+        """Keep a copy of every index that changed since its last one."""
+        for name in list(self._indexes):
+            await self._in_turn(partial(self._save, name))
+
+    async def save_every(self, seconds: float) -> None:
+        """Save again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self.save()
+            except Exception:
+                log.exception("no copies of the indexes this time")
+
+    async def states(self) -> list[IndexState]:
+        """How every index stands, by the name of its collection."""
+
+        def look() -> list[IndexState]:
+            return [
+                IndexState(collection, size, index.rows, collection.version.number - index.version.number)
+                for collection, size in self._store.sizes()
+                if (index := self._indexes.get(collection.name)) is not None
+            ]
+
+        return await asyncio.to_thread(look)
 
     def close(self) -> None:
-        """Wait for the writes under way, then let go of the store."""
+        """Wait for the writes under way, keep copies of the indexes, then let go of the store."""
+        self._closing.set()
+        self._builder.shutdown(wait=True, cancel_futures=True)
+        for name in list(self._indexes):
+            self._writer.submit(self._save, name)
         self._writer.shutdown(wait=True)
         self._store.close()
+
+    async def _in_turn(self, act: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._writer, act)
 
     def _follow(self, name: str) -> VectorIndex:
         """In the writer's turn only."""
         while True:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
-            if index is None or index.version.epoch != collection.version.epoch or index.outgrown:
-                documents = self._store.sizes([name])[0][1].documents
-                index = self._new_index(collection.settings, collection.version.epoch, documents)
+            if index is None or index.version.epoch != collection.version.epoch:
+                index = self._make.load(collection) or self._empty(collection)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked
                 continue
             self._indexes[name] = index
+            if index.outgrown and name not in self._building and not self._closing.is_set():
+                self._building.add(name)
+                self._builder.submit(self._build_in_background, name)
             return index
+
+    def _build_in_background(self, name: str) -> None:
+        try:
+            self._build(name)
+        except (UnknownCollection, VersionMismatch, Stopped) as error:
+            log.info("the new index of collection %s is not needed any more: %r", name, error)
+        except Exception:
+            log.exception("the index of collection %s could not be built anew", name)
+        finally:
+            self._writer.submit(self._building.discard, name)
+
+    def _build(self, name: str) -> None:
+        """In the builder's thread: the long part of making an index anew, beside which everything goes on."""
+        collection = self._store.collection(name)
+        index = self._empty(collection)
+        catch_up(self._store, name, index, self._closing)
+        self._writer.submit(self._replace, collection, index).result()
+
+    def _replace(self, collection: Collection, index: VectorIndex) -> None:
+        """In the writer's turn: the new index sees what was written while it was built, and takes its place."""
+        catch_up(self._store, collection.name, index)
+        self._indexes[collection.name] = index
+        self._saved.pop(collection.name, None)
+        log.info("the index of collection %s was built anew: %d rows", collection.name, index.rows)
+        self._save(collection.name)
+
+    def _save(self, name: str) -> None:
+        """In the writer's turn: nothing changes the index meanwhile, and searches go on."""
+        index = self._indexes.get(name)
+        if index is None or self._saved.get(name) == index.version:
+            return
+        try:
+            self._make.save(self._store.collection(name), index)
+        except (OSError, RuntimeError):
+            log.exception("no copy of the index of collection %s could be written", name)
+        else:
+            self._saved[name] = index.version
+
+    def _empty(self, collection: Collection) -> VectorIndex:
+        return self._make.new(collection, self._store.sizes([collection.name])[0][1].documents)

@@ -17,8 +17,7 @@ from service.batching.worker import Worker
 from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
-from service.indexes.collection_index import CollectionIndex
-from service.indexes.engines.exact import Exact
+from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, DocumentStore, Embedded, Write
 from service.served_models import LazyModels, read_checkpoints
@@ -47,11 +46,13 @@ def store(tmp_path: Path) -> SqlDocumentStore:
     return SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
 
 
-def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocumentStore, minilm: Transformer) -> None:
+def test_a_hit_never_shows_one_text_with_the_score_of_another(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
+) -> None:
     async def use() -> None:
         metrics = Metrics()
         worker = Worker(Limits(4096), metrics, idle_check_s=60)
-        local = Intruding(store, lambda settings, epoch, _: CollectionIndex(Exact(settings.dim), epoch, "exact"))
+        local = Intruding(store, IndexFolder(tmp_path / "indexes"))
         served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
         texts = TextEmbedder(worker, NoCache(), metrics, 1000)
         search = Search(Collections(served, local), local, texts, max_scores=100)
@@ -74,25 +75,5 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(store: SqlDocument
         assert results.version == store.collection("c").version
         local.close()
         await asyncio.to_thread(worker.stop)
-
-    asyncio.run(use())
-
-
-def test_an_index_of_mostly_dead_rows_is_built_anew(store: SqlDocumentStore) -> None:
-    async def use() -> None:
-        local = LocalCollections(store, lambda settings, epoch, _: CollectionIndex(Exact(settings.dim), epoch, "exact"))
-        store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "exact", "none"))
-        rng, most = np.random.default_rng(0), 0
-        for i in range(1500):
-            vector = unit_rows(rng.normal(size=4)).astype(np.float32)
-            store.upsert(
-                store.collection("c"), [Write(Document("d", f"text {i}", {}), Embedded(vector, truncated=False))]
-            )
-            index = await local.follow("c")
-            most = max(most, index.rows)
-        assert 1000 <= most <= 1005
-        assert index.rows < 600
-        assert [hit.id for hit in index.search(vector[None], 5, None)[1][0]] == ["d"]
-        local.close()
 
     asyncio.run(use())

@@ -1,0 +1,45 @@
+"""The indexes of all collections, and where their snapshots lie."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from models import catalogue
+from service.indexes import snapshots
+from service.indexes.choice import ENGINES, engine_for
+from service.indexes.collection_index import CollectionIndex
+from service.ports import Collection, VectorIndex
+
+
+class IndexFolder:
+    """Makes indexes with the engine that suits them, and keeps each one's snapshot in a folder named as the collection.
+
+    Args:
+        folder: holds nothing else; created when the first snapshot is saved.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def new(self, collection: Collection, documents: int) -> VectorIndex:
+        """An empty index for a collection that holds about so many documents."""
+        settings = collection.settings
+        engine = catalogue.find(ENGINES, engine_for(settings.index, documents))
+        return CollectionIndex(engine(settings.dim), collection.version.epoch, settings.index)
+
+    def load(self, collection: Collection) -> VectorIndex | None:
+        """The index as the snapshot has it, or None."""
+        return snapshots.load(self._folder / collection.name, collection)
+
+    def save(self, collection: Collection, index: VectorIndex) -> None:
+        """Save a snapshot. Raises OSError, RuntimeError."""
+        assert isinstance(index, CollectionIndex)  # there is no other maker of indexes
+        snapshots.save(self._folder / collection.name, index, collection.settings)
+
+    def keep_only(self, names: Sequence[str]) -> None:
+        """Remove the snapshots of other collections."""
+        for folder in self._folder.glob("*"):
+            if folder.name not in names:
+                shutil.rmtree(folder, ignore_errors=True)
