@@ -7,8 +7,8 @@ import json
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -91,6 +91,16 @@ def open_services(settings: Settings, metrics: Metrics) -> AbstractAsyncContextM
     checkpoints, device = read_checkpoints(settings.models), _device(settings)
     served = LazyModels(checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s)
     return _open(settings, metrics, served)
+
+
+@contextmanager
+def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
+    """The documents of a service that does not run, and where the copies of its indexes lie."""
+    store = SqlDocumentStore(sqlite_engine(settings.database))
+    try:
+        yield store, IndexFolder(settings.snapshots)
+    finally:
+        store.close()
 
 
 @asynccontextmanager

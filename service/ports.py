@@ -184,6 +184,9 @@ class DocumentStore(Protocol):
     def changes_since(self, name: str, since: int, cursor: tuple[int, str] | None, limit: int) -> ChangePage:
         """Up to `limit` documents changed after version `since`, or from `cursor` on. Raises UnknownCollection."""
 
+    def damage(self) -> list[str]:
+        """What is wrong with the files of the database itself, in words; nothing if they are sound."""
+
     def close(self) -> None:
         """Release the files."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from service.cli.index import index
+from service.cli import index
 from service.cli.models import models
 from service.cli.serve import serve
 
@@ -14,8 +14,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models, index):
+for verb in (serve, models):
     app.command()(verb)
+app.add_typer(index.app, name="index")
 
 if __name__ == "__main__":
     app()

@@ -163,6 +163,15 @@ class SqlDocumentStore:
             cursor=(last["version"], last["id"]) if more and last is not None else None,
         )
 
+    def damage(self) -> list[str]:
+        if self._engine.dialect.name != "sqlite":  # a database server looks after its files itself
+            return []
+        with self._engine.connect() as connection:
+            found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        faults = [f"the database is damaged: {fault}" for fault in found if fault != "ok"]
+        return faults + [f"a row of {row[0]} belongs to nothing" for row in orphans]
+
     def close(self) -> None:
         self._engine.dispose()
 

@@ -60,4 +60,4 @@ def api(http: httpx2.Client) -> Api:
 def nothing_failed_unknown(http: httpx2.Client) -> Iterator[None]:
     """No test of this folder may cause a 500."""
     yield
-    assert "internal_error" not in http.get("/metrics").text
+    assert 'semblance_errors_total{code="internal_error"} 0.0' in http.get("/metrics").text

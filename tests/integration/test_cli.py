@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import httpx2
+import numpy as np
 import pytest
 
 from benchmarks.running_service import Service
+from service.documents.sql import SqlDocumentStore
+from service.documents.sqlite import sqlite_engine
+from service.ports import CollectionSettings, Document, Embedded, Write
 from tests.integration.conftest import Api
 
 
@@ -21,12 +26,12 @@ def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProces
     return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize("verb", ["serve", "models", "index"])
+@pytest.mark.parametrize("verb", ["serve", "models", "index", "index add", "index verify", "index rebuild"])
 def test_help_shows_an_example(verb: str) -> None:
-    assert verb in semblance("--help").stdout
-    ran = semblance(verb, "--help")
+    assert verb.split(maxsplit=1)[0] in semblance("--help").stdout
+    ran = semblance(*verb.split(), "--help")
     assert ran.returncode == 0
-    assert f"semblance {verb}" in ran.stdout
+    assert f"semblance {verb.removesuffix(' add')}" in ran.stdout
     assert "Example" in ran.stdout
 
 
@@ -122,11 +127,47 @@ def test_index_offline_stores_the_same_but_never_beside_a_running_service(many: 
         assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
         body = {"query": "number 77", "collection": "c", "k": 1}
         assert httpx2.post(f"{url}/search", json=body).json()["results"][0]["hits"]
-        refused = semblance("index", str(many), "--collection", "c", "--offline", "--home", str(home))
-        assert refused.returncode == 1
-        assert "another process serves the documents" in refused.stderr
+        for arguments in (["index", str(many), "--collection", "c", "--offline"], ["index", "verify"]):
+            refused = semblance(*arguments, "--home", str(home))
+            assert refused.returncode == 1
+            assert "another process serves the documents" in refused.stderr
     finally:
         service.stop()
+    verified = semblance("index", "verify", "--home", str(home))
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "Everything is whole." in verified.stdout
+
+
+def test_verify_finds_what_is_wrong_and_rebuild_mends_the_index(tmp_path: Path) -> None:
+    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+    store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "auto", "none"))
+    unit = np.eye(4, dtype=np.float32)
+    writes = [Write(Document(str(i), f"text {i}", {}), Embedded(unit[i], truncated=False)) for i in range(4)]
+    store.upsert(store.collection("c"), writes)
+    store.close()
+    rebuilt = semblance("index", "rebuild", "--home", str(tmp_path))
+    assert "c: 4 documents" in rebuilt.stdout
+    assert "Everything is whole." in semblance("index", "verify", "--home", str(tmp_path)).stdout
+    with sqlite3.connect(tmp_path / "documents.sqlite") as behind:  # none of these changes tells its version
+        behind.execute("UPDATE vectors SET vector = ? WHERE id = '1'", [(unit[0] * 2).tobytes()])
+        behind.execute("UPDATE vectors SET vector = ? WHERE id = '2'", [unit[3].tobytes()])
+        behind.execute("DELETE FROM vectors WHERE id = '3'")
+    found = semblance("index", "verify", "--home", str(tmp_path))
+    assert found.returncode == 1
+    for fault in (
+        "c: '1' has a vector that is not of unit length",
+        "c: '1' is not in the index as it is stored",
+        "c: '2' is not in the index as it is stored",
+        "c: '3' has no vector",
+    ):
+        assert fault in found.stdout
+    assert semblance("index", "rebuild", "--collection", "c", "--home", str(tmp_path)).returncode == 0
+    left = semblance("index", "verify", "--home", str(tmp_path)).stdout
+    assert "'2' is not in the index" not in left, "an index that was wrong is mended"
+    assert "c: '3' has no vector" in left, "a vector that is lost stays so"
+    unknown = semblance("index", "rebuild", "--collection", "nosuch", "--home", str(tmp_path))
+    assert unknown.returncode == 1
+    assert "there is no collection 'nosuch'" in unknown.stderr
 
 
 def test_index_says_when_nobody_answers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`semblance index`: documents from a file into a collection."""
+"""`semblance index add`: documents from a file into a collection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 20  # refused lines that are shown one by one
 PIECE = 1 << 16  # bytes of the file that are read at once
 
 
-def index(
+def add(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL: one {id, text, metadata} a line.")],
     collection: Annotated[str, typer.Option(help="Collection to store in; created if missing.")],
     url: Annotated[str, typer.Option(help="Where the service runs.")] = "http://127.0.0.1:8000",
