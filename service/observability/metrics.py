@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from service.ports import Miss
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -31,8 +35,10 @@ class Metrics:
             "semblance_batch_tokens", "Tokens given to the model: real ones and padding.", ("kind",), registry=own
         )
         self.cache_lookups = Counter(
-            "semblance_cache_lookups", "Embeddings looked up: hits and misses.", ("outcome",), registry=own
+            "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
         )
+        for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
+            self.cache_lookups.labels(outcome)
         self.index_documents = Gauge(
             "semblance_index_documents", "Documents in the index.", ("collection",), registry=own
         )
