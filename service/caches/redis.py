@@ -22,7 +22,7 @@ from service.ports import Miss
 log = logging.getLogger(__name__)
 
 PREFIX = "semblance:embedding:"
-PAGE = 64  # values in one command: a page of the largest is what a connection may hold in memory
+PAGE = 16  # values in one command: a page of the largest is what a connection may hold, and what a late one loses
 CONNECTIONS = 8
 FAILURES = 5
 REST_S = 5.0
