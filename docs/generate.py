@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from models import catalogue
@@ -26,7 +27,8 @@ def settings() -> Iterator[str]:
     yield "| variable | default | what it does |"
     yield "|---|---|---|"
     for name, field in Settings.model_fields.items():
-        default = "" if field.default is PydanticUndefined else str(field.default)
+        plain = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+        default = "" if plain is PydanticUndefined else str(plain)
         yield f"| `SEMBLANCE_{name.upper()}` | `{default}` | {field.description} |"
 
 

@@ -24,6 +24,7 @@ from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
+from service.caches.redis import RedisCache, RedisLimits
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoSuchDevice
@@ -169,6 +170,9 @@ def _cache(settings: Settings) -> EmbeddingCache:
     match settings.cache:
         case "memory":
             return MemoryCache(settings.cache_bytes)
+        case "redis":
+            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_value_bytes)
+            return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return NoCache()
 

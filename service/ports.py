@@ -17,6 +17,10 @@ from service.filters import Filter
 Metadata: TypeAlias = Mapping[str, Any]
 TokenStorage: TypeAlias = Literal["int8", "none"]
 
+# Why a cache has no embedding for a key: it knows none; it holds something damaged, or the value of another key; it did
+# not answer in time, or not at all; or it is left alone for a while because it failed again and again.
+Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -276,10 +280,13 @@ class VectorRows(Protocol):
 
 
 class EmbeddingCache(Protocol):
-    """Embeddings by key. It may forget at any time; it never fails a request."""
+    """Embeddings by key. It may forget at any time; it never fails a request.
 
-    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | None]:
-        """What is known of each key."""
+    Law: what it returns for a key has the vectors that were set for that key, to the bit. It may lack the text.
+    """
+
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
+        """What is known of each key, or why nothing is."""
 
     async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
         """Remember these."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
@@ -17,7 +17,12 @@ MIB = 1024 * 1024
 class Settings(BaseSettings):
     """One frozen object; each field is the environment variable SEMBLANCE_<FIELD> in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="SEMBLANCE_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="SEMBLANCE_",
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,  # there may be a password in it
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
@@ -44,8 +49,16 @@ class Settings(BaseSettings):
     max_queued_tokens: int = Field(
         2**19, ge=1, description="Most tokens that may wait for the model; 429 above. Not for NDJSON, which is paced."
     )
-    cache: Literal["memory", "none"] = Field("memory", description="Where embeddings are cached.")
+    cache: Literal["memory", "redis", "none"] = Field("memory", description="Where embeddings are cached.")
     cache_bytes: int = Field(256 * MIB, ge=0, description="Bytes that the in-process cache may hold.")
+    redis_url: SecretStr = Field(
+        SecretStr("redis://127.0.0.1:6379/0"), description="The Redis of the cache `redis`; `rediss://` for TLS."
+    )
+    redis_ttl_s: int = Field(7 * 24 * 3600, ge=1, description="Seconds that Redis keeps an embedding.")
+    redis_budget_s: float = Field(
+        0.1, gt=0, description="Seconds that a look into Redis, or a write to it, may take with everything it needs."
+    )
+    redis_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
     max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
@@ -68,6 +81,15 @@ class Settings(BaseSettings):
     )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
     drain_s: float = Field(20.0, ge=0, description="Seconds that running requests get to finish at shutdown.")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _names_a_redis(cls, url: SecretStr) -> SecretStr:
+        try:
+            RedisDsn(url.get_secret_value())
+        except ValidationError:
+            raise ValueError("it must look like redis://user:password@host:6379/0, or rediss:// for TLS") from None
+        return url
 
     @model_validator(mode="after")
     def _checked_often_enough(self) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ import pytest
 
 from models.encoders.transformer import Transformer
 from service.served_models import read_checkpoints
+from tests.redis_server import RedisServer
 
 
 def missing(what: str) -> NoReturn:
@@ -46,3 +48,14 @@ def chromium() -> str:
     """A Chromium to open pages in."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     return found or missing("Chromium")
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of this test's own, empty and running."""
+    if shutil.which("redis-server") is None:
+        missing("redis-server")
+    server = RedisServer(tmp_path)
+    server.start()
+    yield server
+    server.kill()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from cachetools import LRUCache
 
 from models.embeddings import TokenEmbeddings
+from service.ports import Miss
 
 ENTRY_BYTES = 1024  # what an entry costs beside its arrays: its key, its text, Python objects
 
@@ -17,9 +18,9 @@ class MemoryCache:
     def __init__(self, max_bytes: int) -> None:
         self._entries: LRUCache[str, TokenEmbeddings] = LRUCache(max_bytes, lambda entry: entry.nbytes + ENTRY_BYTES)
 
-    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | None]:
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
         """What is known of each key."""
-        return [self._entries.get(key) for key in keys]
+        return [self._entries.get(key, "absent") for key in keys]
 
     async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
         """Remember these."""

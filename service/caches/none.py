@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from models.embeddings import TokenEmbeddings
+from service.ports import Miss
 
 
 class NoCache:
     """Knows nothing and remembers nothing."""
 
-    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | None]:
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
         """Nothing, for each key."""
-        return [None] * len(keys)
+        return ["absent"] * len(keys)
 
     async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
         """Forget these at once."""

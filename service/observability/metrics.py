@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from service.observability.timings import STAGES
-from service.ports import IndexState
+from service.ports import IndexState, Miss
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -50,11 +51,13 @@ class Metrics:
             "semblance_batch_tokens", "Tokens given to the model: real ones and padding.", ("kind",), registry=own
         )
         self.cache_lookups = Counter(
-            "semblance_cache_lookups", "Embeddings looked up: hits and misses.", ("outcome",), registry=own
+            "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
         )
         self._of_collections = {
             name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _OF_COLLECTIONS
         }
+        for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
+            self.cache_lookups.labels(outcome)
         for stage in STAGES:
             self.stage_seconds.labels(stage)
         for urgency in ("interactive", "bulk"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models.embeddings import TokenEmbeddings, Want
 from models.errors import BadTexts
@@ -76,13 +76,16 @@ class TextEmbedder:
         self, encoder: Encoder, keys: Sequence[str], tokenized: Sequence[TokenizedText], want: Want, bulk: bool
     ) -> list[TokenEmbeddings]:
         known = await self._cache.get_many(keys)
-        missing = [i for i, embeddings in enumerate(known) if embeddings is None]
-        self._metrics.cache_lookups.labels("miss").inc(len(missing))
-        self._metrics.cache_lookups.labels("hit").inc(len(keys) - len(missing))
+        for each in known:
+            self._metrics.cache_lookups.labels("hit" if isinstance(each, TokenEmbeddings) else each).inc()
+        missing = [i for i, each in enumerate(known) if not isinstance(each, TokenEmbeddings)]
         fresh = await self._embedder.encode(encoder, [tokenized[i] for i in missing], want, bulk=bulk)
         await self._cache.set_many({keys[i]: embeddings for i, embeddings in zip(missing, fresh, strict=True)})
         made = iter(fresh)
-        return [next(made) if embeddings is None else embeddings for embeddings in known]
+        return [
+            replace(each, text=text) if isinstance(each, TokenEmbeddings) else next(made)
+            for each, text in zip(known, tokenized, strict=True)
+        ]
 
     def _require_short(self, given: Sequence[Given]) -> None:
         limit = self._max_text_chars

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -11,27 +12,66 @@ import pytest
 from models.embeddings import TokenEmbeddings
 from service.caches.memory import ENTRY_BYTES, MemoryCache
 from service.caches.none import NoCache
+from service.caches.redis import RedisCache, RedisLimits
 from service.ports import EmbeddingCache
+from tests.redis_server import RedisServer
 
-CACHES: dict[str, Callable[[], EmbeddingCache]] = {"memory": lambda: MemoryCache(100_000), "none": NoCache}
+Make: TypeAlias = Callable[[], EmbeddingCache]
+
+
+@pytest.fixture(params=["memory", "none", "redis"])
+def make(request: pytest.FixtureRequest) -> Make:
+    if request.param == "redis":
+        server: RedisServer = request.getfixturevalue("redis_server")
+        limits = RedisLimits(ttl_s=60, budget_s=10, value_bytes=100_000)
+        return lambda: RedisCache(server.url, limits)
+    return NoCache if request.param == "none" else lambda: MemoryCache(1_000_000)
 
 
 def entry(seed: int, n: int = 3) -> TokenEmbeddings:
-    vectors = np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32)
-    return TokenEmbeddings(vectors, np.ones(n, np.float32))
+    rng = np.random.default_rng(seed)
+    vectors, weights = rng.normal(size=(n, 4)).astype(np.float32), rng.random(n, np.float32)
+    return TokenEmbeddings(vectors, weights, given=weights + 1 if seed % 2 else None, mean_pooled=seed % 3 > 0)
 
 
-@pytest.mark.parametrize("make", CACHES.values(), ids=CACHES)
-def test_what_comes_back_is_what_was_set_or_nothing(make: Callable[[], EmbeddingCache]) -> None:
+def bits(entry: TokenEmbeddings) -> tuple[object, ...]:
+    given = None if entry.given is None else entry.given.tobytes()
+    return (entry.vectors.shape, entry.vectors.tobytes(), entry.weights.tobytes(), given, entry.mean_pooled)
+
+
+def test_what_comes_back_is_what_was_set_or_nothing(make: Make) -> None:
     async def use() -> None:
         cache = make()
-        entries = {f"k{i}": entry(i) for i in range(50)}
-        assert await cache.get_many(list(entries)) == [None] * 50
+        entries = {f"k{i}": entry(i) for i in range(150)}  # more than one page
+        assert await cache.get_many(list(entries)) == ["absent"] * 150
         await cache.set_many(entries)
         for (key, expected), found in zip(entries.items(), await cache.get_many(list(entries)), strict=True):
-            assert found is None or np.array_equal(found.vectors, expected.vectors), key
+            if isinstance(cache, NoCache):
+                assert found == "absent"
+            else:
+                assert isinstance(found, TokenEmbeddings)
+                assert bits(found) == bits(expected), key
         assert await cache.get_many([]) == []
+        await cache.set_many({})
         assert await cache.ping()
+        await cache.close()
+
+    asyncio.run(use())
+
+
+def test_answers_stand_in_the_order_of_the_keys_known_or_not_and_the_latest_counts(make: Make) -> None:
+    async def use() -> None:
+        cache = make()
+        await cache.set_many({"a": entry(1), "b": entry(2)})
+        await cache.set_many({"a": entry(3)})
+        found = await cache.get_many(["b", "unknown", "a", "b"])
+        expected = {"a": entry(3), "b": entry(2)}
+        for key, each in zip(["b", "unknown", "a", "b"], found, strict=True):
+            if isinstance(cache, NoCache) or key == "unknown":
+                assert each == "absent"
+            else:
+                assert isinstance(each, TokenEmbeddings)
+                assert bits(each) == bits(expected[key])
         await cache.close()
 
     asyncio.run(use())
@@ -41,11 +81,11 @@ def test_memory_remembers_within_its_bytes_and_forgets_the_least_recently_used()
     async def use() -> None:
         size = entry(0).nbytes + ENTRY_BYTES
         cache = MemoryCache(3 * size)
-        await cache.set_many({key: entry(i) for i, key in enumerate("abc")})
+        await cache.set_many({key: entry(2 * i) for i, key in enumerate("abc")})
         await cache.get_many(["a"])
-        await cache.set_many({"d": entry(9)})
+        await cache.set_many({"d": entry(8)})
         found = await cache.get_many(list("abcd"))
-        assert [each is not None for each in found] == [True, False, True, True]
+        assert [isinstance(each, TokenEmbeddings) for each in found] == [True, False, True, True]
 
     asyncio.run(use())
 
@@ -54,6 +94,6 @@ def test_memory_does_not_keep_what_is_larger_than_all_of_it() -> None:
     async def use() -> None:
         cache = MemoryCache(ENTRY_BYTES + 10)
         await cache.set_many({"large": entry(0, n=100)})
-        assert await cache.get_many(["large"]) == [None]
+        assert await cache.get_many(["large"]) == ["absent"]
 
     asyncio.run(use())

@@ -24,6 +24,21 @@ def test_an_error_names_the_key(monkeypatch: pytest.MonkeyPatch, key: str, value
         read_settings()
 
 
+def test_the_password_of_redis_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_REDIS_URL", "rediss://user:hunter2@cache:6379/1")
+    settings = read_settings()
+    assert settings.redis_url.get_secret_value() == "rediss://user:hunter2@cache:6379/1"
+    assert "hunter2" not in f"{settings!r} {settings} {settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize("url", ["http://:hunter2@cache", "hunter2", "redis://:hunter2/x@cache:6379/0", ""])
+def test_a_wrong_address_of_redis_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("SEMBLANCE_REDIS_URL", url)
+    with pytest.raises(SystemExit, match=r"SEMBLANCE_REDIS_URL: .* must look like redis://") as refused:
+        read_settings()
+    assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"
+
+
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().port = 1  # type: ignore[misc]

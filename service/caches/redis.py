@@ -1,0 +1,191 @@
+"""Embeddings in a Redis that several processes share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+from redis import exceptions
+from redis.asyncio.connection import AbstractConnection, ConnectionPool, parse_url
+
+from models.embeddings import TokenEmbeddings
+from service.caches.circuit_breaker import CircuitBreaker
+from service.caches.record import CorruptRecord, SwappedRecord, pack, unpack
+from service.ports import Miss
+
+log = logging.getLogger(__name__)
+
+PREFIX = "semblance:embedding:"
+PAGE = 16  # values in one command: a page of the largest is what a connection may hold, and what a late one loses
+CONNECTIONS = 8
+FAILURES = 5
+REST_S = 5.0
+
+# They win over the URL's. The protocol without pushed messages: whatever arrives is the reply to a command. No
+# timeouts of the client's own: one budget spans waiting, connecting and commands.
+_OPTIONS: Mapping[str, Any] = {
+    "protocol": 2,
+    "decode_responses": False,
+    "driver_info": None,
+    "socket_timeout": None,
+    "socket_connect_timeout": None,
+    "max_connections": CONNECTIONS,
+}
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisLimits:
+    """How long values live, how long one operation may take, and how large a value may be."""
+
+    ttl_s: int
+    budget_s: float
+    value_bytes: int
+
+
+class RedisCache:
+    """A Redis that is slow, wrong or away is a miss with a reason: never an error, nor a wait beyond the budget.
+
+    Reads and writes rest apart, because a Redis that is full or read-only refuses writes and answers reads.
+    """
+
+    def __init__(self, url: str, limits: RedisLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        options = {**parse_url(url), **_OPTIONS}
+        self._pool = ConnectionPool(**options)
+        self._where = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+        self._limits = limits
+        self._slots = asyncio.Semaphore(CONNECTIONS)
+        self._reads = CircuitBreaker(FAILURES, REST_S, clock)
+        self._writes = CircuitBreaker(FAILURES, REST_S, clock)
+
+    async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
+        """What is known of each key; where the budget ends in the middle, what came before it counts."""
+        if not keys:
+            return []
+        if not self._reads.admits():
+            return ["resting"] * len(keys)
+        found: list[TokenEmbeddings | Miss] = []
+        reason = await self._attempt(self._reads, lambda connection: self._read(connection, keys, found))
+        return found if reason is None else [*found, *[reason] * (len(keys) - len(found))]
+
+    async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
+        """Remember these for the time to live, except those that are too large."""
+        if entries and not self._reads.resting and self._writes.admits():
+            await self._attempt(self._writes, lambda connection: self._write(connection, entries))
+
+    async def ping(self) -> bool:
+        """Whether it answers."""
+        return await self._attempt(self._reads, self._ping) is None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        with suppress(TimeoutError, OSError, exceptions.RedisError):
+            async with asyncio.timeout(self._limits.budget_s):
+                await self._pool.aclose()
+
+    async def _attempt(
+        self, circuit: CircuitBreaker, work: Callable[[AbstractConnection], Awaitable[None]]
+    ) -> Miss | None:
+        """Do this within the budget; the reason if it did not come to its end."""
+        try:
+            async with asyncio.timeout(self._limits.budget_s), self._slots, self._connection() as connection:
+                await work(connection)
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes make the client raise is a miss
+            if circuit.failed():
+                log.warning("Redis at %s rests for %g s: %s", self._where, REST_S, _name(error))
+            return _reason(error)
+        self._answered(circuit)
+        return None
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AbstractConnection]:
+        """A connection for a command and all of its replies.
+
+        If not all were read, because the caller was cancelled or they made no sense, it is dropped: the rest would be
+        taken for the replies to the next command.
+        """
+        connection = await self._pool.get_connection()
+        try:
+            yield connection
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    async def _read(
+        self, connection: AbstractConnection, keys: Sequence[str], found: list[TokenEmbeddings | Miss]
+    ) -> None:
+        for page in _pages(keys):
+            await connection.send_command("MGET", *(PREFIX + key for key in page))
+            values = await connection.read_response()
+            if not isinstance(values, list) or len(values) != len(page):
+                raise SwappedRecord
+            self._answered(self._reads)
+            results = [_result(key, value) for key, value in zip(page, values, strict=True)]
+            found += results
+            if "swapped" in results:  # what else comes on this connection is not to be trusted
+                raise SwappedRecord
+
+    async def _write(self, connection: AbstractConnection, entries: Mapping[str, TokenEmbeddings]) -> None:
+        records = ((key, pack(key, entry)) for key, entry in entries.items())
+        for page in _pages((key, record) for key, record in records if len(record) <= self._limits.value_bytes):
+            commands = [("SET", PREFIX + key, record, "EX", self._limits.ttl_s) for key, record in page]
+            await connection.send_packed_command(connection.pack_commands(commands))
+            for _ in page:
+                if await connection.read_response() != b"OK":
+                    raise SwappedRecord
+            self._answered(self._writes)
+
+    async def _ping(self, connection: AbstractConnection) -> None:
+        await connection.send_command("PING")
+        if await connection.read_response() != b"PONG":
+            raise SwappedRecord
+
+    def _answered(self, circuit: CircuitBreaker) -> None:
+        if circuit.succeeded():
+            log.info("Redis at %s answers again", self._where)
+
+
+def _pages(items: Iterable[Item]) -> Iterator[list[Item]]:
+    rest = iter(items)
+    while page := list(islice(rest, PAGE)):
+        yield page
+
+
+def _result(key: str, value: object) -> TokenEmbeddings | Miss:
+    if value is None:
+        return "absent"
+    if not isinstance(value, bytes):
+        return "swapped"
+    try:
+        return unpack(key, value)
+    except CorruptRecord:
+        return "corrupt"
+    except SwappedRecord:
+        return "swapped"
+
+
+def _reason(error: Exception) -> Miss:
+    match error:
+        case TimeoutError() | exceptions.TimeoutError():
+            return "timeout"
+        case SwappedRecord():
+            return "swapped"
+        case exceptions.InvalidResponse():
+            return "corrupt"
+        case _:
+            return "unreachable"
+
+
+def _name(error: Exception) -> str:
+    """What to log of an error: its kind and Redis's code for it. The rest can quote a command, password and all."""
+    code = str(error).partition(" ")[0] if isinstance(error, exceptions.ResponseError) else ""
+    return f"{type(error).__name__} {code}".strip()

@@ -1,0 +1,90 @@
+"""A running service whose embeddings are cached in Redis."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import running_service
+from tests.integration.conftest import Api
+from tests.redis_server import RedisServer
+
+TEXTS = [
+    f"{who} {what}" for who in ("A man", "The committee", "My cat") for what in ("sleeps.", "plays music.", "ate.")
+]
+PAIRS = [{"a": a, "b": b} for a in TEXTS for b in TEXTS]
+
+
+def lookups(http: httpx2.Client) -> dict[str, float]:
+    """How often each outcome was counted."""
+    found = re.findall(r'semblance_cache_lookups_total{outcome="(\w+)"} (\S+)', http.get("/metrics").text)
+    return {outcome: float(count) for outcome, count in found}
+
+
+def explained(http: httpx2.Client) -> list[Any]:
+    """Everything that explains, by every granularity, from pooled vectors and from token vectors."""
+    pairs = {"pairs": PAIRS[:10], "explain": True}
+    answers = [http.post("/similarity", json={**pairs, "measure": measure}) for measure in ("cosine", "rcmd")]
+    query = {"a": "A naïve man plays music.", "b": "Someone sings \U0001f3b5", "measure": "rcmd"}
+    answers += [http.get("/explain", params={**query, "granularity": size}) for size in ("word", "token")]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    return [answer.json() for answer in answers]
+
+
+def test_explanations_from_redis_are_those_of_the_first_time_in_every_process(redis_server: RedisServer) -> None:
+    def service() -> AbstractContextManager[str]:
+        return running_service(cache="redis", redis_url=redis_server.url, redis_budget_s="5")
+
+    with service() as url, httpx2.Client(base_url=url, timeout=120) as http:
+        every = {"hit", "absent", "corrupt", "swapped", "timeout", "unreachable", "resting"}
+        assert lookups(http) == dict.fromkeys(every, 0.0)
+        first = explained(http)
+        before = lookups(http)
+        assert explained(http) == first
+        assert {outcome for outcome, count in lookups(http).items() if count != before[outcome]} == {"hit"}
+    with service() as url, httpx2.Client(base_url=url, timeout=120) as http:
+        assert explained(http) == first
+        assert lookups(http)["hit"] > 0
+        assert lookups(http)["absent"] == 0
+
+
+def test_a_redis_that_dies_under_load_is_never_noticed(redis_server: RedisServer, api: Api) -> None:
+    """`api` has no Redis: what it answers is what must be answered. Killed, started, used again, stopped, continued."""
+    expected = api.ok("/similarity", {"pairs": PAIRS, "measure": "rcmd"})["scores"]
+    over = threading.Event()
+
+    def ask(http: httpx2.Client, start: int) -> int:
+        asked = 0
+        while not over.is_set():
+            at = [(start + 7 * asked + i) % len(PAIRS) for i in range(5)]
+            answer = http.post("/similarity", json={"pairs": [PAIRS[i] for i in at], "measure": "rcmd"})
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["scores"] == pytest.approx([expected[i] for i in at], abs=1e-5)
+            asked += 1
+        return asked
+
+    with (
+        running_service(cache="redis", redis_url=redis_server.url) as url,
+        httpx2.Client(base_url=url, timeout=120) as http,
+        ThreadPoolExecutor(4) as clients,
+    ):
+        asking = [clients.submit(ask, http, 20 * i) for i in range(4)]
+        try:
+            happen = {redis_server.kill: 1, redis_server.start: 1, redis_server.pause: 7, redis_server.resume: 1}
+            for happens, after_s in happen.items():
+                time.sleep(after_s)
+                happens()
+                assert http.get("/ready").status_code == 200
+        finally:
+            over.set()
+        assert all(each.result() > 5 for each in asking)
+        outcomes = lookups(http)
+    assert outcomes["hit"] > 50
+    assert all(outcomes[reason] > 0 for reason in ("unreachable", "timeout", "resting")), outcomes

@@ -1,0 +1,92 @@
+"""Lookups in a Redis cache whose answers and whose time are checked every time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import get_args
+
+import numpy as np
+
+from models.embeddings import TokenEmbeddings
+from service.caches.redis import RedisCache, RedisLimits
+from service.ports import Miss
+from tests.redis_server import RedisServer
+from tests.service.faulty_proxy import Faults, faulty_proxy
+
+BUDGET_S = 0.1  # where it runs out
+PATIENT_S = 5.0  # where it should not, however loaded the machine
+SLACK_S = 0.4  # what a loaded machine may add
+KEYS = [f"key {i}" for i in range(200)]
+
+
+class Clock:
+    """Stands still unless moved."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def entry(key: str) -> TokenEmbeddings:
+    """The embeddings of that key, and of no other: every number depends on it."""
+    rng = np.random.default_rng(list(key.encode()))
+    n = int(rng.integers(1, 30))
+    return TokenEmbeddings(rng.normal(size=(n, 16)).astype(np.float32), rng.random(n, np.float32))
+
+
+ENTRIES = {key: entry(key) for key in KEYS}
+
+
+def require_own(key: str, found: TokenEmbeddings | Miss) -> None:
+    """A hit has all the bits that were stored under its key; anything else is one of the reasons."""
+    if isinstance(found, TokenEmbeddings):
+        assert found.vectors.tobytes() == ENTRIES[key].vectors.tobytes(), key
+        assert found.weights.tobytes() == ENTRIES[key].weights.tobytes(), key
+    else:
+        assert found in get_args(Miss)
+
+
+@asynccontextmanager
+async def caching(url: str, clock: Clock | None = None, budget_s: float = PATIENT_S) -> AsyncIterator[RedisCache]:
+    limits = RedisLimits(ttl_s=60, budget_s=budget_s, value_bytes=100_000)
+    cache = RedisCache(url, limits, clock or Clock())
+    try:
+        yield cache
+    finally:
+        await cache.close()
+
+
+@contextmanager
+def within_budget(cache: RedisCache) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    assert time.perf_counter() - began < cache._limits.budget_s + SLACK_S
+
+
+@asynccontextmanager
+async def lying_to(server: RedisServer, faults: Faults, budget_s: float = PATIENT_S) -> AsyncIterator[RedisCache]:
+    """A cache behind a faulty proxy; the server holds all entries."""
+    async with caching(server.url) as filling:
+        await filling.set_many(ENTRIES)
+    async with (
+        faulty_proxy(server.port, faults, seed=1) as port,
+        caching(f"redis://127.0.0.1:{port}/0", budget_s=budget_s) as cache,
+    ):
+        yield cache
+
+
+async def look(cache: RedisCache, *keys: str) -> list[str]:
+    """The outcomes of a lookup, whose hits are checked and whose time is, too."""
+    with within_budget(cache):
+        found = await cache.get_many(keys)
+    for key, each in zip(keys, found, strict=True):
+        require_own(key, each)
+    return ["hit" if isinstance(each, TokenEmbeddings) else each for each in found]
+
+
+async def remember(cache: RedisCache, *keys: str) -> None:
+    with within_budget(cache):
+        await cache.set_many({key: ENTRIES[key] for key in keys})

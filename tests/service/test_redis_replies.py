@@ -1,0 +1,170 @@
+"""The Redis cache when replies are damaged, swapped or left over: no text ever gets the vector of another."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from redis.asyncio import Redis
+
+from models.embeddings import TokenEmbeddings
+from service.caches.record import pack
+from service.caches.redis import FAILURES, PREFIX, RedisCache
+from tests.redis_server import RedisServer
+from tests.service.faulty_proxy import Faults
+from tests.service.redis_lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"-LOADING Redis is loading the dataset in memory\r\n",
+        b"-ERR unknown command 'AUTH', with args beginning with: 'hunter2'\r\n",
+        b"-\xff\xfe\r\n",
+        b"+OK\r\n",
+        b":5\r\n",
+        b"*1\r\n:5\r\n",
+        b"*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+        b"*-1\r\n",
+        b"*1\r\n*1\r\n$1\r\na\r\n",
+        b">2\r\n$7\r\nmessage\r\n$1\r\na\r\n",
+        b">0\r\n",
+        b"%1\r\n$1\r\na\r\n$1\r\nb\r\n",
+        b"$99999999999999\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00" * 100,
+    ],
+)
+def test_any_reply_at_all_is_a_miss(caplog: pytest.LogCaptureFixture, says: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(65536):
+            writer.write(says)
+        writer.close()
+
+    async def use() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        for login in ("", ":hunter2@"):
+            async with caching(f"redis://{login}127.0.0.1:{port}/0", budget_s=BUDGET_S) as cache:
+                for _ in range(FAILURES):
+                    assert (await look(cache, "key 1"))[0] not in ("hit", "absent")
+                    await remember(cache, "key 1")
+        server.close()
+
+    asyncio.run(use())
+    assert "hunter2" not in caplog.text
+
+
+def test_damaged_and_swapped_values_are_told_apart_and_written_anew(redis_server: RedisServer) -> None:
+    async def use() -> None:
+        async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
+            await remember(cache, *KEYS[:4])
+            await redis.setrange(PREFIX + "key 1", 200, b"\xff\xff")
+            await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
+            await redis.delete(PREFIX + "key 0")
+            await redis.lpush(PREFIX + "key 0", "a list")
+            assert await look(cache, *KEYS[:4]) == ["absent", "corrupt", "swapped", "hit"]
+            await remember(cache, *KEYS[:4])
+            assert await look(cache, *KEYS[:4]) == ["hit"] * 4
+
+    asyncio.run(use())
+
+
+def test_a_swapped_value_drops_its_connection_and_no_other(redis_server: RedisServer) -> None:
+    async def ids(redis: Redis) -> set[str]:
+        return {client["id"] for client in await redis.client_list() if client["cmd"] == "mget"}
+
+    async def use() -> None:
+        async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
+            await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
+            await cache.get_many(["key 1"])
+            before = await ids(redis)
+            await cache.get_many(["key 1"])
+            assert await ids(redis) == before, "a sound answer keeps it"
+            assert await cache.get_many(["key 2"]) == ["swapped"]
+            assert not await ids(redis)
+            assert await cache.get_many(["key 1"]) == ["absent"]
+
+    asyncio.run(use())
+
+
+def test_a_cancelled_call_leaves_no_reply_to_the_next(redis_server: RedisServer) -> None:
+    """Each call is cancelled while its reply is under way, and another key is looked up at once."""
+
+    async def use() -> None:
+        async with lying_to(redis_server, Faults(delay_s=0.01)) as cache:
+            for first, second in pairwise(KEYS[:80]):
+                cancelled = asyncio.create_task(cache.get_many([first]))
+                await asyncio.sleep(random.Random(first).random() * 0.01)
+                cancelled.cancel()
+                await asyncio.gather(cancelled, return_exceptions=True)
+                (found,) = await cache.get_many([second])
+                assert isinstance(found, TokenEmbeddings), found
+                require_own(second, found)
+
+    asyncio.run(use())
+
+
+async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Counter[str]:
+    """Concurrent lookups and writes, a third of them cancelled at random moments; the outcomes of the others."""
+    outcomes: Counter[str] = Counter()
+
+    async def one() -> None:
+        keys = rng.sample(KEYS, rng.randint(1, 8))
+        call = asyncio.create_task(_looked(cache, keys) if rng.random() < 0.7 else _written(cache, keys))
+        if rng.random() < 0.33:
+            await asyncio.sleep(rng.random() * 0.01)
+            call.cancel()
+        result = (await asyncio.gather(call, return_exceptions=True))[0]
+        if isinstance(result, asyncio.CancelledError):
+            outcomes["cancelled"] += 1
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            outcomes.update(result)
+
+    async def caller() -> None:
+        for _ in range(operations // 20):
+            await one()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(caller())
+    return outcomes
+
+
+async def _looked(cache: RedisCache, keys: list[str]) -> list[str]:
+    return await look(cache, *keys)
+
+
+async def _written(cache: RedisCache, keys: list[str]) -> list[str]:
+    await remember(cache, *keys)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("faults", "seen"),
+    [
+        (Faults(delay_s=0.004), ["hit"]),
+        (Faults(delay_s=0.004, repeat=0.1), ["hit", "swapped"]),
+        (Faults(delay_s=0.004, repeat=0.05, corrupt=0.05, close=0.05), ["hit", "swapped", "corrupt", "unreachable"]),
+    ],
+    ids=["slow", "repeating", "everything"],
+)
+def test_no_text_ever_gets_the_vector_of_another(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, faults: Faults, seen: list[str]
+) -> None:
+    """Through a proxy that lies, with callers that leave: each hit has the bits of its key, each call ends in time."""
+    monkeypatch.setattr("service.caches.redis.FAILURES", 10**9)  # resting would hide what is looked for
+
+    async def use() -> Counter[str]:
+        async with lying_to(redis_server, faults, 5 * BUDGET_S) as cache:
+            return await storm(cache, 2000, random.Random(2))
+
+    outcomes = asyncio.run(use())
+    assert outcomes["cancelled"] > 200
+    assert outcomes["hit"] > 1000
+    assert all(outcomes[reason] for reason in seen), outcomes
