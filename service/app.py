@@ -28,7 +28,7 @@ from service.errors import NoSuchDevice
 from service.indexes.choice import ENGINES, engine_for
 from service.indexes.collection_index import CollectionIndex
 from service.observability.metrics import Metrics
-from service.ports import CollectionSettings, Document, EmbeddingCache, VectorIndex
+from service.ports import AUTO, CollectionSettings, Document, EmbeddingCache, VectorIndex
 from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels, read_checkpoints
 from service.settings import Settings
@@ -131,7 +131,7 @@ async def _load_sample(services: Services) -> None:
         return
     lines = (files("service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, "auto", "none"))
+    await services.collections.create("default", NewCollection(None, DEFAULT_MEASURE, AUTO, "none"))
     indexed = await services.index_documents(
         "default", [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     )

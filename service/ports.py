@@ -17,6 +17,8 @@ from service.filters import Filter
 Metadata: TypeAlias = Mapping[str, Any]
 TokenStorage: TypeAlias = Literal["int8", "none"]
 
+AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
