@@ -21,6 +21,8 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 # not answer in time, or not at all; or it is left alone for a while because it failed again and again.
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
+AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

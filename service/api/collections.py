@@ -12,6 +12,7 @@ from service.api.schemas.collections import CollectionList, CollectionOut, Colle
 from service.api.services import Use
 from service.api.text_types import CollectionName
 from service.errors import InvalidRequest, Problem
+from service.ports import AUTO
 from service.usecases.collections import NewCollection
 
 router = APIRouter(tags=["collections"])
@@ -27,8 +28,8 @@ async def create(
 ) -> CollectionOut:
     """Create a collection; the same request again changes nothing."""
     wanted = body or CollectionRequest()
-    if wanted.index not in catalogue.names(ENGINES):
-        known = ", ".join(catalogue.names(ENGINES))
+    if wanted.index not in (AUTO, *catalogue.names(ENGINES)):
+        known = ", ".join((AUTO, *catalogue.names(ENGINES)))
         raise InvalidRequest(
             [Problem("/index", "unknown_index", f"there is no index {wanted.index!r}: choose one of {known}")]
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from service.ports import AUTO
+
 ENGINES = "service.indexes.engines"  # their family in the catalogue
-AUTO = "auto"
 
 FLAT_ROWS = 50_000
 HNSW_ROWS = 500_000

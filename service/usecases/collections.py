@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from models.protocols import Encoder
 from service.errors import SpaceMismatch, UnknownModel
-from service.ports import Collection, CollectionSettings, CollectionSize, DocumentStore, ServedModels, TokenStorage
+from service.ports import (
+    AUTO,
+    Collection,
+    CollectionSettings,
+    CollectionSize,
+    DocumentStore,
+    ServedModels,
+    TokenStorage,
+)
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import DEFAULT_MEASURE, measure
 
@@ -17,7 +25,7 @@ class NewCollection:
 
     model: str | None = None
     measure: str = DEFAULT_MEASURE
-    index: str = "auto"
+    index: str = AUTO
     tokens: TokenStorage = "none"
 
 

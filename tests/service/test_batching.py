@@ -83,6 +83,7 @@ class Slow:
 
     def __init__(self, room: int = 1000) -> None:
         self.room = room
+        self.entered = threading.Event()
         self.may_go = threading.Semaphore(0)
         self.batches: list[list[str]] = []
         self.thread: set[str] = set()
@@ -94,6 +95,7 @@ class Slow:
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         del want
+        self.entered.set()
         self.may_go.acquire()
         self.thread.add(threading.current_thread().name)
         self.batches.append([text.text for text in tokenized])
@@ -136,7 +138,7 @@ def test_a_text_that_fails_its_pass_fails_its_own_caller_and_no_other(worker: Wo
     async def use() -> None:
         slow = Slow()
         first = asyncio.create_task(numbers(worker, slow, ["0"]))  # holds the model while the others gather
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         calls = [["1", "2"], ["bad"], ["3"], ["4", "bad"], ["5"]]
         tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
         await asyncio.sleep(0.05)
@@ -165,7 +167,7 @@ def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
         lost = threading.Event()
         worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
         tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
         tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(9)]))]
         await asyncio.sleep(0.05)
@@ -183,7 +185,7 @@ def test_small_requests_pass_large_ones_and_background_work_fills_the_gaps(worke
     async def use() -> None:
         slow = Slow()
         first = asyncio.create_task(numbers(worker, slow, ["0"]))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         bulk = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(200, 208)], bulk=True))
         large = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(1000, 1100)]))
         await asyncio.sleep(0.02)
@@ -206,7 +208,7 @@ def test_what_would_wait_too_long_is_refused_at_the_door_with_a_time_to_come_bac
         with pytest.raises(TooManyTokens, match="at most 10"):
             await numbers(worker, slow, [str(n) for n in range(11)])
         running = asyncio.create_task(numbers(worker, slow, ["0"]))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         waiting = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10)]))
         background = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(30)], bulk=True))
         await asyncio.sleep(0.05)
@@ -230,7 +232,7 @@ def test_of_many_calls_at_once_no_more_are_let_in_than_may_wait() -> None:
     async def use() -> None:
         worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), Slow()
         running = asyncio.create_task(numbers(worker, slow, ["0"]))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         burst = [asyncio.create_task(numbers(worker, slow, ["1", "2"])) for _ in range(50)]
         await asyncio.sleep(0.05)
         slow.may_go.release(1000)
@@ -276,7 +278,7 @@ def test_a_caller_who_left_shifts_nobodys_answer_and_its_texts_are_dropped(worke
     async def use() -> None:
         slow = Slow()
         first = asyncio.create_task(numbers(worker, slow, ["1"]))  # holds the model
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         leaving = asyncio.create_task(numbers(worker, slow, ["7", "8", "9"]))
         staying = asyncio.create_task(numbers(worker, slow, ["2", "3"]))
         await asyncio.sleep(0.05)
@@ -295,7 +297,7 @@ def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
     async def use() -> None:
         worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60), Slow()
         running = asyncio.create_task(numbers(worker, slow, ["1"]))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(slow.entered.wait, 5)
         waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
         await asyncio.sleep(0.05)
         stopping = asyncio.create_task(asyncio.to_thread(worker.stop))

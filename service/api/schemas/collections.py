@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from service.api.schemas.request import Measure, Request, Usage
 from service.api.text_types import Bounded, DocumentId, MetadataObject, Text
-from service.ports import Collection, CollectionSize, Document, TokenStorage
+from service.ports import AUTO, Collection, CollectionSize, Document, TokenStorage
 from service.usecases.measures import DEFAULT_MEASURE
 
 
@@ -19,7 +19,9 @@ class CollectionRequest(Request):
 
     model: Text | None = Field(None, description="A served model; null is the default one.")
     measure: Measure = DEFAULT_MEASURE
-    index: Text = Field("faiss_flat", description="An index engine.", examples=["faiss_flat", "exact"])
+    index: Text = Field(
+        AUTO, description="An index engine, or auto: by the number of documents.", examples=[AUTO, "faiss_flat"]
+    )
     tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode anew.")
 
 

@@ -1,0 +1,103 @@
+"""Which engine a collection gets, and when its index is built anew."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models import catalogue
+from models.embeddings import unit_rows
+from service.documents.sql import SqlDocumentStore
+from service.documents.sqlite import sqlite_engine
+from service.indexes import choice
+from service.indexes.choice import ENGINES, FLAT_ROWS, HNSW_ROWS, engine_for, suits
+from service.indexes.collection_index import SPARE_ROWS, CollectionIndex
+from service.indexes.engines.exact import Exact
+from service.ports import Change, CollectionSettings, Document, Embedded, VectorIndex, Write
+from service.usecases.local_collections import LocalCollections
+
+DIM = 4
+
+
+def test_auto_is_flat_then_a_graph_then_lists() -> None:
+    sizes = (0, FLAT_ROWS, FLAT_ROWS + 1, HNSW_ROWS, HNSW_ROWS + 1)
+    assert [engine_for("auto", rows) for rows in sizes] == [
+        "faiss_flat",
+        "faiss_flat",
+        "faiss_hnsw",
+        "faiss_hnsw",
+        "faiss_ivf",
+    ]
+    assert {engine_for("auto", rows) for rows in sizes} <= set(catalogue.names(ENGINES))
+
+
+@given(st.integers(0, 10 * HNSW_ROWS), st.floats(0.81, 1.24))
+def test_an_index_just_built_suits_and_so_it_does_after_growing_or_shrinking_by_a_fifth(rows: int, by: float) -> None:
+    assert suits(engine_for("auto", rows), "auto", rows)
+    assert suits(engine_for("auto", rows), "auto", round(rows * by))
+
+
+@given(st.integers(0, 10 * HNSW_ROWS))
+def test_an_engine_that_was_asked_for_suits_always(rows: int) -> None:
+    assert suits("exact", "exact", rows)
+
+
+def test_an_index_is_outgrown_once_more_than_half_of_its_rows_are_dead() -> None:
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(3 * SPARE_ROWS, DIM))).astype(np.float32)
+    index = CollectionIndex(Exact(DIM), "epoch", "exact")
+    index.apply([Change(f"d{i}", 1, vector, {}) for i, vector in enumerate(vectors)])
+    index.apply([Change(f"d{i}", 2, None, {}) for i in range(2 * SPARE_ROWS)])
+    assert (index.rows, len(index)) == (3 * SPARE_ROWS, SPARE_ROWS)
+    assert not index.outgrown
+    index.apply([Change("d2999", 3, None, {})])
+    assert index.outgrown
+
+
+def test_a_collection_that_grows_changes_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "FLAT_ROWS", 40)
+    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(60, DIM))).astype(np.float32)
+    built: list[str] = []
+
+    class Noting(IndexFolder):
+        def new(self, collection: Collection, documents: int) -> VectorIndex:
+            built.append(engine_for(collection.settings.index, documents))
+            return super().new(collection, documents)
+
+    async def use() -> None:
+        local = LocalCollections(store, Noting(tmp_path / "indexes"))
+        store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "auto", "none"))
+        for i, vector in enumerate(vectors):
+            write = Write(Document(f"d{i}", f"text {i}", {}), Embedded(vector, truncated=False))
+            await local.write("c", lambda store, write=write: store.upsert(store.collection("c"), [write]))  # type: ignore[misc]
+        flat = await local.follow("c")
+        while (index := (await local.current("c", None))[1]) is flat:
+            await asyncio.sleep(0.01)
+        assert [hit.id for hit in index.search(vectors[7:8], 1, None)[1][0]] == ["d7"]
+        local.close()
+
+    asyncio.run(use())
+    assert built == ["faiss_flat", "faiss_hnsw"]
+
+
+@pytest.mark.parametrize("engine", [name for name in catalogue.names(ENGINES) if name.startswith("faiss")])
+def test_faiss_keeps_to_one_thread_in_whatever_thread_it_is_called(engine: str) -> None:
+    """OpenMP has this number for each thread that calls it, not for the process."""
+    index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
+    vector = unit_rows(np.ones((1, DIM))).astype(np.float32)
+    index.apply([Change("d", 1, vector[0], {})])
+
+    def threads() -> int:
+        faiss.omp_set_num_threads(2)
+        index._rows.search(vector, 1, index._live)
+        return int(faiss.omp_get_max_threads())
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(threads).result() == 1
