@@ -10,10 +10,20 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 START_S = 120
 PROJECT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A service, and where it writes its log."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
 
 
 @contextmanager
@@ -27,8 +37,15 @@ def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
     Raises:
         RuntimeError: it did not start; the message holds the end of its log.
     """
+    with running_process(project, **settings) as running:
+        yield running.url
+
+
+@contextmanager
+def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Running]:
+    """The same with its process, for those who send it signals."""
     with tempfile.TemporaryDirectory() as folder:
-        given = {"home": folder, "port": "0", **settings}
+        given = {"home": folder, "port": "0", "drain_notice_s": "0", **settings}
         environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
         log = Path(folder) / "log"
         command = [sys.executable, "-m", "service.cli.main", "serve"]
@@ -37,7 +54,7 @@ def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
             subprocess.Popen(command, cwd=project, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
         ):
             try:
-                yield address_of(process, log)
+                yield Running(address_of(process, log), process, log)
             finally:
                 process.terminate()
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from service.client import Client, Refused, ServiceError
+from service.settings import client_key
 
 SHOWN = 20  # refused lines that are shown one by one
 
@@ -25,7 +26,8 @@ def index(
 
     The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
     text) are listed, and the others kept; of several lines with one id the last wins. Running it again is harmless: an
-    unchanged text is not encoded again.
+    unchanged text is not encoded again. SEMBLANCE_API_KEY is shown to a service that wants a key; it needs the scope
+    write, and also admin if the collection has to be created.
 
     \b
     Example:
@@ -35,7 +37,7 @@ def index(
     refused: list[Refused] = []
     upserted = truncated = 0
     try:
-        with Client(url) as client, file.open("rb") as stream, _bar(console) as bar:
+        with Client(url, client_key()) as client, file.open("rb") as stream, _bar(console) as bar:
             if client.call("GET", f"/collections/{collection}").status_code == 404:
                 client.ask("PUT", f"/collections/{collection}")
             task = bar.add_task(file.name, total=file.stat().st_size, rate="")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from service.cli.index import index
+from service.cli.key import key
 from service.cli.models import models
 from service.cli.serve import serve
 
@@ -16,6 +17,7 @@ app = typer.Typer(
 )
 for verb in (serve, models, index):
     app.command()(verb)
+app.add_typer(key, name="key")
 
 if __name__ == "__main__":
     app()
