@@ -15,7 +15,7 @@ from models.errors import SemblanceError
 from service.api.edge import Draining
 from service.cli.connections import ConnectionLimits, allow_files, limited
 from service.cli.models import Served
-from service.cli.server import Server
+from service.cli.server import Server, leave
 from service.documents.lock import hold
 from service.observability import logs
 from service.settings import Settings, read_settings
@@ -61,6 +61,7 @@ def serve(
         raise SystemExit(f"cannot serve: {error}") from error
     if not server.started:
         raise typer.Exit(1)
+    leave()
 
 
 def _listening(settings: Settings) -> socket.socket:

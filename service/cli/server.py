@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import multiprocessing
 import os
 import signal
 import socket
-import threading
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 import typer
 import uvicorn
@@ -90,9 +92,11 @@ class Server(uvicorn.Server):
         tasks = list(self.server_state.tasks)
         if tasks:
             log.warning("%d requests were still under way and are cut off", len(tasks))
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=self._reserve_s / 2) if tasks else None
+            for child in multiprocessing.active_children():  # it may be drawing what nobody waits for
+                child.kill()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=self._reserve_s / 2)
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 
@@ -104,15 +108,16 @@ class Server(uvicorn.Server):
             await asyncio.sleep(TICK_S)
 
 
+def leave() -> NoReturn:
+    """End the process now that all is closed: to take the interpreter and torch apart can take seconds."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
+
+
 def _end_after(limit_s: float) -> None:
-    """End the process then, even if a thread of it hangs. What was acknowledged is on disk by then."""
-    timer = threading.Timer(limit_s, _end)
-    timer.daemon = True
-    timer.start()
+    """End the process then, with exit code 1, even if a thread of it hangs; the log shows where.
 
-
-def _end() -> None:
-    log.error("the time to end is over, and something still hangs: ending without it")
-    for child in multiprocessing.active_children():
-        child.kill()
-    os._exit(1)
+    Every write that was acknowledged is on disk. The timer is not a thread of Python: it needs no interpreter's lock.
+    """
+    faulthandler.dump_traceback_later(limit_s, exit=True)
