@@ -27,7 +27,8 @@ def settings() -> Iterator[str]:
     yield "|---|---|---|"
     for name, field in Settings.model_fields.items():
         default = "" if field.default is PydanticUndefined else str(field.default)
-        yield f"| `SEMBLANCE_{name.upper()}` | `{default}` | {field.description} |"
+        shown = f"`{default}`" if default else ""
+        yield f"| `SEMBLANCE_{name.upper()}` | {shown} | {field.description} |"
 
 
 def measures() -> Iterator[str]:

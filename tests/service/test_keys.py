@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from starlette.routing import Mount
+from typer.testing import CliRunner
 
 from service.api.keys import Guard, Key, read_keys, scope_of
 from service.app import ROUTERS, create_app
+from service.cli.main import app as command
 from service.errors import BadKeys, Forbidden, Unauthorized
 from service.settings import Settings, read_settings
 
@@ -161,6 +163,32 @@ def test_a_malformed_setting_is_refused_by_entry_and_repeats_no_secret(setting: 
         read_keys(setting)
     for secret in (DIGEST, OTHER, DIGEST[:-1], "smb_reader"):
         assert secret not in str(caught.value)
+
+
+def test_a_malformed_setting_keeps_the_service_from_being_made() -> None:
+    with pytest.raises(BadKeys, match="SEMBLANCE_API_KEYS: entry 1 of 1"):
+        create_app(Settings(api_keys="nonsense"))
+
+
+def test_a_made_key_is_admitted_by_its_entry() -> None:
+    shown, entry = (line.rpartition(" ")[2] for line in semblance("key new ci --scope write --scope read").splitlines())
+    digest = hashlib.sha256(shown.encode()).hexdigest()
+    assert entry == f"ci:read+write:{digest}"
+    assert shown.startswith("smb_")
+    assert len(shown) > 40
+    assert Guard(read_keys(entry)).admit("POST", "/collections/a/documents", [f"Bearer {shown}"]) == "ci"
+    assert shown not in semblance("key new ci --scope read"), "each is new"
+
+
+@pytest.mark.parametrize("wrong", ["Ci --scope read", "ci", "ci --scope root", "--scope read", "a:b --scope read"])
+def test_no_key_is_made_of_nonsense(wrong: str) -> None:
+    assert CliRunner().invoke(command, f"key new {wrong}").exit_code != 0
+
+
+def semblance(line: str) -> str:
+    ran = CliRunner().invoke(command, line)
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
 
 
 def test_no_repr_shows_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
