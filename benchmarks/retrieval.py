@@ -28,6 +28,7 @@ from benchmarks.running_service import running_service
 from models.evaluation.ranking import ndcg, recall
 from service.client import Client, Refused
 from service.served_models import read_checkpoints
+from service.settings import client_key
 
 MEASURES = ("cosine", "rcmd", "rcmd1")
 K = 10
@@ -176,7 +177,7 @@ def _folder(given: str) -> Path:
 def run(url: str, folders: Sequence[Path], tokens: str, console: Console) -> list[Row]:
     """All rows of all folders."""
     rows: list[Row] = []
-    with Client(url) as client:
+    with Client(url, client_key()) as client:
         for test_set in map(read_test_set, folders):
             index(client, test_set, tokens, console)
             rows += [search(client, test_set, measure) for measure in MEASURES]

@@ -27,13 +27,21 @@ class Service:
     """
 
     def __init__(self, home: Path, project: Path = PROJECT, **settings: str) -> None:
-        self._project = project
-        self._settings = {"home": str(home), "port": str(_free_port()), **settings}
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self._project = project
+        self._settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process that runs now."""
+        assert self._process is not None, "it was not started"
+        return self._process
 
     def start(self) -> str:
-        """Start it, and wait until it answers; the address is always the same.
+        """Start it, and wait until it answers at the address that is returned: always the same.
 
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
@@ -41,37 +49,46 @@ class Service:
         environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in self._settings.items()}
         command = [sys.executable, "-m", "service.cli.main", "serve"]
         with self.log.open("ab") as errors:
-            self.process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
             )
-        return address_of(self.process, self.log)
+        return address_of(self._process, self.log)
 
     def kill(self) -> None:
         """End it at once, as by a power cut."""
-        self._end(lambda process: process.kill())
+        self._end(subprocess.Popen.kill)
 
     def stop(self) -> None:
         """Ask it to end, and wait until it did."""
-        self._end(lambda process: process.terminate())
+        self._end(subprocess.Popen.terminate)
 
     def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
-        if self.process is not None:
-            how(self.process)
-            self.process.wait()
-            assert self.process.stdout is not None
-            self.process.stdout.close()
-            self.process = None
+        if self._process is None:
+            return
+        how(self._process)
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None
+
+
+@contextmanager
+def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Service]:
+    """A fresh service with an empty store, which ends with the block; arguments as for `Service`."""
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Path(folder), project, **settings)
+        try:
+            service.start()
+            yield service
+        finally:
+            service.stop()
 
 
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The address of a fresh service with an empty store, which ends with the block; arguments as for `Service`."""
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder), project, **settings)
-        try:
-            yield service.start()
-        finally:
-            service.stop()
+    """The same, for those who only need its address."""
+    with running_process(project, **settings) as service:
+        yield service.url
 
 
 def address_of(process: subprocess.Popen[bytes], log: Path) -> str:

@@ -29,7 +29,8 @@ def settings() -> Iterator[str]:
     for name, field in Settings.model_fields.items():
         plain = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
         default = "" if plain is PydanticUndefined else str(plain)
-        yield f"| `SEMBLANCE_{name.upper()}` | `{default}` | {field.description} |"
+        shown = f"`{default}`" if default else ""
+        yield f"| `SEMBLANCE_{name.upper()}` | {shown} | {field.description} |"
 
 
 def measures() -> Iterator[str]:

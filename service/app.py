@@ -18,7 +18,9 @@ from fastapi import FastAPI
 from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
 from service.api import collections, docs, documents, errors, explain, health, models, search, similarity
+from service.api.edge import Draining, Edge
 from service.api.envelope import Envelope
+from service.api.keys import Guard, read_keys
 from service.api.services import Services
 from service.batching.policy import Limits
 from service.batching.worker import Worker
@@ -48,14 +50,20 @@ log = logging.getLogger(__name__)
 ROUTERS = (similarity, search, explain, collections, documents, models, health)
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     """The application with everything it needs; its lifespan opens and closes that.
 
+    Args:
+        settings: the whole of them.
+        draining: set by the server when the process is to end; from then on every request is refused.
+
     Raises:
+        BadKeys: the setting of the keys is malformed.
         BadCheckpoint: a served model's files are missing, damaged or not supported.
         NoSuchDevice: torch cannot use the configured device.
     """
     metrics = Metrics()
+    edge = _edge(settings, draining or Draining())
     opening = open_services(settings, metrics)
 
     @asynccontextmanager
@@ -75,9 +83,9 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes, edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
-    docs.install(app)
+    docs.install(app, edge.guard)
     for module in ROUTERS:
         app.include_router(module.router)
     return app
@@ -124,6 +132,17 @@ async def _open(settings: Settings, metrics: Metrics, served: LazyModels) -> Asy
         local.close()
         worker.stop()
         await cache.close()
+
+
+def _edge(settings: Settings, draining: Draining) -> Edge:
+    keys = read_keys(settings.api_keys.get_secret_value())
+    return Edge(
+        guard=Guard(keys, settings.metrics_open),
+        draining=draining,
+        origins=settings.origins,
+        body_pause_s=settings.body_pause_s,
+        body_timeout_s=settings.body_timeout_s,
+    )
 
 
 def _services(

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import httpx2
 
+from service.settings import CLIENT_KEY
+
 TIMEOUT_S = 300.0
 LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
 BYTES_AT_ONCE = 2_000_000
@@ -49,10 +51,12 @@ class Client:
 
     Args:
         url: where it is, such as http://127.0.0.1:8000.
+        key: shown with every request, for a service that wants one.
     """
 
-    def __init__(self, url: str) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S)
+    def __init__(self, url: str, key: str | None = None) -> None:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
 
     def __enter__(self) -> Self:
         return self
@@ -178,6 +182,7 @@ def _json(body: object) -> bytes:
 
 def _detail(answer: httpx2.Response) -> str:
     try:
-        return str(answer.json()["detail"])
+        detail = str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
-        return answer.text[:200]
+        detail = answer.text[:200]
+    return f"{detail}; set {CLIENT_KEY} to a key of that service" if answer.status_code == 401 else detail

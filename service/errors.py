@@ -29,6 +29,24 @@ class StoreInUse(SemblanceError):
     code = "store_in_use"
 
 
+class BadKeys(SemblanceError):
+    """SEMBLANCE_API_KEYS is malformed; found at start, and no request ever meets it."""
+
+    code = "bad_keys"
+
+
+class Unauthorized(SemblanceError):
+    """The route wants a key, and the request shows none that is known here."""
+
+    code = "unauthorized"
+
+
+class Forbidden(SemblanceError):
+    """The key of the request lacks the scope that the route wants."""
+
+    code = "forbidden"
+
+
 class InvalidRequest(SemblanceError):
     """Parts of the request are refused, for different reasons or for how they go together.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
@@ -12,6 +13,11 @@ from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validato
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
+CLIENT_KEY = (
+    "SEMBLANCE_API_KEY"  # the key that `semblance index` and the benchmarks show; the service has no use for it
+)
+
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
 
 class Settings(BaseSettings):
@@ -27,6 +33,17 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     home: Path = Field(Path("~/.semblance"), description="Folder of the embedded document store; created if missing.")
+    api_keys: SecretStr = Field(
+        SecretStr(""),
+        description="Keys that may call, comma-separated `name:scopes:sha256`; `semblance key new` makes one. Without "
+        "any, everybody may.",
+    )
+    metrics_open: bool = Field(False, description="Let `GET /metrics` be called without a key.")
+    cors_origins: str = Field(
+        "",
+        description="Origins whose pages may call from a browser, comma-separated and exact, such as "
+        "`https://app.example.org`; `*` is refused.",
+    )
     allow_anonymous: bool = Field(False, description="Allow an address other than loopback although no keys guard it.")
     models: str = Field(
         "minilm",
@@ -59,6 +76,20 @@ class Settings(BaseSettings):
         0.1, gt=0, description="Seconds that a look into Redis, or a write to it, may take with everything it needs."
     )
     redis_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
+    max_connections: int = Field(
+        4096, ge=1, description="Most open connections; one more pushes out the one that has idled longest."
+    )
+    max_header_bytes: int = Field(32 * 1024, ge=4096, description="Largest request line with headers.")
+    header_timeout_s: float = Field(
+        10.0,
+        gt=0,
+        description="Seconds from the opening of a connection, or the first byte of a next request, to the "
+        "end of its headers.",
+    )
+    body_pause_s: float = Field(10.0, gt=0, description="Longest pause within a body, in seconds.")
+    body_timeout_s: float = Field(
+        60.0, gt=0, description="Seconds for a whole body; those of NDJSON may take longer if they do not pause."
+    )
     max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
     max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
@@ -80,7 +111,14 @@ class Settings(BaseSettings):
         300.0, gt=0, description="Seconds between copies of changed indexes on disk, which make the next start quick."
     )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
-    drain_s: float = Field(20.0, ge=0, description="Seconds that running requests get to finish at shutdown.")
+    drain_s: float = Field(
+        20.0, ge=1, description="Seconds from SIGTERM to the end of the process, whatever requests still run."
+    )
+    drain_notice_s: float = Field(
+        1.0,
+        ge=0,
+        description="Seconds after SIGTERM in which every request at least gets a 503 before the port closes.",
+    )
 
     @field_validator("redis_url")
     @classmethod
@@ -104,13 +142,34 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _noticed_before_the_end(self) -> Self:
+        if self.drain_notice_s >= self.drain_s:
+            raise ValueError("SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S")
+        return self
+
+    @model_validator(mode="after")
     def _guarded(self) -> Self:
-        if not _is_loopback(self.host) and not self.allow_anonymous:
+        has_keys = bool(self.api_keys.get_secret_value().strip())
+        if not _is_loopback(self.host) and not has_keys and not self.allow_anonymous:
             raise ValueError(
-                f"SEMBLANCE_HOST={self.host} would let anyone on the network in: keep 127.0.0.1, or set "
-                "SEMBLANCE_ALLOW_ANONYMOUS=1 if something in front of the service checks who may call it"
+                f"SEMBLANCE_HOST={self.host} would let anyone on the network in: keep 127.0.0.1, set "
+                "SEMBLANCE_API_KEYS, or set SEMBLANCE_ALLOW_ANONYMOUS=1 if something in front of the service checks "
+                "who may call it"
             )
         return self
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _exact_origins(cls, value: str) -> str:
+        for origin in _entries(value):
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin: write scheme://host or scheme://host:port, without a path")
+        return value
+
+    @cached_property
+    def origins(self) -> tuple[str, ...]:
+        """The entries of `cors_origins`."""
+        return _entries(self.cors_origins)
 
     @cached_property
     def snapshots(self) -> Path:
@@ -145,7 +204,16 @@ def read_settings(**overrides: object) -> Settings:
 
 def _known() -> set[str]:
     tests_only = "SEMBLANCE_DATA"  # where benchmarks and tests find data; the service has no use for it
-    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | {tests_only}
+    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | {tests_only, CLIENT_KEY}
+
+
+def client_key() -> str | None:
+    """The key that this process shows to a service, if it has one."""
+    return os.environ.get(CLIENT_KEY) or None
+
+
+def _entries(value: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in value.split(","))))
 
 
 def _is_loopback(host: str) -> bool:

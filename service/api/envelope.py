@@ -15,8 +15,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.errors import problem
+from service.api.edge import SECURITY_HEADERS, Draining, Edge
+from service.api.errors import STATUS, problem
 from service.api.ndjson import is_ndjson
+from service.errors import Forbidden, Unauthorized
 from service.observability import timings
 from service.observability.metrics import Metrics
 
@@ -31,10 +33,12 @@ _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 class Envelope:
     """ASGI middleware around the routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int, edge: Edge | None = None) -> None:
         self._app = app
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._edge = edge or Edge()
+        self._entrance = self._edge.cors(self._admit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -44,9 +48,9 @@ class Envelope:
         given = Headers(scope=scope).get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
         streamed = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
-        body = _Body(receive, None if streamed else self._max_body_bytes)
+        body = _Body(self._edge.in_time(receive, streamed=streamed), None if streamed else self._max_body_bytes)
         try:
-            await self._serve(scope, body, request, request.marked(send))
+            await self._serve(scope, body, request, request.marked(send, self._edge.draining))
         finally:
             if body.broken_off:
                 request.status = CLIENT_LEFT
@@ -55,8 +59,7 @@ class Envelope:
     async def _serve(self, scope: Scope, body: _Body, request: _Request, send: Send) -> None:
         """Have the routes answer; where they fail without an answer, answer for them."""
         try:
-            app = self._refusal(scope) or self._app
-            await _while_connected(app(scope, body.receive, send), body)
+            await _while_connected(self._entrance(scope, body.receive, send), body)
         except (_Left, ClientDisconnect):
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
@@ -70,6 +73,27 @@ class Envelope:
             self._metrics.errors.labels("internal_error").inc()
             detail = f"something failed here; the log knows it as request {request.id}"
             await problem(500, "internal_error", detail)(scope, body.receive, send)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the routes answer, if the headers already tell that they may; none of the body is read for that."""
+        app = self._turned_away(scope) or self._refusal(scope) or self._app
+        await app(scope, receive, send)
+
+    def _turned_away(self, scope: Scope) -> Response | None:
+        """The answer to a request that came too late, or without the key it needs."""
+        if self._edge.draining.begun:
+            self._metrics.errors.labels("not_ready").inc()
+            return problem(503, "not_ready", "the service is going down")
+        shown = Headers(scope=scope).getlist("authorization")
+        try:
+            scope["caller"] = self._edge.guard.admit(scope["method"], scope["path"], shown)
+        except (Unauthorized, Forbidden) as error:
+            self._metrics.errors.labels(error.code).inc()
+            answer = problem(STATUS[type(error)], error.code, str(error))
+            if isinstance(error, Unauthorized):
+                answer.headers["www-authenticate"] = "Bearer"
+            return answer
+        return None
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request whose headers already tell that its body cannot be taken."""
@@ -99,7 +123,7 @@ class Envelope:
             request.method,
             request.path,
             request.status,
-            extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)},
+            extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)} | request.caller,
         )
 
 
@@ -175,7 +199,13 @@ class _Request:
         """The route's template, so that ids in paths make no new series."""
         return getattr(self._scope.get("route"), "path", "unmatched")
 
-    def marked(self, send: Send) -> Send:
+    @property
+    def caller(self) -> dict[str, str]:
+        """The name of the key that it showed, for the log."""
+        name = self._scope.get("caller")
+        return {"caller": name} if name else {}
+
+    def marked(self, send: Send, draining: Draining) -> Send:
         """`send` that adds our headers to the answer."""
 
         async def marked(message: Message) -> None:
@@ -184,6 +214,10 @@ class _Request:
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = self.id
                 headers["server-timing"] = self._server_timing()
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+                if draining.begun:
+                    headers["connection"] = "close"
             await send(message)
 
         return marked

@@ -23,6 +23,8 @@ MEDIA_TYPE = "application/problem+json"
 
 # error class -> status; its code is the class's own
 STATUS: Mapping[type[SemblanceError], int] = {
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
     errors.InvalidRequest: 422,
     errors.UnknownMeasure: 422,
     NotExplainable: 422,
@@ -69,10 +71,15 @@ _MESSAGES: Mapping[str, str] = {
 
 # codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
 OTHER_CODES: Mapping[str, tuple[int, str]] = {
+    "malformed_http": (400, "What was sent is not a request of HTTP/1.1; the connection is closed"),
     "malformed_json": (400, "The body is not JSON"),
     "unknown_route": (404, "There is no such path"),
     "method_not_allowed": (405, "The path exists, but not with this method"),
     "not_acceptable": (406, "None of the formats in the Accept header can be made"),
+    "body_timeout": (
+        408,
+        "The body paused for longer than SEMBLANCE_BODY_PAUSE_S, or was not there within SEMBLANCE_BODY_TIMEOUT_S",
+    ),
     "body_too_large": (413, "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
     "unsupported_media_type": (
         415,
@@ -98,6 +105,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     ),
     "unknown_field": (422, "A field that the schema does not have"),
     "unknown_index": (422, "There is no such index engine"),
+    "headers_too_large": (
+        431,
+        "The request line and headers have more bytes than SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
+    ),
     "internal_error": (500, "Something failed here; the log knows it by the request id"),
 }
 

@@ -32,8 +32,7 @@ MEDIA_TYPES: Mapping[Format, str] = {
 }
 
 PICTURE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 }
 
 _PICTURES: dict[int | str, dict[str, Any]] = {

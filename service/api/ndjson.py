@@ -7,11 +7,12 @@ import re
 from collections.abc import AsyncIterator, Mapping
 
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from models.errors import SemblanceError
-from service.api.errors import part_of
+from service.api.errors import FRAMEWORK_CODES, part_of
 from service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
 from service.errors import Problem
 from service.observability.metrics import Metrics
@@ -82,9 +83,11 @@ async def answered(batches: AsyncIterator[Stored], metrics: Metrics) -> AsyncIte
             upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
             through_line, version = batch.through_line, batch.version or version
             yield _line(stored_out(batch))
-    except SemblanceError as error:
-        metrics.errors.labels(error.code).inc()
-        yield _line(StreamBroken(error=error.code, detail=str(error), through_line=through_line))
+    except (SemblanceError, HTTPException) as error:
+        refusal = error.detail if isinstance(error, HTTPException) else str(error)
+        code = FRAMEWORK_CODES[error.status_code] if isinstance(error, HTTPException) else error.code
+        metrics.errors.labels(code).inc()
+        yield _line(StreamBroken(error=code, detail=refusal, through_line=through_line))
     else:
         last = StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
         yield _line(last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from service.cli import index
+from service.cli.key import key
 from service.cli.models import models
 from service.cli.serve import serve
 
@@ -17,6 +18,7 @@ app = typer.Typer(
 for verb in (serve, models):
     app.command()(verb)
 app.add_typer(index.app, name="index")
+app.add_typer(key, name="key")
 
 if __name__ == "__main__":
     app()

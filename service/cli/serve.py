@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from models.errors import SemblanceError
+from service.api.edge import Draining
+from service.cli.connections import ConnectionLimits, allow_files, limited
 from service.cli.models import Served
+from service.cli.server import Server, leave
 from service.documents.lock import hold
 from service.observability import logs
 from service.settings import Settings, read_settings
+
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -30,6 +36,8 @@ def serve(
 ) -> None:
     """Answer over HTTP until interrupted.
 
+    SIGTERM and Ctrl-C let running requests finish, for at most SEMBLANCE_DRAIN_S; a second one cuts them off.
+
     Every option is also a setting (SEMBLANCE_PORT and so on; the README lists them all). The option wins.
 
     \b
@@ -41,14 +49,19 @@ def serve(
 
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     logs.configure()
+    if complaint := allow_files(settings.max_connections):
+        log.warning(complaint)
     try:
         with hold(settings.home), _listening(settings) as listener:
-            server = _Announcing(_uvicorn(create_app(settings), settings), settings.home)
+            app = create_app(settings, draining := Draining())
+            config = _uvicorn(app, settings)
+            server = Server(config, settings.home, draining, settings.drain_s, settings.drain_notice_s)
             server.run(sockets=[listener])
     except SemblanceError as error:
         raise SystemExit(f"cannot serve: {error}") from error
     if not server.started:
         raise typer.Exit(1)
+    leave()
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -63,25 +76,17 @@ def _listening(settings: Settings) -> socket.socket:
 
 
 def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    limits = ConnectionLimits(
+        connections=settings.max_connections,
+        head_bytes=settings.max_header_bytes,
+        head_s=settings.header_timeout_s,
+        stall_s=settings.body_pause_s,
+    )
     return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=int(settings.drain_s),
+        http=limited(limits),
+        ws="none",  # no route speaks it, and an upgraded connection would escape the limits
     )
-
-
-class _Announcing(uvicorn.Server):
-    """A server that says where it is once it answers."""
-
-    def __init__(self, config: uvicorn.Config, home: Path) -> None:
-        super().__init__(config)
-        self._home = home
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started and sockets:
-            host, port = sockets[0].getsockname()[:2]
-            address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            typer.echo(f"Semblance answers on {address} (try it at {address}/docs); documents are kept in {self._home}")

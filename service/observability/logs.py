@@ -6,7 +6,7 @@ import json
 import logging
 from datetime import UTC, datetime
 
-_EXTRAS = ("request_id", "milliseconds")
+_EXTRAS = ("request_id", "milliseconds", "caller")
 
 
 class JsonLines(logging.Formatter):

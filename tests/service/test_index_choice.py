@@ -20,7 +20,8 @@ from service.indexes import choice
 from service.indexes.choice import ENGINES, FLAT_ROWS, HNSW_ROWS, engine_for, suits
 from service.indexes.collection_index import SPARE_ROWS, CollectionIndex
 from service.indexes.engines.exact import Exact
-from service.ports import Change, CollectionSettings, Document, Embedded, VectorIndex, Write
+from service.indexes.index_folder import IndexFolder
+from service.ports import Change, Collection, CollectionSettings, Document, Embedded, VectorIndex, Write
 from service.usecases.local_collections import LocalCollections
 
 DIM = 4
@@ -77,9 +78,10 @@ def test_a_collection_that_grows_changes_its_engine(tmp_path: Path, monkeypatch:
         for i, vector in enumerate(vectors):
             write = Write(Document(f"d{i}", f"text {i}", {}), Embedded(vector, truncated=False))
             await local.write("c", lambda store, write=write: store.upsert(store.collection("c"), [write]))  # type: ignore[misc]
-        flat = await local.follow("c")
-        while (index := (await local.current("c", None))[1]) is flat:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(local._builder.submit(lambda: None).result)  # it builds one after the other
+        index = await local.follow("c")
+        assert isinstance(index, CollectionIndex)
+        assert index._rows.name == "faiss_hnsw"
         assert [hit.id for hit in index.search(vectors[7:8], 1, None)[1][0]] == ["d7"]
         local.close()
 

@@ -18,7 +18,7 @@ from service.client import Client, Refused, ServiceError, progress_of
 from service.client import Progress as Batch
 from service.documents.lock import hold
 from service.errors import UnknownCollection
-from service.settings import Settings, read_settings
+from service.settings import Settings, client_key, read_settings
 from service.usecases.collections import NewCollection
 
 SHOWN = 20  # refused lines that are shown one by one
@@ -39,7 +39,8 @@ def add(
     The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
     text) are listed, and the others kept; of several lines with one id the last wins. When the service goes away and
     comes back within a minute, the work goes on where it was cut. Running it again is harmless: an unchanged text is
-    not encoded again.
+    not encoded again. SEMBLANCE_API_KEY is shown to a service that wants a key; it needs the scope write, and admin too
+    if the collection has to be created.
 
     \b
     Examples:
@@ -88,7 +89,7 @@ class _Report:
 def _store_online(
     url: str, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
 ) -> None:
-    with Client(url) as client:
+    with Client(url, client_key()) as client:
         if client.call("GET", f"/collections/{collection}").status_code == 404:
             client.ask("PUT", f"/collections/{collection}")
         for batch in client.index(collection, stream):
