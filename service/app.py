@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from models import catalogue
 from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
-from service.api import collections, docs, documents, errors, explain, health, models, search, similarity
+from service.api import collections, docs, documents, embeddings, errors, explain, health, models, search, similarity
 from service.api.envelope import Envelope
 from service.api.services import Services
 from service.batching.policy import Limits
@@ -39,10 +39,11 @@ from service.usecases.index_documents import IndexDocuments
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import DEFAULT_MEASURE
 from service.usecases.search import Search
+from service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
-ROUTERS = (similarity, search, explain, collections, documents, models, health)
+ROUTERS = (similarity, search, explain, embeddings, collections, documents, models, health)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -109,6 +110,7 @@ def _services(
         compare=Compare(served, texts),
         search=Search(of_collections, local, texts, settings.max_matrix),
         explain=Explain(of_collections, served, local, texts),
+        vectors=Vectors(served, texts),
         index_documents=IndexDocuments(of_collections, local, texts),
         drawing=DrawingProcess(),
         metrics=metrics,

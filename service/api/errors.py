@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
 from service import errors
+from service.api.openai_shape import ErrorAnswer, Refusal
 from service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -91,6 +91,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         422,
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or more tokens than the model takes with truncate NONE",
     ),
+    "token_arrays_not_supported": (422, "Numbers of tokens instead of texts, under /v1/: send the texts"),
     "unknown_field": (422, "A field that the schema does not have"),
     "unknown_index": (422, "There is no such index engine"),
     "internal_error": (500, "Something failed here; the log knows it by the request id"),
@@ -126,7 +127,7 @@ class ProblemDetails(BaseModel):
 
 
 def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem] = ()) -> Response:
-    """An answer that says what was wrong."""
+    """An answer that says what was wrong, in OpenAI's shape where the request's path is under /v1/."""
     body = ProblemDetails(
         title=code.replace("_", " ").capitalize(),
         status=status,
@@ -135,8 +136,7 @@ def problem(status: int, code: str, detail: str, parts: Sequence[errors.Problem]
         errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
     headers = {"retry-after": RETRY_AFTER_S} if status == 503 else {}
-    # escaped to ASCII, because a detail may repeat a name that UTF-8 cannot carry
-    return Response(json.dumps(body.model_dump()), status, headers, MEDIA_TYPE)
+    return Refusal(body.model_dump(), ErrorAnswer.of(status, code, detail, parts), status, headers, MEDIA_TYPE)
 
 
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:

@@ -18,6 +18,7 @@ from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.local_collections import LocalCollections
 from service.usecases.search import Search
+from service.usecases.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Services:
     compare: Compare
     search: Search
     explain: Explain
+    vectors: Vectors
     index_documents: IndexDocuments
     drawing: DrawingProcess
     metrics: Metrics
