@@ -15,7 +15,19 @@ from fastapi import FastAPI
 from models import catalogue
 from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
-from service.api import collections, docs, documents, embeddings, errors, explain, health, models, search, similarity
+from service.api import (
+    collections,
+    docs,
+    document,
+    documents,
+    embeddings,
+    errors,
+    explain,
+    health,
+    models,
+    search,
+    similarity,
+)
 from service.api.envelope import Envelope
 from service.api.services import Services
 from service.batching.policy import Limits
@@ -86,6 +98,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
+    document.install(app, settings, list(checkpoints))
     docs.install(app)
     for module in ROUTERS:
         app.include_router(module.router)

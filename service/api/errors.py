@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
@@ -178,27 +177,6 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         app.add_exception_handler(leaf, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, framework)
-    _document(app)
-
-
-def _document(app: FastAPI) -> None:
-    """Have the OpenAPI document say that every refusal is a problem."""
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-            schemas = described["components"]["schemas"]
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(unused, None)
-            for operation in (each for path in described["paths"].values() for each in path.values()):
-                if "HTTPValidationError" in str(operation["responses"].get("422")):
-                    del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
-            own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
-            schemas.update(own.pop("$defs"), ProblemDetails=own)
-            app.openapi_schema = described
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from models.embeddings import Floats
 from models.text import Truncate
 from service.api.schemas.request import Request
-from service.api.text_types import Bounded, Text
+from service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text
 from service.usecases.vectors import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
@@ -26,12 +26,11 @@ def _texts(given: object) -> object:
     return given
 
 
+_TEXT = {"type": "string", "minLength": 1, "pattern": TEXT_PATTERN, "known-maxLength": "max_text_chars"}
+_LIST = {"type": "array", "items": _TEXT, "minItems": 1, "known-maxItems": "max_texts"}
+
 Input = Annotated[
-    list[Text],
-    Field(min_length=1),
-    Bounded,
-    BeforeValidator(_texts),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+    list[Text], Field(min_length=1), Bounded, BeforeValidator(_texts), WithJsonSchema({"anyOf": [_TEXT, _LIST]})
 ]
 
 
@@ -49,7 +48,7 @@ class EmbeddingsRequest(Request):
     )
 
     input: Input
-    model: Text = Field(description="A served model, by its name in GET /models.")
+    model: ModelName = Field(description="A served model, by its name in GET /models.")
     encoding_format: EncodingFormat | None = Field(
         "float", description="base64 holds little-endian float32; null is float."
     )
