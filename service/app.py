@@ -17,7 +17,19 @@ from fastapi import FastAPI
 
 from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
-from service.api import collections, docs, documents, errors, explain, health, models, search, similarity
+from service.api import (
+    collections,
+    docs,
+    document,
+    documents,
+    embeddings,
+    errors,
+    explain,
+    health,
+    models,
+    search,
+    similarity,
+)
 from service.api.edge import Draining, Edge
 from service.api.envelope import Envelope
 from service.api.keys import Guard, read_keys
@@ -44,10 +56,11 @@ from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
 from service.usecases.local_collections import LocalCollections
 from service.usecases.search import Search
+from service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
-ROUTERS = (similarity, search, explain, collections, documents, models, health)
+ROUTERS = (similarity, search, explain, embeddings, collections, documents, models, health)
 
 
 def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
@@ -64,7 +77,8 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     """
     metrics = Metrics()
     edge = _edge(settings, draining or Draining())
-    opening = open_services(settings, metrics)
+    served = _models(settings)
+    opening = _open(settings, metrics, served)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -85,21 +99,16 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     )
     app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes, edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
+    document.install(app, settings, list(served.checkpoints))
     docs.install(app, edge.guard)
     for module in ROUTERS:
         app.include_router(module.router)
     return app
 
 
-def open_services(settings: Settings, metrics: Metrics) -> AbstractAsyncContextManager[Services]:
-    """The use cases at work for the time of the block. What cannot be configured so is refused before it.
-
-    Raises:
-        BadCheckpoint, NoSuchDevice: as `create_app`.
-    """
-    checkpoints, device = read_checkpoints(settings.models), _device(settings)
-    served = LazyModels(checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s)
-    return _open(settings, metrics, served)
+def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
+    """The use cases without HTTP, at work for the time of the block. Raises as `create_app`, before it."""
+    return _open(settings, Metrics(), _models(settings))
 
 
 @contextmanager
@@ -166,6 +175,7 @@ def _services(
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
+        vectors=Vectors(served, texts),
         drawing=DrawingProcess(),
         metrics=metrics,
         ready={"model_answers": lambda: worker.answered_within(settings.ready_within_s)},
@@ -194,6 +204,11 @@ def _cache(settings: Settings) -> EmbeddingCache:
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return NoCache()
+
+
+def _models(settings: Settings) -> LazyModels:
+    checkpoints, device = read_checkpoints(settings.models), _device(settings)
+    return LazyModels(checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s)
 
 
 def _device(settings: Settings) -> str:

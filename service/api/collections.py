@@ -10,7 +10,7 @@ from models import catalogue
 from service.api.errors import responses
 from service.api.schemas.collections import CollectionList, CollectionOut, CollectionRequest, collection_out
 from service.api.services import Use
-from service.api.text_types import CollectionName
+from service.api.text_types import CollectionName, NamedCollection
 from service.errors import InvalidRequest, Problem
 from service.ports import AUTO
 from service.usecases.collections import NewCollection
@@ -19,12 +19,17 @@ router = APIRouter(tags=["collections"])
 
 ENGINES = "service.indexes.engines"
 
+Collection = Annotated[NamedCollection, Path()]
+
 
 @router.put(
     "/collections/{name}", responses={201: {"model": CollectionOut}, **responses(400, 404, 409, 413, 415, 422, 503)}
 )
 async def create(
-    name: Annotated[CollectionName, Path()], use: Use, response: Response, body: CollectionRequest | None = None
+    name: Annotated[CollectionName, Path(examples=["mine"])],
+    use: Use,
+    response: Response,
+    body: CollectionRequest | None = None,
 ) -> CollectionOut:
     """Create a collection; the same request again changes nothing."""
     wanted = body or CollectionRequest()
@@ -47,12 +52,12 @@ async def list_(use: Use) -> CollectionList:
 
 
 @router.get("/collections/{name}", responses=responses(404, 503))
-async def show(name: str, use: Use) -> CollectionOut:
+async def show(name: Collection, use: Use) -> CollectionOut:
     """One collection."""
     return collection_out(*await use.collections.show(name))
 
 
 @router.delete("/collections/{name}", status_code=204, responses=responses(404, 503))
-async def drop(name: str, use: Use) -> None:
+async def drop(name: Collection, use: Use) -> None:
     """Delete a collection and all it holds."""
     await use.collections.drop(name)

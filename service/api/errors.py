@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
@@ -17,6 +15,7 @@ from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
 from service import errors
+from service.api.openai_shape import ErrorAnswer, Refusal
 from service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -103,6 +102,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         422,
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or more tokens than the model takes with truncate NONE",
     ),
+    "token_arrays_not_supported": (422, "Numbers of tokens instead of texts, under /v1/: send the texts"),
     "unknown_field": (422, "A field that the schema does not have"),
     "unknown_index": (422, "There is no such index engine"),
     "headers_too_large": (
@@ -144,7 +144,7 @@ class ProblemDetails(BaseModel):
 def problem(
     status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
 ) -> Response:
-    """An answer that says what was wrong."""
+    """An answer that says what was wrong, in OpenAI's shape where the request's path is under /v1/."""
     body = ProblemDetails(
         title=code.replace("_", " ").capitalize(),
         status=status,
@@ -153,8 +153,7 @@ def problem(
         errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
     headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
-    # escaped to ASCII, because a detail may repeat a name that UTF-8 cannot carry
-    return Response(json.dumps(body.model_dump()), status, headers, MEDIA_TYPE)
+    return Refusal(body.model_dump(), ErrorAnswer.of(status, code, detail, parts), status, headers, MEDIA_TYPE)
 
 
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
@@ -198,27 +197,6 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         app.add_exception_handler(leaf, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, framework)
-    _document(app)
-
-
-def _document(app: FastAPI) -> None:
-    """Have the OpenAPI document say that every refusal is a problem."""
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-            schemas = described["components"]["schemas"]
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(unused, None)
-            for operation in (each for path in described["paths"].values() for each in path.values()):
-                if "HTTPValidationError" in str(operation["responses"].get("422")):
-                    del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
-            own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
-            schemas.update(own.pop("$defs"), ProblemDetails=own)
-            app.openapi_schema = described
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

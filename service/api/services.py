@@ -19,6 +19,7 @@ from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
 from service.usecases.local_collections import LocalCollections
 from service.usecases.search import Search
+from service.usecases.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Services:
     compare: Compare
     search: Search
     explain: Explain
+    vectors: Vectors
     index_documents: IndexDocuments
     index_stream: IndexStream
     drawing: DrawingProcess

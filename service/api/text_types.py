@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from service.api.filter_schema import FILTER_SCHEMA
 from service.filters import Filter, parse_filter
 from service.ports import Version
 
@@ -17,6 +18,10 @@ MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536
 MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings allow
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+# what the document can say of strings; more is refused, such as a text of zero-width characters only
+TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
+ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
+CURSOR_PATTERN = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
 
 
 def _well_formed(text: str) -> str:
@@ -81,9 +86,26 @@ def _bounded(given: object) -> object:
     return given
 
 
-Text = Annotated[str, AfterValidator(_well_formed)]
+def documented(**keywords: Any) -> Any:
+    """Keywords of JSON schema for the OpenAPI document only: the code that refuses knows more, and has its own codes.
+
+    A keyword `known_maximum="max_k"` stands for `maximum` and the value of that name: see document.py.
+    """
+    return Field(json_schema_extra={name.replace("known_", "known-"): value for name, value in keywords.items()})
+
+
+String = Annotated[str, AfterValidator(_well_formed)]
+Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
+ModelName = Annotated[String, documented(known_enum="models")]
+# the name of a collection that there is, or is not: any other string is as unknown
+NamedCollection = Annotated[String, documented(pattern=NAME_PATTERN, examples=["default"])]
+NamedDocument = Annotated[String, documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])]
 DocumentId = Annotated[
-    str, Field(min_length=1, max_length=256), AfterValidator(_well_formed), AfterValidator(_printable)
+    str,
+    Field(min_length=1, max_length=256),
+    documented(pattern=ID_PATTERN),
+    AfterValidator(_well_formed),
+    AfterValidator(_printable),
 ]
 CollectionName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
@@ -93,7 +115,7 @@ MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 FilterObject = Annotated[
     Any,
     PlainValidator(_filter),
-    WithJsonSchema({"type": "object", "minProperties": 1}),
+    WithJsonSchema(FILTER_SCHEMA),
     Field(description="Conditions on metadata: see docs/search.md.", examples=[{"category": "shipping"}]),
 ]
 VersionText = Annotated[

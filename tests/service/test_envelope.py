@@ -41,6 +41,35 @@ def test_an_unknown_failure_is_opaque_and_logged_with_its_id(caplog: pytest.LogC
     assert 'semblance_requests_total{method="GET",route="/fails",status="500"} 1.0' in metrics.exposition().decode()
 
 
+def test_under_v1_failures_and_going_down_take_the_shape_of_openai() -> None:
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive, send
+        raise RuntimeError("hunter2")
+
+    async def use() -> tuple[httpx2.Response, httpx2.Response]:
+        transport = httpx2.ASGITransport(Envelope(fails, Metrics(), 1000))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            down = errors.problem(503, "not_ready", "the service is going down")
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(down), base_url="http://test") as late:
+                return await client.get("/v1/embeddings"), await late.get("/v1/embeddings")
+
+    failed, down = asyncio.run(use())
+    assert failed.status_code == 500
+    error = failed.json()["error"]
+    assert (error["type"], error["code"], error["param"]) == ("server_error", "internal_error", None)
+    assert failed.headers["x-request-id"] in error["message"]
+    assert "hunter2" not in failed.text
+    assert (down.status_code, down.headers["retry-after"]) == (503, "1")
+    assert down.json() == {
+        "error": {
+            "message": "the service is going down",
+            "type": "server_error",
+            "param": None,
+            "code": "not_ready",
+        }
+    }
+
+
 def test_a_request_that_is_cut_off_gets_one_answer_and_goes_on_nowhere() -> None:
     """What uvicorn does to requests that outlast the time to finish: it cancels their task."""
     ended: list[str] = []

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from service.api.schemas.request import Measure, Request, Usage
-from service.api.text_types import Bounded, DocumentId, MetadataObject, Text
+from service.api.text_types import Bounded, DocumentId, MetadataObject, ModelName, String, Text, documented
 from service.ports import AUTO, Collection, CollectionSize, Document, TokenStorage
 from service.usecases.measures import DEFAULT_MEASURE
 
@@ -17,9 +17,9 @@ class CollectionRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"measure": "cosine", "tokens": "int8"}]})
 
-    model: Text | None = Field(None, description="A served model; null is the default one.")
+    model: ModelName | None = Field(None, description="A served model; null is the default one.")
     measure: Measure = DEFAULT_MEASURE
-    index: Text = Field(
+    index: Annotated[String, documented(known_enum="indexes")] = Field(
         AUTO, description="An index engine, or auto: by the number of documents.", examples=[AUTO, "faiss_flat"]
     )
     tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode anew.")
@@ -62,7 +62,7 @@ class DocumentsRequest(Request):
         json_schema_extra={"examples": [{"documents": [{"id": "1", "text": "A text.", "metadata": {"lang": "en"}}]}]},
     )
 
-    documents: Annotated[list[DocumentIn], Bounded] = Field(min_length=1)
+    documents: Annotated[list[DocumentIn], Bounded, documented(known_maxItems="max_documents")] = Field(min_length=1)
 
 
 class DocumentsResponse(BaseModel):

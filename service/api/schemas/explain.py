@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from models.explanation import LinkList
 from models.text import Granularity, Truncate, Unit
-from service.api.schemas.request import Measure, Request
-from service.api.text_types import Text
+from service.api.schemas.request import Measure, Request, one_form
+from service.api.text_types import ModelName, NamedDocument, String, Text
 from service.usecases.explain import Explained
 from service.usecases.measures import DEFAULT_LINKS
 
@@ -56,15 +56,21 @@ class ExplainRequest(Request):
     """Text `a`, and either text `b` or the `id` of a document."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"a": "A cat sits outside.", "b": "A kitten is in the garden."}]},
+        json_schema_extra={
+            "examples": [
+                {"a": "A cat sits outside.", "b": "A kitten is in the garden."},
+                {"a": "my parcel never came", "id": "shipping-001", "measure": "rcmd", "max_links": 5},
+            ],
+            "oneOf": [one_form({"b": "string"}, "id"), one_form({"id": "string"}, "b", "model")],
+        },
     )
 
     a: Text
     b: Text | None = None
-    id: Text | None = Field(None, description="A document that stands for b.")
-    collection: Text = Field("default", description="Where that document is.")
+    id: NamedDocument | None = Field(None, description="A document that stands for b.")
+    collection: String = Field("default", description="Where that document is.", examples=["default"])
     measure: Measure | None = Field(None, description="Null is the collection's for a document, else cosine.")
-    model: Text | None = None
+    model: ModelName | None = None
     format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null goes by the Accept header.")
     granularity: Granularity = "word"
     max_links: int | None = Field(

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from service.api.text_types import Text
+from service.api.text_types import String, documented
 
 MAX_FIELDS = 100  # of an object in a request, metadata aside
 
-Measure = Annotated[Text, Field(description="One of the measures that GET /models lists.", examples=["rcmd"])]
+Measure = Annotated[
+    String,
+    Field(description="One of the measures that GET /models lists.", examples=["rcmd"]),
+    documented(known_enum="measures"),
+]
+
+
+AtMostTexts = documented(known_maxItems="max_texts")
+
+
+def one_form(given: Mapping[str, str], *absent: str, **constant: object) -> dict[str, Any]:
+    """One of the forms that a body may have: fields that it gives, by their type, and fields that it does not."""
+    return {
+        "required": list(given),
+        "properties": {
+            **{name: {"type": type_} for name, type_ in given.items()},
+            **{name: {"type": "null"} for name in absent},
+            **{name: {"const": value} for name, value in constant.items()},
+        },
+    }
 
 
 class Request(BaseModel):

@@ -9,23 +9,29 @@ from pydantic_core import PydanticCustomError
 
 from models.text import Truncate
 from service.api.schemas.explain import ExplanationOut
-from service.api.schemas.request import Measure, Request, Usage
-from service.api.text_types import Bounded, FilterObject, Text, VersionText
+from service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
+from service.api.text_types import Bounded, FilterObject, NamedCollection, Text, VersionText, documented
 
 
 class SearchRequest(Request):
     """Either `query` or `queries`."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}}]},
+        json_schema_extra={
+            "examples": [
+                {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
+                {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
+            ],
+            "oneOf": [one_form({"query": "string"}, "queries"), one_form({"queries": "array"}, "query")],
+        },
     )
 
     query: Text | None = None
-    queries: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
-    k: int = Field(10, ge=1, description="Hits wanted.")
-    collection: Text = "default"
+    queries: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1, description="Hits wanted.")
+    collection: NamedCollection = "default"
     measure: Measure | None = Field(None, description="Null is the collection's own.")
-    candidates: int | None = Field(
+    candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(
         None, ge=1, description="Nearest by vector that another measure than cosine scores anew; null is 100, or k."
     )
     min_score: float | None = Field(None, allow_inf_nan=False)

@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from models.text import Truncate
 from service.api.schemas.explain import ExplanationOut
-from service.api.schemas.request import Measure, Request, Usage
-from service.api.text_types import Bounded, Text
+from service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
+from service.api.text_types import Bounded, ModelName, Text
 from service.usecases.measures import DEFAULT_MEASURE
 
 
@@ -27,16 +27,24 @@ class SimilarityRequest(Request):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"pairs": [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}], "measure": "rcmd"}
-            ]
+                {
+                    "pairs": [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}],
+                    "measure": "rcmd",
+                },
+                {"left": ["A man is playing a guitar."], "right": ["Someone plays an instrument.", "It rains."]},
+            ],
+            "oneOf": [
+                one_form({"pairs": "array"}, "left", "right"),
+                one_form({"left": "array", "right": "array"}, "pairs", explain=False),
+            ],
         },
     )
 
-    pairs: Annotated[list[Pair] | None, Bounded] = Field(None, min_length=1)
-    left: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
-    right: Annotated[list[Text] | None, Bounded] = Field(None, min_length=1)
+    pairs: Annotated[list[Pair] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    left: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    right: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
     measure: Measure = DEFAULT_MEASURE
-    model: Text | None = Field(None, description="A served model; null is the default one.")
+    model: ModelName | None = Field(None, description="A served model; null is the default one.")
     explain: bool = Field(False, description="Add the words that made each score (pairs only).")
     truncate: Truncate = Field("END", description="Which end of a text too long gives way; NONE refuses it.")
 

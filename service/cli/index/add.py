@@ -102,10 +102,9 @@ async def _store_offline(
 ) -> None:
     """The same without a service; the lock makes sure that none serves this folder meanwhile."""
     from service.app import open_services  # noqa: PLC0415 - it loads torch, which the other ways need not wait for
-    from service.observability.metrics import Metrics  # noqa: PLC0415 - as above
 
     with hold(settings.home):
-        async with open_services(settings, Metrics()) as services:
+        async with open_services(settings) as services:
             try:
                 await services.collections.show(collection)
             except UnknownCollection:

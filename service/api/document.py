@@ -1,0 +1,71 @@
+"""The OpenAPI document: FastAPI's, with the limits of this process, and with what its schemas leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from models import catalogue
+from service.api.collections import ENGINES
+from service.api.errors import ProblemDetails
+from service.ports import AUTO
+from service.settings import Settings
+from service.usecases.measures import FAMILY
+
+
+def install(app: FastAPI, settings: Settings, models: Sequence[str]) -> None:
+    """Serve the document of `app`, which takes requests within `settings` and serves `models`."""
+    known = {
+        **settings.model_dump(),
+        "models": list(models),
+        "measures": list(catalogue.names(FAMILY)),
+        "indexes": [AUTO, *catalogue.names(ENGINES)],
+    }
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+            app.openapi_schema = _filled(_completed(described), known)
+        return cast("dict[str, Any]", app.openapi_schema)
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
+
+
+def _completed(described: dict[str, Any]) -> dict[str, Any]:
+    """Every refusal is a problem, and a query string holds no null."""
+    schemas = described["components"]["schemas"]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for operation in (each for path in described["paths"].values() for each in path.values()):
+        if "HTTPValidationError" in str(operation["responses"].get("422")):
+            del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
+        for parameter in operation.get("parameters", ()):
+            parameter["schema"] = _without_null(parameter["schema"])
+    own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+    schemas.update(own.pop("$defs"), ProblemDetails=own)
+    return described
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter that may be left out, but cannot be null."""
+    rest: list[dict[str, Any]] = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(rest) != 1:
+        return schema
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **rest[0]}
+
+
+def _filled(node: Any, known: Mapping[str, Any]) -> Any:
+    """`known-maximum: max_k` as `maximum: 1000`: what only this process knows, put where a schema asks for it."""
+    match node:
+        case dict():
+            return {
+                key.removeprefix("known-"): known[value] if key.startswith("known-") else _filled(value, known)
+                for key, value in node.items()
+            }
+        case list():
+            return [_filled(each, known) for each in node]
+        case _:
+            return node
