@@ -313,7 +313,7 @@ def test_a_flood_on_one_connection_costs_no_memory_and_others_are_served(
                 break
             began = time.perf_counter()
             assert anyone.get("/live").status_code == 200
-            assert time.perf_counter() - began < 1
+            assert time.perf_counter() - began < 2
         assert sent > 10_000 * 30
         assert answer_on(large).status == 413
     assert resident_mb(service) - before < 50
