@@ -175,7 +175,7 @@ def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
         answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
         assert answers[0] == [1.0]
         assert all(isinstance(answer, NotReady) for answer in answers[1:])
-        assert lost.is_set()
+        assert await asyncio.to_thread(lost.wait, 5)
         await asyncio.to_thread(worker.stop)
 
     asyncio.run(use())

@@ -32,6 +32,7 @@ WANTED = {
     "GET /metrics": "read",
     "GET /models": "read",
     "POST /similarity": "read",
+    "POST /v1/embeddings": "read",
     "POST /search": "read",
     "GET /explain": "read",
     "POST /explain": "read",
