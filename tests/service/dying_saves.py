@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,11 @@ def in_a_process(work: Callable[[], None]) -> int:
     """The exit status of `work` in a copy of this process."""
     child = os.fork()
     if not child:
-        work()
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - the copy must not go on as if it were the original
+            traceback.print_exc()
+            os._exit(1)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
