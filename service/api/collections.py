@@ -10,7 +10,7 @@ from models import catalogue
 from service.api.errors import responses
 from service.api.schemas.collections import CollectionList, CollectionOut, CollectionRequest, collection_out
 from service.api.services import Use
-from service.api.text_types import CollectionName, NamedCollection
+from service.api.text_types import CollectionInPath, CollectionName
 from service.errors import InvalidRequest, Problem
 from service.ports import AUTO
 from service.usecases.collections import NewCollection
@@ -18,8 +18,6 @@ from service.usecases.collections import NewCollection
 router = APIRouter(tags=["collections"])
 
 ENGINES = "service.indexes.engines"
-
-Collection = Annotated[NamedCollection, Path()]
 
 
 @router.put(
@@ -52,12 +50,12 @@ async def list_(use: Use) -> CollectionList:
 
 
 @router.get("/collections/{name}", responses=responses(404, 503))
-async def show(name: Collection, use: Use) -> CollectionOut:
+async def show(name: CollectionInPath, use: Use) -> CollectionOut:
     """One collection."""
     return collection_out(*await use.collections.show(name))
 
 
 @router.delete("/collections/{name}", status_code=204, responses=responses(404, 503))
-async def drop(name: Collection, use: Use) -> None:
+async def drop(name: CollectionInPath, use: Use) -> None:
     """Delete a collection and all it holds."""
     await use.collections.drop(name)

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from service.api.errors import responses
@@ -23,7 +23,7 @@ from service.api.schemas.collections import (
 )
 from service.api.schemas.request import Usage
 from service.api.services import Services, Use
-from service.api.text_types import CURSOR_PATTERN, NamedCollection, NamedDocument
+from service.api.text_types import CURSOR_PATTERN, CollectionInPath, DocumentInPath
 from service.errors import InvalidRequest, Problem
 from service.ports import Document
 
@@ -47,8 +47,6 @@ router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"], r
 
 MAX_PAGE = 1000
 
-Collection = Annotated[NamedCollection, Path()]
-DocumentPath = Annotated[NamedDocument, Path()]
 Cursor = Annotated[
     str | None, Query(json_schema_extra={"pattern": CURSOR_PATTERN}, description="From the page before.")
 ]
@@ -77,7 +75,7 @@ _LINES = {
 
 
 @router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503), openapi_extra=_LINES)
-async def store(name: Collection, body: DocumentsRequest, use: Use) -> DocumentsResponse:
+async def store(name: CollectionInPath, body: DocumentsRequest, use: Use) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
     A 422 names every document that is refused, by its position.
@@ -107,7 +105,7 @@ async def _store_lines(request: Request) -> Response:
 
 @router.get("", responses=responses(404, 422, 503))
 async def list_(
-    name: Collection, use: Use, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100, cursor: Cursor = None
+    name: CollectionInPath, use: Use, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100, cursor: Cursor = None
 ) -> DocumentList:
     """Documents by id, a page at a time."""
     found = await use.index_documents.page(name, _read_cursor(cursor), limit + 1)
@@ -119,13 +117,13 @@ async def list_(
 
 
 @router.get("/{doc_id:path}", responses=responses(404, 503))
-async def show(name: Collection, doc_id: DocumentPath, use: Use) -> DocumentOut:
+async def show(name: CollectionInPath, doc_id: DocumentInPath, use: Use) -> DocumentOut:
     """One document."""
     return document_out(await use.index_documents.get(name, doc_id))
 
 
 @router.delete("/{doc_id:path}", responses=responses(404, 503))
-async def delete(name: Collection, doc_id: DocumentPath, use: Use) -> Deleted:
+async def delete(name: CollectionInPath, doc_id: DocumentInPath, use: Use) -> Deleted:
     """Delete one document."""
     return Deleted(deleted=1, version=str(await use.index_documents.delete(name, doc_id)))
 

@@ -7,6 +7,7 @@ import math
 import unicodedata
 from typing import Annotated, Any
 
+from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
@@ -97,9 +98,13 @@ def documented(**keywords: Any) -> Any:
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
-# the name of a collection that there is, or is not: any other string is as unknown
-NamedCollection = Annotated[String, documented(pattern=NAME_PATTERN, examples=["default"])]
-NamedDocument = Annotated[String, documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])]
+# names of what there is, or is not: any other string is as unknown
+_OF_COLLECTION = documented(pattern=NAME_PATTERN, examples=["default"])
+_OF_DOCUMENT = documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])
+NamedCollection = Annotated[String, _OF_COLLECTION]
+NamedDocument = Annotated[String, _OF_DOCUMENT]
+CollectionInPath = Annotated[str, _OF_COLLECTION, Path()]
+DocumentInPath = Annotated[str, _OF_DOCUMENT, Path()]
 DocumentId = Annotated[
     str,
     Field(min_length=1, max_length=256),
