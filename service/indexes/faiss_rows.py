@@ -63,18 +63,13 @@ class FaissRows:
         return [rows[rows >= 0] for rows in found]
 
 
-def flags(allowed: BitMap, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """(count,) whether each row is allowed."""
-    marked = np.zeros(count, np.bool_)
-    marked[np.array(allowed, np.int64)] = True
-    return marked
-
-
 def selector(allowed: BitMap, count: int) -> Any:
     """What tells FAISS the allowed rows; None if all are."""
     if len(allowed) == count:
         return None
-    bits = np.packbits(flags(allowed, count), bitorder="little")
+    flags = np.zeros(count, np.bool_)
+    flags[np.array(allowed, np.int64)] = True
+    bits = np.packbits(flags, bitorder="little")  # one a row, the lowest first
     return faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
 
 
