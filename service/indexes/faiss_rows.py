@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import faiss
 import numpy as np
@@ -12,11 +12,13 @@ from pyroaring import BitMap
 
 from models.embeddings import Floats
 
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+
 
 class FaissRows:
     """Rows in a FAISS index of inner products, whose numbers are those of the rows.
 
-    An engine sets `_index` and says in `_parameters` how it is searched.
+    An engine makes `_index` and says how to search it.
     """
 
     suffix: ClassVar[str] = "faiss"
@@ -31,16 +33,6 @@ class FaissRows:
         """Append (n, d) rows."""
         _use_one_thread()
         self._index.add(np.ascontiguousarray(vectors, np.float32))
-
-    def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
-        """For each of (q, d) queries, up to k allowed rows of largest product."""
-        _use_one_thread()
-        k = min(k, len(allowed))
-        every = len(allowed) == len(self)
-        selector = None if every else faiss.IDSelectorBitmap(_bits(allowed, len(self)))  # type: ignore[call-arg, arg-type]
-        parameters = self._parameters(k, len(allowed) / len(self), selector)
-        _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
-        return [[int(row) for row in rows if row >= 0] for rows in found]
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """(n, d) those rows."""
@@ -64,18 +56,23 @@ class FaissRows:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def _parameters(self, k: int, share: float, selector: Any) -> Any:
-        """How to look for k of the rows that `selector` lets through: `share` of all rows, from 0 to 1."""
-        raise NotImplementedError
+    def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[Numbers]:
+        """For each of (q, d) queries, up to k rows that FAISS finds with those parameters, most similar first."""
+        _use_one_thread()
+        _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
+        return [rows[rows >= 0] for rows in found]
+
+
+def selector(allowed: BitMap, count: int) -> Any:
+    """What tells FAISS the allowed rows; None if all are."""
+    if len(allowed) == count:
+        return None
+    flags = np.zeros(count, np.bool_)
+    flags[np.array(allowed, np.int64)] = True
+    bits = np.packbits(flags, bitorder="little")  # one a row, the lowest first
+    return faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
 
 
 def _use_one_thread() -> None:
     """FAISS's own thread pool would fight with torch's for the same cores. OpenMP keeps this number for each thread."""
     faiss.omp_set_num_threads(1)
-
-
-def _bits(allowed: BitMap, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """One bit a row, the lowest first, as FAISS reads them."""
-    flags = np.zeros(count, np.bool_)
-    flags[np.array(allowed, np.int64)] = True
-    return np.packbits(flags, bitorder="little")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import faiss
+from pyroaring import BitMap
 
-from service.indexes.faiss_rows import FaissRows
+from models.embeddings import Floats
+from service.indexes.faiss_rows import FaissRows, selector
 
 
 class FaissFlat(FaissRows):
@@ -22,5 +25,7 @@ class FaissFlat(FaissRows):
     def __init__(self, dim: int) -> None:
         self._index = faiss.IndexFlatIP(dim)
 
-    def _parameters(self, k: int, share: float, selector: Any) -> Any:  # noqa: ARG002 - all rows are looked at
-        return faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
+    def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        """For each of (q, d) queries, the k allowed rows of largest product."""
+        parameters = faiss.SearchParameters(sel=selector(allowed, len(self)))  # type: ignore[call-arg]
+        return [rows.tolist() for rows in self._nearest(queries, min(k, len(allowed)), parameters)]
