@@ -56,7 +56,7 @@ def _sentences(count: int) -> list[str]:
     distinct = sorted({sentence for file in sorted(Path(data, "text").glob("*.jsonl")) for sentence in _read(file)})
     if len(distinct) < count:
         raise RuntimeError(f"{data}/text has {len(distinct)} distinct sentences, not {count}")
-    random.Random(0).shuffle(distinct)  # noqa: S311 - an order, no secret
+    random.Random(0).shuffle(distinct)
     return distinct[:count]
 
 
