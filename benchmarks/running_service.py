@@ -23,14 +23,16 @@ class Service:
     Args:
         home: the folder of its documents; its log is kept there too.
         project: the folder that holds `models/` and `service/`.
+        module: what is run with the argument `serve`.
         settings: settings by name, such as `models="minilm"`.
     """
 
-    def __init__(self, home: Path, project: Path = PROJECT, **settings: str) -> None:
+    def __init__(self, home: Path, project: Path = PROJECT, module: str = "service.cli.main", **settings: str) -> None:
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
+        self._command = [sys.executable, "-m", module, "serve"]
         self._settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -47,10 +49,9 @@ class Service:
             RuntimeError: it did not start; the message holds the end of its log.
         """
         environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in self._settings.items()}
-        command = [sys.executable, "-m", "service.cli.main", "serve"]
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(
-                command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
+                self._command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
             )
         return address_of(self._process, self.log)
 

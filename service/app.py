@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -76,9 +74,10 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
         NoSuchDevice: torch cannot use the configured device.
     """
     metrics = Metrics()
-    edge = _edge(settings, draining or Draining())
+    draining = draining or Draining()
+    edge = _edge(settings, draining)
     served = _models(settings)
-    opening = _open(settings, metrics, served)
+    opening = _open(settings, metrics, served, draining.fail)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -108,7 +107,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
 
 def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
     """The use cases without HTTP, at work for the time of the block. Raises as `create_app`, before it."""
-    return _open(settings, Metrics(), _models(settings))
+    return _open(settings, Metrics(), _models(settings), lambda: None)
 
 
 @contextmanager
@@ -122,9 +121,11 @@ def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, Index
 
 
 @asynccontextmanager
-async def _open(settings: Settings, metrics: Metrics, served: LazyModels) -> AsyncIterator[Services]:
+async def _open(
+    settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
+) -> AsyncIterator[Services]:
     limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
-    worker = Worker(limits, metrics, settings.idle_check_s, on_lost=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
     local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), IndexFolder(settings.snapshots))
     cache = _cache(settings)
     services = _services(settings, metrics, served, worker, local, cache)

@@ -61,7 +61,7 @@ def serve(
         raise SystemExit(f"cannot serve: {error}") from error
     if not server.started:
         raise typer.Exit(1)
-    leave()
+    leave(1 if draining.failed else 0)
 
 
 def _listening(settings: Settings) -> socket.socket:

@@ -31,7 +31,8 @@ class Server(uvicorn.Server):
 
     The port stays open for `notice_s` (not after SIGINT: nobody balances loads over a terminal) and until they are
     done. What is not done shortly before `drain_s` is cut off, with 503 where no answer had begun. After `drain_s` the
-    process is gone, whatever hangs. A second signal cuts off at once. The exit code is 0, or 1 if something hung.
+    process is gone, whatever hangs. A second signal cuts off at once. The exit code is 0, or 1 if something hung or the
+    device was lost.
 
     Args:
         config: uvicorn's.
@@ -108,11 +109,11 @@ class Server(uvicorn.Server):
             await asyncio.sleep(TICK_S)
 
 
-def leave() -> NoReturn:
+def leave(exit_code: int) -> NoReturn:
     """End the process now that all is closed: to take the interpreter and torch apart can take seconds."""
     logging.shutdown()
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(exit_code)
 
 
 def _end_after(limit_s: float) -> None:

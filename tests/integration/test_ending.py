@@ -22,6 +22,7 @@ from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 
 PAIR = json.dumps({"pairs": [{"a": "A cat.", "b": "A dog."}]}).encode()
+JSON = {"content-type": "application/json"}
 SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog " * 240} for i in range(24)]}
 
 
@@ -131,3 +132,19 @@ def test_ctrl_c_needs_no_notice_and_a_second_one_cuts_off_at_once(count: int) ->
         assert status_on(slow) == (200 if count == 1 else 503)
         code, seconds = ended_after(service, signalled)
         assert (code, seconds < 5) == (0, True)
+
+
+def test_a_lost_device_ends_the_process_with_a_failure_so_that_another_takes_its_place(tmp_path: Path) -> None:
+    service = Service(tmp_path, module="tests.integration.losing_device")
+    try:
+        url = service.start()
+        assert httpx2.post(f"{url}/similarity", content=PAIR, headers=JSON).status_code == 200
+        lost = httpx2.post(f"{url}/similarity", json={"pairs": [{"a": "unplug it", "b": "now"}]}, timeout=30)
+        assert (lost.status_code, lost.json()["code"]) == (503, "not_ready")
+        code, seconds = ended_after(service, time.monotonic())
+        assert (code, seconds < 10) == (1, True)
+        log = service.log.read_text()
+        assert "the device is lost" in log
+        assert "unplug it" not in log
+    finally:
+        service.kill()
