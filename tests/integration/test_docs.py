@@ -23,8 +23,8 @@ def test_generated_parts_are_up_to_date(part: str) -> None:
     assert path.read_text("utf-8") == text, "run scripts/docs"
 
 
-def test_there_are_three_examples() -> None:
-    assert len(EXAMPLES) == 3
+def test_there_are_four_examples() -> None:
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES)
@@ -36,7 +36,11 @@ def test_the_curl_examples_answer_what_the_readme_shows(url: str, command: str, 
         check=True,
         timeout=60,
     )
-    assert_shown(json.loads(shown), json.loads(ran.stdout))
+    assert_shown(json_lines(shown), json_lines(ran.stdout))
+
+
+def json_lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def assert_shown(shown: Any, answer: Any) -> None:
