@@ -159,12 +159,11 @@ def _search(index: CollectionIndex, queries: Floats, filters: Sequence[Filter | 
 
 def _print(rows: Sequence[Row]) -> None:
     table = Table(
-        "engine", "rows", "build s", "filter", "dead", "allowed", "ms a query", "recall@10", title="Index engines"
+        "engine", "build s", "filter", "dead", "allowed", "ms/query", "recall@10", title=f"{rows[0].rows:,} rows"
     )
     for row in rows:
         table.add_row(
             row.engine,
-            f"{row.rows:,}",
             f"{row.build_s:.1f}",
             row.filtered_by,
             "half" if row.half_dead else "none",

@@ -31,7 +31,7 @@ class FaissRows:
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
-        _use_one_thread()
+        use_one_thread()
         self._index.add(np.ascontiguousarray(vectors, np.float32))
 
     def rows(self, numbers: Sequence[int]) -> Floats:
@@ -58,7 +58,7 @@ class FaissRows:
 
     def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[Numbers]:
         """For each of (q, d) queries, up to k rows that FAISS finds with those parameters, most similar first."""
-        _use_one_thread()
+        use_one_thread()
         _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
         return [rows[rows >= 0] for rows in found]
 
@@ -73,6 +73,6 @@ def selector(allowed: BitMap, count: int) -> Any:
     return faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
 
 
-def _use_one_thread() -> None:
+def use_one_thread() -> None:
     """FAISS's own thread pool would fight with torch's for the same cores. OpenMP keeps this number for each thread."""
     faiss.omp_set_num_threads(1)

@@ -15,7 +15,7 @@ from service.indexes.faiss_rows import FaissRows, Numbers, selector
 # measured on 100,000 sentence vectors: benchmarks/index_recall.py
 LISTS = 1024  # about 500 rows each where "auto" begins to use lists, and a query is compared with 1024 centroids only
 TRAINED_AT = 64 * LISTS  # FAISS warns below 39 rows a centroid
-PROBES = 96  # 64 find 95 of 100 that are nearest, 32 find 91
+PROBES = 128  # 96 find 96 of 100 that are nearest, 32 find 91
 
 
 class FaissIvf(FaissRows):
