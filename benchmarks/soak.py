@@ -67,13 +67,10 @@ def tables(results: Sequence[tuple[Proof, Mapping[str, Any]]]) -> Iterator[str]:
         yield "|---|---|"
         for name, value in figures.items():
             if isinstance(value, int | float | str):
-                yield f"| {name.replace('_', ' ')} | {_shown(value)} |"
-
-
-def _shown(value: float | str) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else value
+                shown = (
+                    f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+                )
+                yield f"| {name.replace('_', ' ')} | {shown} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
