@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.figures import keep
 from benchmarks.running_service import Service
 from service.app import embedded_store
 from service.settings import read_settings
@@ -260,7 +261,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=30, help="how often the service is killed")
     parser.add_argument("--seed", type=int, default=1, help="what the random moments come from")
-    parser.add_argument("--json", type=Path, help="file for the figures")
     given = parser.parse_args(arguments)
     console = Console()
     outcome = asdict(run(given.kills, given.seed, console))
@@ -268,8 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, value in outcome.items():
         table.add_row(name.replace("_", " "), f"{value:.1e}" if isinstance(value, float) else f"{value:,}")
     console.print(table)
-    if given.json:
-        given.json.write_text(json.dumps(outcome, indent=1) + "\n")
+    keep("crashes", outcome)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -32,13 +30,13 @@ from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.hooks import unregister
 
+from benchmarks.figures import keep
 from benchmarks.running_service import running_service
 
 FILLED, WRITTEN = "default", "written"  # the collection that is read, and the one that is written to
 DOCUMENT = "shipping-001"
 # invalid requests are all refused, and there are many: fewer of them keep the two kinds about even
 VALID_PER_INVALID = 8
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,16 @@ class Report:
     def failed(self) -> int:
         """Answers of 5xx."""
         return sum(row.failed for row in self.rows)
+
+    def summary(self) -> dict[str, float]:
+        """The figures that count."""
+        return {
+            "calls": sum(row.calls for row in self.rows),
+            "share_of_2xx": self.share(),
+            "share_of_2xx_with_valid_data": self.share("valid"),
+            "answers_of_5xx": self.failed,
+            "broken_promises": len(self.broken),
+        }
 
 
 class Names:
@@ -254,13 +262,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=100, help="valid requests of each operation (100)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed generates the same requests (1)")
-    parser.add_argument("--json", type=Path, default=RESULTS / "fuzz.json", help="file for the numbers")
     given = parser.parse_args()
     with fuzzed_service() as url:
         report = fuzz(url, given.examples, given.seed)
     show(report, Console(width=140))
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(asdict(report), indent=2) + "\n", "utf-8")
+    keep("fuzz", report.summary())
     raise SystemExit(1 if report.broken or report.failed else 0)
 
 

@@ -11,7 +11,6 @@ the sentences, which takes minutes; later ones read the vectors from benchmarks/
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.sentence_vectors import RESULTS, sentence_vectors
+from benchmarks.figures import keep
+from benchmarks.sentence_vectors import sentence_vectors
 from models import catalogue
 from models.embeddings import Floats
 from models.evaluation.ranking import recall
@@ -188,7 +188,7 @@ def main() -> None:
     cases += [rows.at_random(queries, share, half_dead=True) for share in SHARES]
     lines = [line for engine in arguments.engines for line in measure(engine, rows, queries, cases)]
     _print(lines)
-    (RESULTS / "index_recall.json").write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+    keep("index_recall", [asdict(line) for line in lines])
 
 
 if __name__ == "__main__":

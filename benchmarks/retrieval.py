@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.figures import keep
 from benchmarks.running_service import running_service
 from models.evaluation.ranking import ndcg, recall
 from service.client import Client, Refused
@@ -34,7 +35,6 @@ MEASURES = ("cosine", "rcmd", "rcmd1")
 K = 10
 CANDIDATES = 100
 QUERIES_AT_ONCE = 16
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,7 @@ def main() -> None:
         figures = (f"{row.ndcg_at_10:.4f}", f"{row.recall_at_10:.4f}", row.scored_from, f"{row.queries_per_s:.1f}")
         table.add_row(row.dataset, row.measure, *figures)
     console.print(table)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "retrieval.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    keep("retrieval", [asdict(row) for row in rows])
 
 
 def _folder(given: str) -> Path:

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from rich.progress import track
 
+from benchmarks.figures import RESULTS
 from models.embeddings import Floats
 from models.encoders.transformer import Transformer
 from service.served_models import read_checkpoints
 
-RESULTS = Path(__file__).parent / "results"
 MAX_TOKENS = 64  # a sentence that is longer is cut: the few there are would take much of the time
 BATCH = 64
 LEAST_WORDS = 4  # fewer are headings and names
