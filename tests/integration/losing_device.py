@@ -20,5 +20,6 @@ def fragile(self: Transformer, tokenized: Sequence[TokenizedText], want: Want) -
     return encode(self, tokenized, want)
 
 
-Transformer._encode = fragile  # type: ignore[method-assign]
-app()
+if __name__ == "__main__":
+    Transformer._encode = fragile  # type: ignore[method-assign]
+    app()
