@@ -17,14 +17,14 @@ from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
 from service.api import (
     collections,
-    docs,
-    document,
+    docs_page,
     documents,
     embeddings,
     errors,
     explain,
     health,
     models,
+    openapi,
     search,
     similarity,
 )
@@ -98,8 +98,8 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     )
     app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes, edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
-    document.install(app, settings, list(served.checkpoints))
-    docs.install(app, edge.guard)
+    openapi.install(app, settings, list(served.checkpoints), edge.guard)
+    docs_page.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
     return app

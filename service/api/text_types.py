@@ -90,7 +90,7 @@ def _bounded(given: object) -> object:
 def documented(**keywords: Any) -> Any:
     """Keywords of JSON schema for the OpenAPI document only: the code that refuses knows more, and has its own codes.
 
-    A keyword `known_maximum="max_k"` stands for `maximum` and the value of that name: see document.py.
+    A keyword `known_maximum="max_k"` stands for `maximum` and the value of that name: see openapi.py.
     """
     return Field(json_schema_extra={name.replace("known_", "known-"): value for name, value in keywords.items()})
 
