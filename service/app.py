@@ -28,7 +28,7 @@ from service.api import (
     search,
     similarity,
 )
-from service.api.edge import Draining, Edge
+from service.api.edge import Edge
 from service.api.envelope import Envelope
 from service.api.keys import Guard, read_keys
 from service.api.services import Services
@@ -39,6 +39,7 @@ from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from service.draining import Draining
 from service.errors import NoSuchDevice
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive
 
 from service.api.keys import Guard
+from service.draining import Draining
 
 # an answer may set its own policy; the others load nothing, stand in no frame, and leave no trace
 SECURITY_HEADERS: Mapping[str, str] = {
@@ -25,19 +24,6 @@ SECURITY_HEADERS: Mapping[str, str] = {
 }
 
 _EXPOSED = ("retry-after", "server-timing", "www-authenticate", "x-request-id")
-
-
-class Draining:
-    """Whether the process is going down: the server says so once, and from then on no new request is served."""
-
-    def __init__(self) -> None:
-        self.begun = False
-        self.failed = False  # it ends because it cannot go on, and whoever started it should start another
-
-    def fail(self) -> None:
-        """End this process, as after SIGTERM, but with an exit code that tells of a failure. Safe in any thread."""
-        self.failed = True
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)

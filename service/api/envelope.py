@@ -15,9 +15,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.edge import SECURITY_HEADERS, Draining, Edge
+from service.api.edge import SECURITY_HEADERS, Edge
 from service.api.errors import STATUS, problem
 from service.api.ndjson import is_ndjson
+from service.draining import Draining
 from service.errors import Forbidden, Unauthorized
 from service.observability import timings
 from service.observability.metrics import Metrics
