@@ -31,6 +31,7 @@ from service.api import (
 from service.api.edge import Edge
 from service.api.envelope import Envelope
 from service.api.keys import Guard, read_keys
+from service.api.request_body import BodyLimits
 from service.api.services import Services
 from service.batching.policy import Limits
 from service.batching.worker import Worker
@@ -97,7 +98,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes, edge=edge)
+    app.add_middleware(Envelope, metrics=metrics, limits=_body_limits(settings), edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
     openapi.install(app, settings, list(served.checkpoints), edge.guard)
     docs_page.install(app)
@@ -147,13 +148,11 @@ async def _open(
 
 def _edge(settings: Settings, draining: Draining) -> Edge:
     keys = read_keys(settings.api_keys.get_secret_value())
-    return Edge(
-        guard=Guard(keys, settings.metrics_open),
-        draining=draining,
-        origins=settings.origins,
-        body_pause_s=settings.body_pause_s,
-        body_timeout_s=settings.body_timeout_s,
-    )
+    return Edge(Guard(keys, settings.metrics_open), draining, settings.origins)
+
+
+def _body_limits(settings: Settings) -> BodyLimits:
+    return BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
 
 
 def _services(
