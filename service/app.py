@@ -114,10 +114,10 @@ def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
 
 @contextmanager
 def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
-    """The documents of a service that does not run, and where the copies of its indexes lie."""
-    store = SqlDocumentStore(sqlite_engine(settings.database))
+    """The documents of a service that does not run, and where the snapshots of its indexes lie."""
+    store = SqlDocumentStore(sqlite_engine(settings.database_file))
     try:
-        yield store, IndexFolder(settings.snapshots)
+        yield store, IndexFolder(settings.snapshot_folder)
     finally:
         store.close()
 
@@ -128,7 +128,9 @@ async def _open(
 ) -> AsyncIterator[Services]:
     limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
-    local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), IndexFolder(settings.snapshots))
+    local = LocalCollections(
+        SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
+    )
     cache = _cache(settings)
     services = _services(settings, metrics, served, worker, local, cache)
     try:

@@ -332,19 +332,19 @@ class IndexState:
 
 
 class Indexes(Protocol):
-    """Makes the indexes of collections, and keeps copies of them on disk so that a start need not build them anew.
+    """Makes the indexes of collections, and keeps snapshots of them on disk so that a start need not build them anew.
 
-    Not for two threads at once with the same collection. A copy is never authoritative.
+    Not for two threads at once with the same collection. A snapshot is never authoritative.
     """
 
     def new(self, collection: Collection, documents: int) -> VectorIndex:
         """An empty index for a collection that holds about so many documents."""
 
     def load(self, collection: Collection) -> VectorIndex | None:
-        """The copy of a collection's index, of now or before; None, and the log says why, if there is none to use."""
+        """The snapshot of a collection's index, of now or before; None, and the log says why, if none is of use."""
 
     def save(self, collection: Collection, index: VectorIndex) -> None:
-        """Keep a copy. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
+        """Keep a snapshot. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
 
     def keep_only(self, names: Sequence[str]) -> None:
-        """Remove the copies of other collections."""
+        """Remove the snapshots of other collections."""

@@ -108,7 +108,7 @@ class Settings(BaseSettings):
         60.0, gt=0, description="Not ready if the model has not answered for this many seconds."
     )
     snapshot_s: float = Field(
-        300.0, gt=0, description="Seconds between copies of changed indexes on disk, which make the next start quick."
+        300.0, gt=0, description="Seconds between snapshots of changed indexes, which make the next start quick."
     )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
     drain_s: float = Field(
@@ -172,12 +172,12 @@ class Settings(BaseSettings):
         return _entries(self.cors_origins)
 
     @cached_property
-    def snapshots(self) -> Path:
-        """Folder of the copies of indexes."""
+    def snapshot_folder(self) -> Path:
+        """Folder of the snapshots of indexes."""
         return self.home.expanduser() / "indexes"
 
     @cached_property
-    def database(self) -> Path:
+    def database_file(self) -> Path:
         """File of the embedded document store."""
         return self.home.expanduser() / "documents.sqlite"
 
