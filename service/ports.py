@@ -21,6 +21,7 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 # not answer in time, or not at all; or it is left alone for a while because it failed again and again.
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
+ENGINES = "service.indexes.engines"  # the family in the catalogue of those who make VectorRows
 AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
 
 

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, is_ndjson, read_lines
+from service.api.paths import DOCUMENTS
 from service.api.schemas.collections import (
     Deleted,
     DocumentList,
@@ -43,7 +44,7 @@ class _AlsoLines(APIRoute):
         return handler
 
 
-router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"], route_class=_AlsoLines)
+router = APIRouter(prefix=DOCUMENTS, tags=["documents"], route_class=_AlsoLines)
 
 MAX_PAGE = 1000
 

@@ -19,7 +19,7 @@ from service.api.errors import STATUS, problem
 from service.api.ndjson import is_ndjson
 from service.api.request_body import BodyLimits, RequestBody
 from service.draining import Draining
-from service.errors import Forbidden, Unauthorized
+from service.errors import Forbidden, NotReady, Unauthorized
 from service.observability import timings
 from service.observability.metrics import Metrics
 
@@ -65,7 +65,7 @@ class Envelope:
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
             if not request.status:
-                await problem(503, "not_ready", "the service is going down")(scope, body.receive, send)
+                await _going_down()(scope, body.receive, send)
             raise
         except Exception:
             log.exception("unknown failure", extra={"request_id": request.id})
@@ -84,7 +84,7 @@ class Envelope:
         """The answer to a request that came too late, or without the key it needs."""
         if self._edge.draining.begun:
             self._metrics.errors.labels("not_ready").inc()
-            return problem(503, "not_ready", "the service is going down")
+            return _going_down()
         shown = Headers(scope=scope).getlist("authorization")
         try:
             scope["caller"] = self._edge.guard.admit(scope["method"], scope["path"], shown)
@@ -126,6 +126,11 @@ class Envelope:
             request.status,
             extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)} | request.caller,
         )
+
+
+def _going_down() -> Response:
+    error = NotReady()
+    return problem(STATUS[NotReady], error.code, str(error))
 
 
 class _Left(Exception):

@@ -9,10 +9,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from models import catalogue
-from service.api.collections import ENGINES
 from service.api.errors import ProblemDetails, responses
 from service.api.keys import Guard, scope_of
-from service.ports import AUTO
+from service.ports import AUTO, ENGINES
 from service.settings import Settings
 from service.usecases.measures import FAMILY
 

@@ -11,6 +11,7 @@ from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from service import names
 from service.api.filter_schema import FILTER_SCHEMA
 from service.filters import Filter, parse_filter
 from service.ports import Version
@@ -18,7 +19,6 @@ from service.ports import Version
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536
 MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings allow
-NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 # what the document can say of strings; more is refused, such as a text of zero-width characters only
 TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
 ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
@@ -99,7 +99,7 @@ String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
 # names of what there is, or is not: any other string is as unknown
-_OF_COLLECTION = documented(pattern=NAME_PATTERN, examples=["default"])
+_OF_COLLECTION = documented(pattern=names.PATTERN, examples=["default"])
 _OF_DOCUMENT = documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])
 NamedCollection = Annotated[String, _OF_COLLECTION]
 NamedDocument = Annotated[String, _OF_DOCUMENT]
@@ -113,7 +113,7 @@ DocumentId = Annotated[
     AfterValidator(_printable),
 ]
 CollectionName = Annotated[
-    str, Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
+    str, Field(pattern=names.PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
 ]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 # Any, because pydantic would list the classes of a filter among the public schemas

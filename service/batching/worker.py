@@ -168,7 +168,7 @@ class Worker:
         items = [_Item(order, i) for i in range(len(order.texts))]
         with self._wake:
             if self._stopping:
-                raise NotReady("the service is going down")
+                raise NotReady()
             if not order.bulk:
                 self._admit(order)
             place = bisect_right(self._queue, items[0].waiting.due, key=lambda item: item.waiting.due)
@@ -212,7 +212,7 @@ class Worker:
                 left = {item.order for item in self._queue}
                 self._queue.clear()
             for order in left:
-                order.settle(NotReady("the service is going down"))
+                order.settle(NotReady())
 
     def _next(self) -> list[_Item] | None:
         """The next batch; an empty one when nothing came for a while, None at the end."""
@@ -242,7 +242,7 @@ class Worker:
                 item.order.results[item.position] = result
         except DeviceLost:
             for order in orders:
-                order.settle(NotReady("the service is going down"))
+                order.settle(NotReady())
             raise
         except Exception as error:
             log.exception("a pass of %d texts failed", len(batch))
