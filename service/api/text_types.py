@@ -87,12 +87,18 @@ def _bounded(given: object) -> object:
     return given
 
 
-def documented(**keywords: Any) -> Any:
-    """Keywords of JSON schema for the OpenAPI document only: the code that refuses knows more, and has its own codes.
+def keywords(**given: Any) -> dict[str, Any]:
+    """Keywords of JSON schema; `known_maximum="max_k"` stands for `maximum` and the value of that name: see openapi.py.
 
-    A keyword `known_maximum="max_k"` stands for `maximum` and the value of that name: see openapi.py.
+    >>> keywords(minimum=1, known_maximum="max_k")
+    {'minimum': 1, 'known-maximum': 'max_k'}
     """
-    return Field(json_schema_extra={name.replace("known_", "known-"): value for name, value in keywords.items()})
+    return {name.replace("known_", "known-"): value for name, value in given.items()}
+
+
+def documented(**given: Any) -> Any:
+    """Keywords for the OpenAPI document only: the code that refuses knows more, and has its own codes."""
+    return Field(json_schema_extra=keywords(**given))
 
 
 String = Annotated[str, AfterValidator(_well_formed)]
