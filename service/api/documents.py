@@ -99,7 +99,8 @@ async def store(name: CollectionInPath, body: DocumentsRequest, use: Use) -> Doc
 async def _store_lines(request: Request) -> Response:
     use: Services = request.app.state.services
     name = request.path_params["name"]
-    await use.index_documents.open(name)  # a collection that is not there is told before the answer begins
+    # a collection that is not there is told before the answer begins
+    await use.index_documents.collection_and_encoder(name)
     lines = read_lines(request.stream(), use.settings.max_body_bytes)
     return StreamAnswer(answered(use.index_stream(name, lines), use.metrics), media_type=MEDIA_TYPE)
 
