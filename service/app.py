@@ -126,7 +126,7 @@ def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, Index
 async def _open(
     settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
 ) -> AsyncIterator[Services]:
-    limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    limits = Limits(settings.max_batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
     local = LocalCollections(
         SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
@@ -174,7 +174,7 @@ def _services(
         local=local,
         collections=of_collections,
         compare=Compare(served, texts),
-        search=Search(of_collections, local, texts, settings.max_matrix),
+        search=Search(of_collections, local, texts, settings.max_scores),
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
@@ -203,7 +203,7 @@ def _cache(settings: Settings) -> EmbeddingCache:
         case "memory":
             return MemoryCache(settings.cache_bytes)
         case "redis":
-            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_value_bytes)
+            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_max_value_bytes)
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return NoCache()

@@ -13,6 +13,7 @@ from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validato
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
+MAX_ENTRIES = 10_000  # of a list in a request: no setting may allow more
 CLIENT_KEY = (
     "SEMBLANCE_API_KEY"  # the key that `semblance index` and the benchmarks show; the service has no use for it
 )
@@ -59,7 +60,9 @@ class Settings(BaseSettings):
     model_wait_s: float = Field(
         30.0, gt=0, description="Seconds that a call waits for a model to load before it gets 503."
     )
-    batch_tokens: int = Field(4096, ge=1, description="Padded tokens in one pass through the network.")
+    max_batch_tokens: int = Field(
+        4096, ge=1, description="Most tokens in one pass through the network, padding included."
+    )
     max_request_tokens: int = Field(
         2**18, ge=1, description="Most tokens that one request may have encoded; 413 above. Cached texts are free."
     )
@@ -75,7 +78,7 @@ class Settings(BaseSettings):
     redis_budget_s: float = Field(
         0.1, gt=0, description="Seconds that a look into Redis, or a write to it, may take with everything it needs."
     )
-    redis_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
+    redis_max_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
     max_connections: int = Field(
         4096, ge=1, description="Most open connections; one more pushes out the one that has idled longest."
     )
@@ -86,19 +89,24 @@ class Settings(BaseSettings):
         description="Seconds from the opening of a connection, or the first byte of a next request, to the "
         "end of its headers.",
     )
-    body_pause_s: float = Field(10.0, gt=0, description="Longest pause within a body, in seconds.")
+    body_pause_s: float = Field(
+        10.0,
+        gt=0,
+        description="Longest pause within a body, in seconds, and longest time in which a client takes nothing of its "
+        "answer.",
+    )
     body_timeout_s: float = Field(
         60.0, gt=0, description="Seconds for a whole body; those of NDJSON may take longer if they do not pause."
     )
-    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
+    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body; of NDJSON, largest line.")
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
-    max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
-    max_matrix: int = Field(
+    max_texts: int = Field(4096, ge=1, le=MAX_ENTRIES, description="Most pairs, texts or queries in one request.")
+    max_scores: int = Field(
         65_536, ge=1, description="Most scores in one request: of a matrix, or queries times candidates."
     )
     max_hits: int = Field(10_000, ge=1, description="Most hits in one request: queries times k.")
     max_explained: int = Field(1024, ge=1, description="Most explanations in one request.")
-    max_documents: int = Field(1000, ge=1, description="Most documents in one request.")
+    max_documents: int = Field(1000, ge=1, le=MAX_ENTRIES, description="Most documents in one request.")
     max_k: int = Field(1000, ge=1, description="Most hits that a search may ask for.")
     max_candidates: int = Field(10_000, ge=1, description="Most candidates that a search may rescore.")
     idle_check_s: float = Field(
@@ -117,7 +125,8 @@ class Settings(BaseSettings):
     drain_notice_s: float = Field(
         1.0,
         ge=0,
-        description="Seconds after SIGTERM in which every request at least gets a 503 before the port closes.",
+        description="Seconds after SIGTERM in which every request at least gets a 503 before the port closes; at most "
+        "half of SEMBLANCE_DRAIN_S.",
     )
 
     @field_validator("redis_url")
@@ -139,12 +148,6 @@ class Settings(BaseSettings):
     def _largest_fits(self) -> Self:
         if self.max_request_tokens > self.max_queued_tokens:
             raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not be more than SEMBLANCE_MAX_QUEUED_TOKENS")
-        return self
-
-    @model_validator(mode="after")
-    def _noticed_before_the_end(self) -> Self:
-        if self.drain_notice_s >= self.drain_s:
-            raise ValueError("SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S")
         return self
 
     @model_validator(mode="after")
@@ -170,6 +173,11 @@ class Settings(BaseSettings):
     def origins(self) -> tuple[str, ...]:
         """The entries of `cors_origins`."""
         return _entries(self.cors_origins)
+
+    @cached_property
+    def notice_s(self) -> float:
+        """`drain_notice_s`, as far as `drain_s` leaves time for what is under way."""
+        return min(self.drain_notice_s, self.drain_s / 2)
 
     @cached_property
     def snapshot_folder(self) -> Path:

@@ -15,10 +15,10 @@ from service import names
 from service.api.filter_schema import FILTER_SCHEMA
 from service.filters import Filter, parse_filter
 from service.ports import Version
+from service.settings import MAX_ENTRIES
 
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536
-MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings allow
 # what the document can say of strings; more is refused, such as a text of zero-width characters only
 TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
 ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"

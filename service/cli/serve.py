@@ -55,7 +55,7 @@ def serve(
         with hold(settings.home), _listening(settings) as listener:
             app = create_app(settings, draining := Draining())
             config = _uvicorn(app, settings)
-            server = Server(config, settings.home, draining, settings.drain_s, settings.drain_notice_s)
+            server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
             server.run(sockets=[listener])
     except SemblanceError as error:
         raise SystemExit(f"cannot serve: {error}") from error

@@ -81,11 +81,6 @@ def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
 
 
-def test_the_notice_must_end_before_the_end() -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S"):
-        read_settings(drain_s=5, drain_notice_s=5)
-
-
 @pytest.mark.parametrize(
     ("hard", "connections", "soft_after", "told"),
     [(5000, 1000, 1256, False), (500, 1000, 500, True), (5000, 10, 300, False)],
