@@ -56,7 +56,7 @@ class Service:
         return address_of(self._process, self.log)
 
     def kill(self) -> None:
-        """End it at once, as by a power cut."""
+        """End it at once, as by `kill -9`."""
         self._end(subprocess.Popen.kill)
 
     def stop(self) -> None:

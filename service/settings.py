@@ -13,9 +13,7 @@ from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validato
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
-CLIENT_KEY = (
-    "SEMBLANCE_API_KEY"  # the key that `semblance index` and the benchmarks show; the service has no use for it
-)
+CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # what `semblance index` and the benchmarks show; the service has no use for it
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
