@@ -74,10 +74,10 @@ class Service:
 
 
 @contextmanager
-def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Service]:
-    """A fresh service with an empty store, which ends with the block; arguments as for `Service`."""
+def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
+    """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder), project, **settings)
+        service = Service(home or Path(folder), project, **settings)
         try:
             service.start()
             yield service
