@@ -88,7 +88,7 @@ def running_process(project: Path = PROJECT, home: Path | None = None, **setting
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
     """The same, for those who only need its address."""
-    with running_process(project, **settings) as service:
+    with running_process(project, None, **settings) as service:
         yield service.url
 
 
