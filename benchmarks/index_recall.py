@@ -28,9 +28,8 @@ from models import catalogue
 from models.embeddings import Floats
 from models.evaluation.ranking import recall
 from service.filters import Filter, parse_filter
-from service.indexes.choice import ENGINES
 from service.indexes.collection_index import CollectionIndex
-from service.ports import Change
+from service.ports import ENGINES, Change
 
 K = 10
 QUERIES = 500

@@ -153,6 +153,9 @@ class NotReady(SemblanceError):
 
     code = "not_ready"
 
+    def __init__(self, message: str = "the service is going down") -> None:
+        super().__init__(message)
+
 
 class Overtaken(Exception):
     """Another writer was faster, and what this write counted on no longer holds: look again. Never reaches a client."""

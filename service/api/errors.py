@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
-from service import errors
+from service import errors, names
 from service.api.openai_shape import ErrorAnswer, Refusal
 from service.observability.metrics import Metrics
 
@@ -65,7 +65,7 @@ _MESSAGES: Mapping[str, str] = {
     "list_type": "it must be a list",
     "too_short": "it must not be empty",
     "string_too_short": "it must not be empty",
-    "string_pattern_mismatch": "a name has at most 64 of a-z, 0-9, '.', '_' and '-', and begins with a letter or digit",
+    "string_pattern_mismatch": names.RULE,
 }
 
 # codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses

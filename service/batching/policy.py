@@ -31,8 +31,8 @@ class Limits:
     """
 
     batch_tokens: int
-    request_tokens: int = 2**18
-    queued_tokens: int = 2**19
+    request_tokens: int
+    queued_tokens: int
     window: int = 1024
 
 
@@ -56,7 +56,7 @@ def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
     when all are padded to the longest, and of equal length those due first. So nobody starves, and little is padded.
 
     >>> queue = [Waiting(5, "m", 1.0), Waiting(90, "m", 1.1), Waiting(6, "m", 1.2), Waiting(5, "other", 1.3)]
-    >>> next_batch(queue, Limits(batch_tokens=30))
+    >>> next_batch(queue, Limits(batch_tokens=30, request_tokens=1000, queued_tokens=1000))
     [0, 2]
     """
     if not waiting:

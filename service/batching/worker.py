@@ -112,7 +112,7 @@ class Worker:
     def _submit(self, order: Order) -> None:
         with self._wake:
             if self._stopping:
-                raise NotReady("the service is going down")
+                raise NotReady()
             self._queue.put(order, self._tokens_per_s)
             self._wake.notify()
 
@@ -137,7 +137,7 @@ class Worker:
                 self._stopping = True
                 left = self._queue.empty() | {item.order for item in batch or ()}
             for order in left:
-                order.settle(NotReady("the service is going down"))
+                order.settle(NotReady())
 
     def _next(self) -> list[Item] | None:
         """The next batch; an empty one when nothing came for a while, None at the end."""

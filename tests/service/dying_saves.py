@@ -23,7 +23,7 @@ from models import catalogue
 from models.embeddings import unit_rows
 from service.indexes import snapshots
 from service.indexes.collection_index import CollectionIndex
-from service.ports import Change, Collection, CollectionSettings, Version
+from service.ports import ENGINES, Change, Collection, CollectionSettings, Version
 
 DIM = 4
 
@@ -42,7 +42,7 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
     second += [Change(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
-        index = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
+        index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
         for change in changes:
             index.apply([change])
         index.advance(Version("epoch", number))

@@ -26,11 +26,16 @@ QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), GROUPS, st.floats(0, 1
 )
 
 
+def roomy(batch_tokens: int, window: int = 1024) -> Limits:
+    """Limits that only the size of a pass can reach."""
+    return Limits(batch_tokens, request_tokens=10**6, queued_tokens=10**6, window=window)
+
+
 @given(waiting=QUEUES, budget=st.integers(1, 2000), window=st.integers(1, 80))
 def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
     waiting: list[Waiting], budget: int, window: int
 ) -> None:
-    batch = next_batch(waiting, Limits(budget, window=window))
+    batch = next_batch(waiting, roomy(budget, window))
     if not waiting:
         assert batch == []
         return
@@ -43,7 +48,7 @@ def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
 def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: list[Waiting], budget: int) -> None:
-    batch = next_batch(waiting, Limits(budget))
+    batch = next_batch(waiting, roomy(budget))
     left_out = [i for i, text in enumerate(waiting) if i not in batch and text.group == waiting[0].group]
     if len(batch) > 1 and left_out:
         furthest = max(abs(waiting[i].tokens - waiting[0].tokens) for i in batch)
@@ -55,7 +60,7 @@ def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], b
     queue = list(enumerate(waiting))
     served: list[int] = []
     while queue:
-        chosen = set(next_batch([text for _, text in queue], Limits(budget)))
+        chosen = set(next_batch([text for _, text in queue], roomy(budget)))
         served += [number for i, (number, _) in enumerate(queue) if i in chosen]
         queue = [each for i, each in enumerate(queue) if i not in chosen]
     assert sorted(served) == list(range(len(waiting)))
@@ -112,7 +117,7 @@ class Slow:
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    worker = Worker(Limits(batch_tokens=4), Metrics(), idle_check_s=60)
+    worker = Worker(roomy(4), Metrics(), idle_check_s=60)
     yield worker
     worker.stop()
 
@@ -165,7 +170,7 @@ def test_a_batch_too_large_for_the_memory_is_encoded_in_parts(worker: Worker) ->
 def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
     async def use() -> None:
         lost = threading.Event()
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
         tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
         await asyncio.to_thread(slow.entered.wait, 5)
         tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
@@ -295,7 +300,7 @@ def test_a_caller_who_left_shifts_nobodys_answer_and_its_texts_are_dropped(worke
 
 def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
     async def use() -> None:
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=60), Slow()
         running = asyncio.create_task(numbers(worker, slow, ["1"]))
         await asyncio.to_thread(slow.entered.wait, 5)
         waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
@@ -315,7 +320,7 @@ def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
 
 def test_an_idle_model_is_tried_and_a_dead_one_shows() -> None:
     async def use() -> None:
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=0.02), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=0.02), Slow()
         assert not worker.answered_within(60)
         slow.may_go.release(1)
         await worker.watch(slow)

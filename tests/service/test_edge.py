@@ -11,11 +11,11 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from service.api.edge import Edge
+from service.api.request_body import BodyLimits, RequestBody
 from service.settings import read_settings
 
 
-async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
+async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -> int:
     """How many bytes arrive of a body whose pieces, a byte each, come after these pauses."""
     coming = iter(pauses)
     left = len(pauses)
@@ -26,10 +26,10 @@ async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
         left -= 1
         return {"type": "http.request", "body": b"x", "more_body": left > 0}
 
-    in_time = edge.in_time(receive, streamed=streamed)
+    request_body = RequestBody(receive, limits, streamed=streamed)
     count = 0
     while True:
-        message = await in_time()
+        message = await request_body.receive()
         count += len(message["body"])
         if not message["more_body"]:
             return count
@@ -38,15 +38,15 @@ async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_pause_in_a_body_ends_it(streamed: bool) -> None:
     with pytest.raises(HTTPException) as caught:
-        asyncio.run(received([0.0, 0.5], Edge(body_pause_s=0.1, body_timeout_s=9.0), streamed=streamed))
+        asyncio.run(received([0.0, 0.5], BodyLimits(1000, pause_s=0.1, timeout_s=9.0), streamed=streamed))
     assert (caught.value.status_code, caught.value.headers) == (408, {"connection": "close"})
 
 
 def test_a_body_that_trickles_is_held_to_its_whole_time_unless_it_is_streamed() -> None:
-    pauses, edge = [0.05] * 10, Edge(body_pause_s=0.4, body_timeout_s=0.2)
+    pauses, limits = [0.05] * 10, BodyLimits(1000, pause_s=0.4, timeout_s=0.2)
     with pytest.raises(HTTPException, match="408"):
-        asyncio.run(received(pauses, edge, streamed=False))
-    assert asyncio.run(received(pauses, edge, streamed=True)) == 10
+        asyncio.run(received(pauses, limits, streamed=False))
+    assert asyncio.run(received(pauses, limits, streamed=True)) == 10
 
 
 def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> None:
@@ -60,9 +60,9 @@ def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> Non
             await asyncio.sleep(pause)
             return message
 
-        in_time = Edge(body_pause_s=0.1, body_timeout_s=0.1).in_time(receive, streamed=False)
-        await in_time()
-        return str((await in_time())["type"])
+        request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.1, timeout_s=0.1), streamed=False)
+        await request_body.receive()
+        return str((await request_body.receive())["type"])
 
     assert asyncio.run(use()) == "http.disconnect"
 
@@ -81,11 +81,6 @@ def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
 
 
-def test_the_notice_must_end_before_the_end() -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S"):
-        read_settings(drain_s=5, drain_notice_s=5)
-
-
 @pytest.mark.parametrize(
     ("hard", "connections", "soft_after", "told"),
     [(5000, 1000, 1256, False), (500, 1000, 500, True), (5000, 10, 300, False)],
@@ -95,7 +90,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_goes(
 ) -> None:
     """In a process of its own: a hard limit can't be raised again."""
     code = (
-        "import resource; from service.cli.connections import allow_files; "
+        "import resource; from service.server.connections import allow_files; "
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (300, {hard})); said = allow_files({connections}); "
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], said)"
     )

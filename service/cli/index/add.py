@@ -14,8 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from models.errors import SemblanceError
 from service.api.ndjson import read_lines, stored_out
-from service.client import Client, Refused, ServiceError, progress_of
-from service.client import Progress as Batch
+from service.client import Client, Refused, ServiceError, StoredBatch, stored_batch
 from service.documents.lock import hold
 from service.errors import UnknownCollection
 from service.settings import Settings, client_key, read_settings
@@ -71,7 +70,7 @@ class _Report:
         self.upserted = self.truncated = 0
         self.refused: list[Refused] = []
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: StoredBatch) -> None:
         self.upserted += batch.upserted
         self.truncated += batch.truncated
         self.refused += batch.refused
@@ -111,7 +110,7 @@ async def _store_offline(
                 await services.collections.create(collection, NewCollection())
             lines = read_lines(_pieces(stream), settings.max_body_bytes)
             async for stored in services.index_stream(collection, lines):
-                report.add(progress_of(stored_out(stored).model_dump(), 1))
+                report.add(stored_batch(stored_out(stored).model_dump(), 1))
                 advance(stored.through_line, stream.tell())
 
 

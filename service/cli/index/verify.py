@@ -35,13 +35,13 @@ def verify(
 
     settings = read_settings(home=home)
     console = Console()
-    table = Table("collection", "documents", "version", "copy of the index", "faults")
+    table = Table("collection", "documents", "version", "snapshot", "faults")
     faults: list[str] = []
     try:
         with embedded_store(settings) as (store, indexes), console.status("checking"):
             faults += store.damage()
             for each in verified(store, indexes):
-                table.add_row(each.name, f"{each.documents:,}", each.version, each.copy, str(len(each.faults)))
+                table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
                 faults += [f"{each.name}: {fault}" for fault in each.faults]
     except SemblanceError as error:
         raise SystemExit(str(error)) from error

@@ -19,7 +19,7 @@ from typing import NoReturn
 import typer
 import uvicorn
 
-from service.api.edge import Draining
+from service.draining import Draining
 
 log = logging.getLogger(__name__)
 
