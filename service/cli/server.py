@@ -20,6 +20,7 @@ import typer
 import uvicorn
 
 from service.api.edge import Draining
+from service.cli.upkeep import settle
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Say where it is once it answers."""
         await super().startup(sockets)
+        settle()
         if self.started and sockets:
             host, port = sockets[0].getsockname()[:2]
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
