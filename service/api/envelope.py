@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.edge import SECURITY_HEADERS, Draining, Edge
 from service.api.errors import STATUS, problem
+from service.api.json_values import MOST_VALUES, JsonValues
 from service.api.ndjson import is_ndjson
 from service.errors import Forbidden, Unauthorized
 from service.observability import timings
@@ -128,29 +129,37 @@ class Envelope:
 
 
 class _Body:
-    """The body of a request as the routes receive it, up to the limit: its length may be wrong or not given.
+    """The body of a request as the routes receive it, up to the limits: its length may be wrong or not given.
 
-    Without a limit it is read, and answered, line by line.
+    Without a limit of its size it is read, and answered, line by line.
     """
 
     def __init__(self, receive: Receive, max_bytes: int | None) -> None:
         self._receive = receive
         self._max_bytes = max_bytes
         self._taken = 0
+        self._values = JsonValues()
         self._whole = asyncio.Event()
         self.broken_off = False  # the client left before it had sent everything
 
     async def receive(self) -> Message:
         """The next message; after the last of the body nothing comes but the news that the client left."""
         message = await self._receive()
-        self._taken += len(message.get("body", b""))
-        if self._max_bytes is not None and self._taken > self._max_bytes:
-            raise HTTPException(413, _too_large(self._max_bytes))
+        if self._max_bytes is not None:
+            self._check(message.get("body", b""), self._max_bytes)
         if message["type"] == "http.disconnect":
             self.broken_off = not self._whole.is_set()
         elif not message.get("more_body"):
             self._whole.set()
         return message
+
+    def _check(self, piece: bytes, max_bytes: int) -> None:
+        self._taken += len(piece)
+        if self._taken > max_bytes:
+            raise HTTPException(413, _too_large(max_bytes))
+        self._values.add(piece)
+        if self._values.too_many:
+            raise HTTPException(413, f"the body has more than {MOST_VALUES:,} values: send less at a time")
 
     async def left(self) -> None:
         """Return when the client leaves after it sent its body."""
