@@ -7,11 +7,11 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 START_S = 120
 PROJECT = Path(__file__).parents[1]
@@ -74,9 +74,9 @@ class Service:
 
 
 @contextmanager
-def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Service]:
-    """A fresh service with an empty store, which ends with the block; arguments as for `Service`."""
-    with tempfile.TemporaryDirectory() as folder:
+def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
+    """A fresh service, which ends with the block; arguments as for `Service`, where no `home` is an empty store."""
+    with TemporaryDirectory() if home is None else nullcontext(home) as folder:
         service = Service(Path(folder), project, **settings)
         try:
             service.start()
@@ -87,8 +87,8 @@ def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Servic
 
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The same, for those who only need its address."""
-    with running_process(project, **settings) as service:
+    """The same with an empty store, for those who only need its address."""
+    with running_process(project, None, **settings) as service:
         yield service.url
 
 

@@ -70,7 +70,7 @@ def write_until_refused(url: str, began: threading.Event) -> list[str]:
 
 def test_sigterm_finishes_what_is_under_way_and_refuses_what_is_new(tmp_path: Path) -> None:
     with (
-        running_process(home=str(tmp_path), drain_s="30", drain_notice_s="2") as service,
+        running_process(home=tmp_path, drain_s="30", drain_notice_s="2") as service,
         httpx2.Client(base_url=service.url, timeout=60) as kept_open,
         ThreadPoolExecutor(2) as pool,
         half_sent(service) as slow,
