@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,7 +75,7 @@ class Service:
 @contextmanager
 def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
     """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         service = Service(home or Path(folder), project, **settings)
         try:
             service.start()
@@ -87,7 +86,7 @@ def running_process(project: Path = PROJECT, home: Path | None = None, **setting
 
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The same, for those who only need its address."""
+    """The same with an empty store, for those who only need its address."""
     with running_process(project, None, **settings) as service:
         yield service.url
 
