@@ -111,8 +111,3 @@ def test_what_is_no_exact_origin_is_refused_by_name(monkeypatch: pytest.MonkeyPa
 def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
-
-
-def test_the_notice_must_end_before_the_end() -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S"):
-        read_settings(drain_s=5, drain_notice_s=5)
