@@ -7,11 +7,11 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 START_S = 120
 PROJECT = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ class Service:
         return address_of(self._process, self.log)
 
     def kill(self) -> None:
-        """End it at once, as by a power cut."""
+        """End it at once, as by `kill -9`."""
         self._end(subprocess.Popen.kill)
 
     def stop(self) -> None:
@@ -74,10 +74,10 @@ class Service:
 
 
 @contextmanager
-def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Service]:
-    """A fresh service with an empty store, which ends with the block; arguments as for `Service`."""
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder), project, **settings)
+def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
+    """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
+    with TemporaryDirectory() as folder:
+        service = Service(home or Path(folder), project, **settings)
         try:
             service.start()
             yield service
@@ -87,8 +87,8 @@ def running_process(project: Path = PROJECT, **settings: str) -> Iterator[Servic
 
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The same, for those who only need its address."""
-    with running_process(project, **settings) as service:
+    """The same with an empty store, for those who only need its address."""
+    with running_process(project, None, **settings) as service:
         yield service.url
 
 

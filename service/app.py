@@ -38,10 +38,11 @@ from service.batching.worker import Worker
 from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
+from service.documents.lock import hold
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.draining import Draining
-from service.errors import NoSuchDevice
+from service.errors import NoStore, NoSuchDevice
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
@@ -114,12 +115,20 @@ def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
 
 @contextmanager
 def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
-    """The documents of a service that does not run, and where the snapshots of its indexes lie."""
-    store = SqlDocumentStore(sqlite_engine(settings.database_file))
-    try:
-        yield store, IndexFolder(settings.snapshot_folder)
-    finally:
-        store.close()
+    """The documents of a service that does not run, and where the snapshots of its indexes lie.
+
+    Raises:
+        NoStore: there are none.
+        StoreInUse: a service runs on them.
+    """
+    if not settings.database_file.is_file():
+        raise NoStore(f"there are no documents in {settings.database_file.parent}: name their folder with --home")
+    with hold(settings.home):
+        store = SqlDocumentStore(sqlite_engine(settings.database_file))
+        try:
+            yield store, IndexFolder(settings.snapshot_folder)
+        finally:
+            store.close()
 
 
 @asynccontextmanager

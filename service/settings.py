@@ -14,9 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
 MAX_ENTRIES = 10_000  # of a list in a request: no setting may allow more
-CLIENT_KEY = (
-    "SEMBLANCE_API_KEY"  # the key that `semblance index` and the benchmarks show; the service has no use for it
-)
+CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # what `semblance index` and the benchmarks show; the service has no use for it
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 

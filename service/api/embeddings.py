@@ -29,7 +29,7 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-@router.post("/embeddings", response_model=EmbeddingsResponse, responses=_refusals(400, 404, 413, 415, 422, 503))
+@router.post("/embeddings", response_model=EmbeddingsResponse, responses=_refusals(400, 404, 413, 415, 422, 429, 503))
 async def embeddings(body: EmbeddingsRequest, use: Use) -> Response:
     """The vector of each text, at unit length."""
     require_at_most("/input", len(body.input), use.settings.max_texts, "texts")

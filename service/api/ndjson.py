@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from models.errors import SemblanceError
 from service.api.errors import FRAMEWORK_CODES, part_of
+from service.api.json_values import MOST_VALUES, too_many_values
 from service.api.paths import is_documents
 from service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
 from service.errors import Problem
@@ -48,6 +49,8 @@ async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIt
 
 def _read(line: bytes) -> Document | Problem:
     """The document that a line holds, by the same rules as in a JSON body."""
+    if too_many_values(line):
+        return Problem("", "body_too_large", f"the line has more than {MOST_VALUES:,} values")
     try:
         given = DocumentIn.model_validate(json.loads(line))
     except ValidationError as error:

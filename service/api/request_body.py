@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
+from service.api.json_values import MOST_VALUES, JsonValues
+
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
@@ -45,6 +47,7 @@ class RequestBody:
         self._limits = limits
         self._streamed = streamed
         self._taken = 0
+        self._values = JsonValues()
         self._ends: float | None = None  # set at the first piece asked for: a route may look at other things first
         self._whole = asyncio.Event()
         self.broken_off = False  # the client left before it had sent everything
@@ -53,14 +56,21 @@ class RequestBody:
         """The next message; after the last of the body nothing comes but the news that the client left, at any time."""
         over = self._whole.is_set() or self.broken_off
         message = await (self._receive() if over else self._in_time())
-        self._taken += len(message.get("body", b""))
-        if not self._streamed and self._taken > self._limits.max_bytes:
-            raise HTTPException(413, self._limits.too_large())
+        if not self._streamed:
+            self._check(message.get("body", b""))
         if message["type"] == "http.disconnect":
             self.broken_off = not self._whole.is_set()
         elif not message.get("more_body"):
             self._whole.set()
         return message
+
+    def _check(self, piece: bytes) -> None:
+        self._taken += len(piece)
+        if self._taken > self._limits.max_bytes:
+            raise HTTPException(413, self._limits.too_large())
+        self._values.add(piece)
+        if self._values.too_many:
+            raise HTTPException(413, f"the body has more than {MOST_VALUES:,} values: send less at a time")
 
     async def left(self) -> None:
         """Return when the client leaves after it sent its body."""

@@ -1,1 +1,1 @@
-"""From many callers to one model: what runs together (`policy`), and the thread that runs it (`worker`)."""
+"""From many callers to one model: what runs together (`policy`), what waits (`orders`), and the thread (`worker`)."""

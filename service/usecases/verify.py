@@ -26,7 +26,7 @@ class Verified:
 
 
 def verify(store: DocumentStore, indexes: Indexes) -> Iterator[Verified]:
-    """Look at every document of every collection, and at the same document in the index. Changes nothing."""
+    """Look at every document of every collection, and at the same document in the index. Changes none of them."""
     for collection in store.collections():
         saved = indexes.load(collection)
         snapshot = "none" if saved is None else str(saved.version)

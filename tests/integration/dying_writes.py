@@ -2,8 +2,8 @@
 
     python -m tests.integration.dying_writes FOLDER
 
-prints a line for every death, and a last line, "survived". Steps are every SQL statement before and after it runs,
-every commit before and after it, and every fsync, rename, opening and removal of a file, in whatever thread.
+prints a line for every death, and a last line, "survived". Steps are every SQL statement and every commit before it
+runs, and every fsync, rename, opening and removal of a file, in whatever thread.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Death:
 
     def take_over(self) -> None:
         """Count the steps of this process from now on."""
-        for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
+        for name in ("before_cursor_execute", "commit"):
             event.listen(Engine, name, lambda *_: self._step())
         sync = os.fsync
 

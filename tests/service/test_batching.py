@@ -55,6 +55,12 @@ def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: 
         assert min(abs(waiting[i].tokens - waiting[0].tokens) for i in left_out) >= furthest
 
 
+@given(waiting=QUEUES, budget=st.integers(1, 20_000))
+def test_nobody_in_a_batch_is_padded_to_much_more_than_twice_its_length(waiting: list[Waiting], budget: int) -> None:
+    lengths = [waiting[i].tokens for i in next_batch(waiting, roomy(budget))]
+    assert max(lengths, default=0) <= 2 * min(lengths, default=0) + 16
+
+
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
 def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], budget: int) -> None:
     queue = list(enumerate(waiting))
@@ -261,6 +267,24 @@ def test_bad_texts_are_named_by_their_place_in_the_whole_call(minilm: Transforme
         assert [each.text for each in await worker.tokenize(minilm, good, "query", "END")] == good
 
     asyncio.run(use())
+
+
+def test_long_texts_are_tokenised_a_few_at_a_time_so_that_others_need_not_wait_for_all(worker: Worker) -> None:
+    calls: list[Sequence[str]] = []
+
+    class Noting(Slow):
+        def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
+            calls.append(texts)
+            return super().tokenize(texts, role, truncate)
+
+    texts = [
+        letter * length for letter, length in zip("abcdefgh", (30_000, 20_000, 1, 99_000, 7, 0, 50_000, 2), strict=True)
+    ]
+    texts += [str(i) for i in range(200)]
+    asyncio.run(worker.tokenize(Noting(), texts, "query", "END"))
+    assert [text for call in calls for text in call] == texts
+    assert all(len(call) <= 64 and (len(call) == 1 or sum(map(len, call)) <= 50_000) for call in calls)
+    assert len(calls) < 12
 
 
 def test_an_encoder_that_returns_too_little_fails_its_callers_and_the_thread_lives_on(worker: Worker) -> None:

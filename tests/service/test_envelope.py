@@ -11,8 +11,10 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from service.api import errors
+from service.api.edge import Edge
 from service.api.envelope import Envelope
 from service.api.request_body import BodyLimits
+from service.draining import Draining
 from service.observability.metrics import Metrics
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
@@ -50,11 +52,12 @@ def test_under_v1_failures_and_going_down_take_the_shape_of_openai() -> None:
         raise RuntimeError("hunter2")
 
     async def use() -> tuple[httpx2.Response, httpx2.Response]:
-        transport = httpx2.ASGITransport(Envelope(fails, Metrics(), LIMITS))
+        draining = Draining()
+        transport = httpx2.ASGITransport(Envelope(fails, Metrics(), LIMITS, Edge(draining=draining)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
-            down = errors.problem(503, "not_ready", "the service is going down")
-            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(down), base_url="http://test") as late:
-                return await client.get("/v1/embeddings"), await late.get("/v1/embeddings")
+            failed = await client.get("/v1/embeddings")
+            draining.begun = True
+            return failed, await client.get("/v1/embeddings")
 
     failed, down = asyncio.run(use())
     assert failed.status_code == 500
@@ -62,7 +65,7 @@ def test_under_v1_failures_and_going_down_take_the_shape_of_openai() -> None:
     assert (error["type"], error["code"], error["param"]) == ("server_error", "internal_error", None)
     assert failed.headers["x-request-id"] in error["message"]
     assert "hunter2" not in failed.text
-    assert (down.status_code, down.headers["retry-after"]) == (503, "1")
+    assert (down.status_code, down.headers["retry-after"], down.headers["connection"]) == (503, "1", "close")
     assert down.json() == {
         "error": {
             "message": "the service is going down",

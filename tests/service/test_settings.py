@@ -97,3 +97,17 @@ def test_an_address_that_others_can_reach_needs_a_word(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
 def test_loopback_needs_none(host: str) -> None:
     assert read_settings(host=host).host == host
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"]
+)
+def test_what_is_no_exact_origin_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", f"https://fine.example,{value}")
+    with pytest.raises(SystemExit, match="SEMBLANCE_CORS_ORIGINS"):
+        read_settings()
+
+
+def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
+    assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")

@@ -1,10 +1,8 @@
-"""The edge in pieces: how long a body may take, which origins are origins, and how many files may be open."""
+"""How long a body may take."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +10,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from service.api.request_body import BodyLimits, RequestBody
-from service.settings import read_settings
 
 
 async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -> int:
@@ -65,36 +62,3 @@ def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> Non
         return str((await request_body.receive())["type"])
 
     assert asyncio.run(use()) == "http.disconnect"
-
-
-@pytest.mark.parametrize(
-    "value", ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"]
-)
-def test_what_is_no_exact_origin_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", f"https://fine.example,{value}")
-    with pytest.raises(SystemExit, match="SEMBLANCE_CORS_ORIGINS"):
-        read_settings()
-
-
-def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
-    assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
-
-
-@pytest.mark.parametrize(
-    ("hard", "connections", "soft_after", "told"),
-    [(5000, 1000, 1256, False), (500, 1000, 500, True), (5000, 10, 300, False)],
-)
-def test_the_limit_of_open_files_is_raised_as_far_as_it_goes(
-    hard: int, connections: int, soft_after: int, told: bool
-) -> None:
-    """In a process of its own: a hard limit can't be raised again."""
-    code = (
-        "import resource; from service.server.connections import allow_files; "
-        f"resource.setrlimit(resource.RLIMIT_NOFILE, (300, {hard})); said = allow_files({connections}); "
-        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], said)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    soft, _, said = ran.stdout.strip().partition(" ")
-    assert int(soft) == soft_after
-    assert ("SEMBLANCE_MAX_CONNECTIONS" in said) == told

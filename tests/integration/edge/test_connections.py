@@ -61,7 +61,8 @@ def anyone(service: Service) -> Iterator[httpx2.Client]:
 def nothing_failed_unknown(anyone: httpx2.Client) -> Iterator[None]:
     """No test of this file may cause a 500, either."""
     yield
-    assert "internal_error" not in anyone.get("/metrics", headers=bearer(READER)).text
+    metrics = anyone.get("/metrics", headers=bearer(READER)).text
+    assert 'semblance_errors_total{code="internal_error"} 0.0' in metrics
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -185,8 +186,8 @@ def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> Non
     refused = index()
     assert refused.returncode == 1
     assert "401" in refused.stderr
-    assert "set SEMBLANCE_API_KEY" in refused.stderr
-    assert index(SEMBLANCE_API_KEY=ADMIN).returncode == 0
+    assert "set SEMBLANCE_CLIENT_KEY" in refused.stderr
+    assert index(SEMBLANCE_CLIENT_KEY=ADMIN).returncode == 0
 
 
 # connections
