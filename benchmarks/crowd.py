@@ -19,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -28,14 +28,23 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.running_service import Service, running_process
-from benchmarks.troubles import Trouble, Wire, troubles
+from benchmarks.troubles import LARGEST, Trouble, Wire, troubles
 from benchmarks.vital_signs import Spread, VitalSigns, resident_mb, spread, watched
 from service.server.connections import allow_files
 
 IDLE_S = 600  # how long the service lets a connection say nothing, here: so that all stay to the end
 LIVE_P99_MS = 250.0  # all the tiny requests come at once, and /live takes its turn among them
-OTHERS_MS = 10_000.0  # what no request of the other client may take
+OTHERS_MS = 30_000.0  # no longer than a request of the largest allowed size takes the model, which comes first when due
 GROWN_MB = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How many connections say nothing, how many requests are tiny, and how large a body may be, in bytes."""
+
+    idle: int = 2000
+    tiny: int = 10_000
+    largest: int = LARGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +125,16 @@ class Bystander:
                 self.asked.append((began, time.monotonic() - began, status))
 
 
-def run(service: Service, idle: int, tiny: int) -> Report:
+def run(service: Service, crowd: Crowd) -> Report:
     """Let all of it come upon a running service."""
     bystander = Bystander(service.url)
     with watched(service) as signs, bystander.asking():
-        lines, still_open = asyncio.run(_all(service, idle, tiny))
+        lines, still_open = asyncio.run(_all(service, crowd))
         time.sleep(2)  # until memory that is given back is given back
     rows = [_row(line, bystander, signs) for line in lines]
     return Report(
         rows=rows,
-        idle=idle,
+        idle=crowd.idle,
         still_open=still_open,
         memory_before_mb=lines[0].memory_mb,
         memory_most_mb=max(signs.memory_mb),
@@ -147,14 +156,16 @@ class _Line:
     memory_mb: float
 
 
-async def _all(service: Service, idle: int, tiny: int) -> tuple[list[_Line], int]:
+async def _all(service: Service, crowd: Crowd) -> tuple[list[_Line], int]:
     """One trouble after the other, between idle connections; and how many of these are open at the end."""
-    silent, lines = [await Wire.dial(service.url) for _ in range(idle)], []
-    for trouble in troubles(tiny):
-        began = time.monotonic()
-        statuses = await trouble.act(service.url)
-        lines.append(_Line(trouble, began, time.monotonic(), statuses, resident_mb(service.process.pid)))
-    still_open = [not await wire.closed() for wire in silent]
+    lines = []
+    async with AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(Wire.dialled(service.url)) for _ in range(crowd.idle)]
+        for trouble in troubles(crowd.tiny, crowd.largest):
+            began = time.monotonic()
+            statuses = await trouble.act(service.url)
+            lines.append(_Line(trouble, began, time.monotonic(), statuses, resident_mb(service.process.pid)))
+        still_open = [not await wire.closed() for wire in silent]
     return lines, sum(still_open)
 
 
@@ -206,7 +217,7 @@ def main() -> None:
     if complaint := allow_files(arguments.idle):
         sys.exit(complaint)
     with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:
-        made = run(service, arguments.idle, arguments.tiny)
+        made = run(service, Crowd(arguments.idle, arguments.tiny))
     show(made, console)
     if arguments.json:
         arguments.json.write_text(json.dumps(asdict(made), indent=1) + "\n")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 from urllib.parse import urlsplit
@@ -24,10 +25,17 @@ class Wire:
     writer: asyncio.StreamWriter
 
     @classmethod
-    async def dial(cls, url: str) -> Self:
-        """Open it."""
+    @asynccontextmanager
+    async def dialled(cls, url: str) -> AsyncIterator[Self]:
+        """It is open as long as the block runs."""
         address = urlsplit(url)
-        return cls(*await asyncio.open_connection(address.hostname, address.port))
+        wire = cls(*await asyncio.open_connection(address.hostname, address.port))
+        try:
+            yield wire
+        finally:
+            wire.writer.close()
+            with suppress(OSError):
+                await wire.writer.wait_closed()
 
     async def ask(self, *pieces: bytes, pause_s: float = 0.0) -> int:
         """Send a request, in pieces, and return the status of the answer."""
@@ -62,23 +70,23 @@ class Trouble:
 
 async def slow_body(url: str) -> Counter[int]:
     """One that trickles in, a byte at a time, but in time."""
-    wire = await Wire.dial(url)
-    status = await wire.ask(posted("/similarity", len(PAIR)), *(bytes([each]) for each in PAIR), pause_s=0.1)
-    return Counter([status])
+    async with Wire.dialled(url) as wire:
+        pieces = (bytes([each]) for each in PAIR)
+        return Counter([await wire.ask(posted("/similarity", len(PAIR)), *pieces, pause_s=0.1)])
 
 
 async def stopping_body(url: str) -> Counter[int]:
     """One that stops half-way."""
-    wire = await Wire.dial(url)
-    return Counter([await wire.ask(posted("/similarity", len(PAIR)), PAIR[:10])])
+    async with Wire.dialled(url) as wire:
+        return Counter([await wire.ask(posted("/similarity", len(PAIR)), PAIR[:10])])
 
 
 def body_of(body: bytes, path: str = "/similarity") -> Act:
     """One request with that body."""
 
     async def send(url: str) -> Counter[int]:
-        wire = await Wire.dial(url)
-        return Counter([await wire.ask(posted(path, len(body)), body)])
+        async with Wire.dialled(url) as wire:
+            return Counter([await wire.ask(posted(path, len(body)), body)])
 
     return send
 
@@ -89,8 +97,8 @@ def tiny_requests(count: int) -> Act:
 
     async def send(url: str) -> Counter[int]:
         async def client(number: int) -> list[int]:
-            wire = await Wire.dial(url)
-            return [await wire.ask(kinds[(i + number) % 2]) for i in range(count // TINY_CONNECTIONS)]
+            async with Wire.dialled(url) as wire:
+                return [await wire.ask(kinds[(i + number) % 2]) for i in range(count // TINY_CONNECTIONS)]
 
         answered = await asyncio.gather(*(client(number) for number in range(TINY_CONNECTIONS)))
         return Counter(status for statuses in answered for status in statuses)
@@ -104,22 +112,23 @@ def posted(path: str, length: int) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def troubles(tiny: int) -> list[Trouble]:
-    """Each with the statuses that it may be answered."""
+def troubles(tiny: int, largest: int) -> list[Trouble]:
+    """All of them: so many tiny requests, and bodies of the largest size in bytes that the service takes."""
+    size = f"{largest / MIB:g} MB"
     text = "all work and no play " * 4700  # just short enough to be taken
-    texts = [f"{i} {text}" for i in range(LARGEST // len(text) - 1)]
+    texts = [f"{i} {text}" for i in range(largest // len(text) - 1)]
     large = json.dumps({"model": "minilm", "input": texts, "truncate": "END"}).encode()
-    numbers = b'{"pairs":[' + b"1," * (LARGEST // 2 - 10) + b"1]}"
-    lists = b'{"pairs":[' + b"[]," * (LARGEST // 3 - 10) + b"1]}"
+    numbers = b'{"pairs":[' + b"1," * (largest // 2 - 10) + b"1]}"
+    lists = b'{"pairs":[' + b"[]," * (largest // 3 - 10) + b"1]}"
     return [
         Trouble("nothing but idle connections", (), quiet),
         Trouble("a body trickles in", (200,), slow_body),
         Trouble("a body stops half-way", (408,), stopping_body),
         Trouble("a body of 10 MB", (413,), body_of(b" " * 10_000_000)),
-        Trouble("8 MB of text", (200,), body_of(large, "/v1/embeddings")),
-        Trouble("8 MB of [1,1,1,...", (413,), body_of(numbers)),
-        Trouble("8 MB of [],[],[],...", (413,), body_of(lists)),
-        Trouble("8 MB of [[[[...", (413,), body_of(b"[" * LARGEST)),
+        Trouble(f"{size} of text", (200,), body_of(large, "/v1/embeddings")),
+        Trouble(f"{size} of [1,1,1,...", (413,), body_of(numbers)),
+        Trouble(f"{size} of [],[],[],...", (413,), body_of(lists)),
+        Trouble(f"{size} of [[[[...", (413,), body_of(b"[" * largest)),
         Trouble(f"{tiny:,} tiny requests", (200,), tiny_requests(tiny)),
     ]
 

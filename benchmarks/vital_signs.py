@@ -21,7 +21,6 @@ from benchmarks.running_service import PROJECT, Service
 
 SAMPLED_EVERY_S = 1.0
 WINDOW_S = 10.0
-FLAT_SHARE, FLAT_MB = 0.05, 50.0  # memory that grew by less than one of these is flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +70,6 @@ class VitalSigns:
     def final_mb(self) -> float:
         """Memory in the last quarter."""
         return median(self.memory_mb[-max(1, len(self.memory_mb) // 4) :])
-
-    @property
-    def memory_flat(self) -> bool:
-        """Whether memory stayed where it was in the second quarter."""
-        return self.final_mb - self.settled_mb < max(FLAT_MB, FLAT_SHARE * self.settled_mb)
 
 
 @contextmanager

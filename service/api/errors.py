@@ -79,7 +79,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         408,
         "The body paused for longer than SEMBLANCE_BODY_PAUSE_S, or was not there within SEMBLANCE_BODY_TIMEOUT_S",
     ),
-    "body_too_large": (413, "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
+    "body_too_large": (
+        413,
+        "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES, or more than 100,000 values",
+    ),
     "unsupported_media_type": (
         415,
         "The body is not declared as application/json; documents may also come as application/x-ndjson",
