@@ -8,13 +8,15 @@ It prints how many calls of each route got which class of status, and every prom
 
 Valid data is valid by itself only: whether a collection of that name exists, or a filter's bounds are of one type, no
 schema can say. Names in valid requests are therefore replaced by such that exist; the rest may be refused, and the
-table shows how much is.
+table shows how much is. NDJSON is a string to a schema, and never invalid, as every line of it is answered by itself:
+it is sent as valid data only, any lines with a document after them.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,6 +34,7 @@ from schemathesis.hooks import unregister
 
 from benchmarks.figures import keep
 from benchmarks.running_service import running_service
+from service.api.ndjson import MEDIA_TYPE as NDJSON
 
 FILLED, WRITTEN = "default", "written"  # the collection that is read, and the one that is written to
 DOCUMENT = "shipping-001"
@@ -79,6 +82,11 @@ class Report:
         }
 
 
+@schemathesis.serializer(NDJSON)
+def _lines(_: schemathesis.SerializationContext, body: Any) -> bytes:
+    return str(body).encode("utf-8", "surrogatepass")
+
+
 class Names:
     """Puts names that exist into valid requests, and makes what a request is to delete."""
 
@@ -105,6 +113,8 @@ class Names:
                 case.query = _one_form(case.query)
         if ParameterLocation.BODY in valid and isinstance(case.body, dict) and "documents" not in case.body:
             case.body = self._existing(case.body)
+        if case.media_type == NDJSON and isinstance(case.body, str):
+            case.body = f"{case.body}\n{json.dumps({'id': 'line', 'text': case.body})}\n"
 
     def close(self) -> None:
         """Drop the connections."""
@@ -192,7 +202,10 @@ def _schema(url: str, mode: str, examples: int, phases: Mapping[str, Any], seed:
         "generation": {"mode": mode, "max-examples": examples, "database": "none", "no-shrink": True},
         "checks": {"positive_data_acceptance": {"enabled": False}},
     }
-    return schemathesis.openapi.from_url(f"{url}/openapi.json", config=schemathesis.Config.from_dict(config))
+    document = httpx2.get(f"{url}/openapi.json").raise_for_status().json()
+    if mode == "negative":
+        del document["paths"]["/collections/{name}/documents"]["post"]["requestBody"]["content"][NDJSON]
+    return schemathesis.openapi.from_dict(document, config=schemathesis.Config.from_dict(config | {"base-url": url}))
 
 
 @contextmanager

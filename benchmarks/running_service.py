@@ -28,7 +28,7 @@ class Service:
     """
 
     def __init__(self, home: Path, project: Path = PROJECT, module: str = "service.cli.main", **settings: str) -> None:
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
@@ -106,6 +106,7 @@ def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
     raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

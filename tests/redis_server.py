@@ -8,13 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
+from benchmarks.running_service import free_port
+
 START_S = 10
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 class RedisServer:

@@ -14,6 +14,7 @@ from service.caches.memory import ENTRY_BYTES, MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
 from service.ports import EmbeddingCache
+from tests.bits import bits
 from tests.redis_server import RedisServer
 
 Make: TypeAlias = Callable[[], EmbeddingCache]
@@ -32,11 +33,6 @@ def entry(seed: int, n: int = 3) -> TokenEmbeddings:
     rng = np.random.default_rng(seed)
     vectors, weights = rng.normal(size=(n, 4)).astype(np.float32), rng.random(n, np.float32)
     return TokenEmbeddings(vectors, weights, given=weights + 1 if seed % 2 else None, mean_pooled=seed % 3 > 0)
-
-
-def bits(entry: TokenEmbeddings) -> tuple[object, ...]:
-    given = None if entry.given is None else entry.given.tobytes()
-    return (entry.vectors.shape, entry.vectors.tobytes(), entry.weights.tobytes(), given, entry.mean_pooled)
 
 
 def test_what_comes_back_is_what_was_set_or_nothing(make: Make) -> None:

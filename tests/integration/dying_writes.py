@@ -9,18 +9,16 @@ runs, and every fsync, rename, opening and removal of a file, in whatever thread
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from sqlalchemy import Engine, event
 
-from models.embeddings import Floats, unit_rows
+from models.embeddings import Floats
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.indexes import collection_index
@@ -28,7 +26,8 @@ from service.indexes.index_folder import IndexFolder
 from service.ports import CollectionSettings, Document, Embedded, Hit, Write
 from service.usecases.local_collections import LocalCollections
 from service.usecases.verify import verify
-from tests.service.dying_saves import in_a_process
+from tests.drawn_vectors import drawn
+from tests.dying import DEAD, Death, in_a_process
 
 DIM = 8
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "auto", "int8")
@@ -51,11 +50,6 @@ SCRIPT: tuple[tuple[str, State | None], ...] = (
 )
 
 
-def vector(seed: int) -> Floats:
-    drawn: Floats = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return drawn
-
-
 def opened(home: Path) -> LocalCollections:
     collection_index.SPARE_ROWS = 4  # so that a handful of documents wears an index out
     return LocalCollections(SqlDocumentStore(sqlite_engine(home / "documents.sqlite")), IndexFolder(home / "indexes"))
@@ -66,7 +60,7 @@ async def perform(local: LocalCollections, action: str, before: State, after: St
     match action.split():
         case ["upsert"]:
             writes = [
-                Write(Document(doc_id, f"text {seed}", {"n": seed}), Embedded(vector(seed), False, b"codes", 0.1))
+                Write(Document(doc_id, f"text {seed}", {"n": seed}), Embedded(drawn(seed, DIM), False, b"codes", 0.1))
                 for doc_id, seed in after.items()
                 if before.get(doc_id) != seed
             ]
@@ -99,35 +93,12 @@ def live(home: Path, done: Path) -> None:
     asyncio.run(use())
 
 
-class Death:
-    """Ends the process at its n-th step."""
-
-    def __init__(self, home: Path, at: int) -> None:
-        self._home, self._left = str(home), at
-        self._lock = threading.Lock()
-
-    def take_over(self) -> None:
-        """Count the steps of this process from now on."""
-        for name in ("before_cursor_execute", "commit"):
-            event.listen(Engine, name, lambda *_: self._step())
-        sync = os.fsync
-
-        def counted(descriptor: int) -> None:
-            self._step()
-            sync(descriptor)
-
-        os.fsync = counted  # type: ignore[assignment]
-        sys.addaudithook(self._event)
-
-    def _event(self, name: str, arguments: tuple[Any, ...]) -> None:
-        if name in ("open", "os.rename", "os.remove", "os.mkdir", "shutil.rmtree") and self._home in str(arguments[0]):
-            self._step()
-
-    def _step(self) -> None:
-        with self._lock:
-            self._left -= 1
-            if self._left == 0:
-                os._exit(9)
+def count_steps(home: Path, at: int) -> None:
+    """Die at that step of this process; statements and commits are steps as well."""
+    death = Death(home, at)
+    death.take_over()
+    for name in ("before_cursor_execute", "commit"):
+        event.listen(Engine, name, lambda *_: death.step())
 
 
 def states() -> list[State]:
@@ -154,9 +125,9 @@ def look(home: Path, done: Path) -> None:
         assert all(document.metadata == {"n": held[document.id]} for document in documents)
         _, index = await local.current("c", None)
         for seed in range(18):
-            assert_close(index.search(vector(seed)[None], 10, None)[1][0], exhaustive(held, vector(seed)))
+            assert_close(index.search(drawn(seed, DIM)[None], 10, None)[1][0], exhaustive(held, drawn(seed, DIM)))
         await perform(local, "upsert", held, {**held, "next": 99})
-        assert index.search(vector(99)[None], 1, None)[1][0][0].id == "next"
+        assert index.search(drawn(99, DIM)[None], 1, None)[1][0][0].id == "next"
         local.close()
 
     asyncio.run(use())
@@ -174,9 +145,8 @@ async def names(local: LocalCollections) -> list[str]:
 
 
 def exhaustive(held: State, query: Floats) -> list[Hit]:
-    hits = [
-        Hit(doc_id, float(vector(seed).astype(np.float64) @ query.astype(np.float64))) for doc_id, seed in held.items()
-    ]
+    vectors = {doc_id: drawn(seed, DIM).astype(np.float64) for doc_id, seed in held.items()}
+    hits = [Hit(doc_id, float(vector @ query.astype(np.float64))) for doc_id, vector in vectors.items()]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
@@ -191,22 +161,22 @@ def main(folder: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(prepared / "documents.sqlite"))
     store.create("c", SETTINGS)
     store.close()
-    status, step = 9, 0
-    while status == 9:
+    status, step = DEAD, 0
+    while status == DEAD:
         step += 1
         shutil.rmtree(home, ignore_errors=True)
         done.unlink(missing_ok=True)
         shutil.copytree(prepared, home)
 
         def live_and_die(at: int = step) -> None:
-            Death(home, at).take_over()
+            count_steps(home, at)
             live(home, done)
 
         status = in_a_process(live_and_die)
         if in_a_process(lambda: look(home, done)):
             print(f"wrong after a death at step {step}")
             sys.exit(1)
-        print("dead" if status == 9 else "survived" if status == 0 else f"failed with {status}", flush=True)
+        print("dead" if status == DEAD else "survived" if status == 0 else f"failed with {status}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from http.client import HTTPResponse
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -20,8 +17,8 @@ import pytest
 from benchmarks.running_service import Service, running_process
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from tests.integration.raw_http import PAIR, answer_on, dialled, head
 
-PAIR = json.dumps({"pairs": [{"a": "A cat.", "b": "A dog."}]}).encode()
 JSON = {"content-type": "application/json"}
 SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog " * 240} for i in range(24)]}
 
@@ -29,20 +26,10 @@ SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog "
 @contextmanager
 def half_sent(service: Service) -> Iterator[socket.socket]:
     """A request of which the last half of the body is to come."""
-    address = urlsplit(service.url)
-    with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30) as connection:
-        lines = ["POST /similarity HTTP/1.1", "host: here", "content-type: application/json"]
-        head = "\r\n".join([*lines, f"content-length: {len(PAIR)}", "", ""]).encode()
-        connection.sendall(head + PAIR[:10])
+    with dialled(service.url) as connection:
+        connection.sendall(head("POST", "/similarity", length=len(PAIR)) + PAIR[:10])
         time.sleep(0.3)
         yield connection
-
-
-def status_on(connection: socket.socket) -> int:
-    with closing(HTTPResponse(connection)) as answer:
-        answer.begin()
-        answer.read()
-        return answer.status
 
 
 def ended_after(service: Service, signalled: float) -> tuple[int, float]:
@@ -91,7 +78,7 @@ def test_sigterm_finishes_what_is_under_way_and_refuses_what_is_new(tmp_path: Pa
         time.sleep(max(0.0, signalled + 2.5 - time.monotonic()))
         assert httpx2.get(f"{service.url}/live").status_code == 503, "the port is open while a request is under way"
         slow.sendall(PAIR[10:])
-        assert status_on(slow) == 200
+        assert answer_on(slow).status == 200
         answer = working.result()
         assert (answer.status_code, len(answer.json()["scores"])) == (200, 24)
         code, seconds = ended_after(service, signalled)
@@ -107,12 +94,10 @@ def test_sigterm_finishes_what_is_under_way_and_refuses_what_is_new(tmp_path: Pa
 
 def test_what_hangs_is_cut_off_and_the_process_is_gone_in_time() -> None:
     with running_process(drain_s="3", drain_notice_s="0.5", body_pause_s="60") as service:
-        address = urlsplit(service.url)
-        silent = socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30)
-        with silent, half_sent(service) as hung:
+        with dialled(service.url) as silent, half_sent(service) as hung:
             service.process.send_signal(signal.SIGTERM)
             signalled = time.monotonic()
-            assert status_on(hung) == 503
+            assert answer_on(hung).status == 503
             code, seconds = ended_after(service, signalled)
             assert silent.recv(1) == b""
         assert code == 0
@@ -129,7 +114,7 @@ def test_ctrl_c_needs_no_notice_and_a_second_one_cuts_off_at_once(count: int) ->
             slow.sendall(PAIR[10:])
         else:
             service.process.send_signal(signal.SIGINT)
-        assert status_on(slow) == (200 if count == 1 else 503)
+        assert answer_on(slow).status == (200 if count == 1 else 503)
         code, seconds = ended_after(service, signalled)
         assert (code, seconds < 5) == (0, True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -20,8 +19,12 @@ from service.errors import Problem
 from service.ports import Document
 from service.usecases.index_stream import Line
 from tests.integration.conftest import Api
+from tests.integration.raw_http import chunk, dialled, head, heard_until
 
 NDJSON = {"content-type": "application/x-ndjson"}
+STREAM = head(
+    "POST", "/collections/lines/documents", "content-type: application/x-ndjson", "transfer-encoding: chunked"
+)
 
 
 def line(doc_id: str, text: str, **metadata: object) -> str:
@@ -33,16 +36,6 @@ def send(http: httpx2.Client, name: str, lines: list[str]) -> list[dict[str, Any
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/x-ndjson"
     return [json.loads(each) for each in answer.text.splitlines()]
-
-
-def heard_until(connection: socket.socket, mark: bytes) -> bytes:
-    """What the service says, up to and with `mark`."""
-    heard = b""
-    while mark not in heard:
-        more = connection.recv(65536)
-        assert more, f"it hung up after {heard!r}"
-        heard += more
-    return heard
 
 
 def test_each_batch_is_answered_and_the_last_line_sums_up(api: Api, http: httpx2.Client) -> None:
@@ -108,26 +101,22 @@ def test_a_line_without_end_is_refused_without_being_held(api: Api, http: httpx2
 def test_lines_are_answered_while_more_are_still_to_come(api: Api, url: str) -> None:
     """A sender that waits for its acknowledgement before it goes on gets it."""
     api.collection("lines")
-    address = httpx2.URL(url)
-    with socket.create_connection((address.host, address.port), timeout=20) as connection:
-        head = f"POST /collections/lines/documents HTTP/1.1\r\nhost: {address.host}\r\ntransfer-encoding: chunked\r\n"
-        connection.sendall(f"{head}content-type: application/x-ndjson\r\n\r\n".encode())
+    with dialled(url) as connection:
+        connection.sendall(STREAM)
         for i in range(3):
             piece = line(f"d{i}", f"Number {i}.").encode() + b"\n"
-            connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            connection.sendall(chunk(piece))
             heard_until(connection, f'"through_line":{i + 1}'.encode())
-        connection.sendall(b"0\r\n\r\n")
+        connection.sendall(chunk(b""))
         assert b'"upserted":3' in heard_until(connection, b'"done":true')
 
 
 def test_what_was_answered_stays_when_the_sender_goes_away(api: Api, http: httpx2.Client, url: str) -> None:
     api.collection("lines")
-    address = httpx2.URL(url)
-    with socket.create_connection((address.host, address.port), timeout=20) as connection:
-        head = f"POST /collections/lines/documents HTTP/1.1\r\nhost: {address.host}\r\ntransfer-encoding: chunked\r\n"
-        connection.sendall(f"{head}content-type: application/x-ndjson\r\n\r\n".encode())
+    with dialled(url) as connection:
+        connection.sendall(STREAM)
         piece = b"".join(line(f"d{i}", f"Number {i}.").encode() + b"\n" for i in range(300))
-        connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+        connection.sendall(chunk(piece))
         heard_until(connection, b'"through_line":256')
     assert http.get("/collections/lines").json()["count"] >= 256
     assert http.get("/live").status_code == 200

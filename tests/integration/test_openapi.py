@@ -12,6 +12,7 @@ from rich.console import Console
 
 from benchmarks.fuzz import Report, fuzz, fuzzed_service, show
 from models import catalogue
+from service.ports import AUTO
 
 EXAMPLES = 50
 SEED = 1
@@ -140,7 +141,10 @@ def test_the_document_knows_the_names_and_the_limits_of_this_process(document: d
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
     assert similarity["measure"]["enum"] == list(catalogue.names("models.similarities"))
     assert similarity["model"]["anyOf"][0]["enum"] == ["minilm"]
-    assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == ["exact", "faiss_flat"]
+    assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [
+        AUTO,
+        *catalogue.names("service.indexes.engines"),
+    ]
     assert "known-" not in str(document)
 
 

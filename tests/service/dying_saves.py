@@ -8,11 +8,8 @@ prints a line for every death: what the folder held afterwards, "old" or "new", 
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,8 @@ from models import catalogue
 from models.embeddings import unit_rows
 from service.indexes import snapshots
 from service.indexes.collection_index import CollectionIndex
-from service.ports import ENGINES, Change, Collection, CollectionSettings, Version
+from service.ports import Change, Collection, CollectionSettings, Version
+from tests.dying import DEAD, Death, in_a_process
 
 DIM = 4
 
@@ -42,7 +40,7 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
     second += [Change(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
-        index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
+        index = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
         for change in changes:
             index.apply([change])
         index.advance(Version("epoch", number))
@@ -64,56 +62,16 @@ def content(index: CollectionIndex) -> dict[str, Any]:
     }
 
 
-class Death:
-    """Ends the process at the n-th step; steps are every fsync, rename, opening, removal and writing of an index."""
+def count_steps(folder: Path, at: int) -> None:
+    """Die at that step of this process; the writing of an index is a step as well."""
+    death, write = Death(folder, at, loses_unsynced=True), faiss.write_index
+    death.take_over()
 
-    def __init__(self, folder: Path, at: int) -> None:
-        self._folder, self._left = folder, at
-        self._synced: set[int] = {file.stat().st_ino for file in folder.iterdir()}
+    def counted(index: Any, name: str) -> None:
+        write(index, name)
+        death.step()
 
-    def take_over(self) -> None:
-        """Count the steps of this process from now on."""
-        sync, write = os.fsync, faiss.write_index
-
-        def counted_sync(descriptor: int) -> None:
-            self._step()
-            sync(descriptor)
-            self._synced.add(os.fstat(descriptor).st_ino)
-
-        def counted_write(index: Any, name: str) -> None:
-            write(index, name)
-            self._step()
-
-        os.fsync = counted_sync  # type: ignore[assignment]
-        faiss.write_index = counted_write  # type: ignore[assignment]
-        sys.addaudithook(self._event)
-
-    def _event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in ("open", "os.rename", "os.remove", "os.mkdir") and str(self._folder) in str(arguments[0]):
-            self._step()
-
-    def _step(self) -> None:
-        self._left -= 1
-        if self._left:
-            return
-        self._folder, folder = Path("none"), self._folder
-        for file in folder.iterdir():
-            if file.stat().st_ino not in self._synced:
-                os.truncate(file, file.stat().st_size // 2)
-        os._exit(9)
-
-
-def in_a_process(work: Callable[[], None]) -> int:
-    """The exit status of `work` in a copy of this process."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001 - the copy must not go on as if it were the original
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    faiss.write_index = counted  # type: ignore[assignment]
 
 
 def main(engine: str, folder: Path) -> None:
@@ -121,14 +79,14 @@ def main(engine: str, folder: Path) -> None:
     old, new = two_states(engine)
     collection = Collection("c", Version("epoch", 2), settings(engine))
     expected = {str(content(old)): "old", str(content(new)): "new"}
-    status, step = 9, 0
-    while status == 9:
+    status, step = DEAD, 0
+    while status == DEAD:
         step += 1
         shutil.rmtree(folder, ignore_errors=True)
         snapshots.save(folder, old, settings(engine))
 
         def save_and_die(at: int = step) -> None:
-            Death(folder, at).take_over()
+            count_steps(folder, at)
             snapshots.save(folder, new, settings(engine))
 
         status = in_a_process(save_and_die)

@@ -12,22 +12,15 @@ import numpy as np
 from models.embeddings import TokenEmbeddings
 from service.caches.redis import RedisCache, RedisLimits
 from service.ports import Miss
+from tests.bits import bits
 from tests.redis_server import RedisServer
 from tests.service.faulty_proxy import Faults, faulty_proxy
+from tests.standing_clock import Clock
 
 BUDGET_S = 0.1  # where it runs out
 PATIENT_S = 5.0  # where it should not, however loaded the machine
 SLACK_S = 0.4  # what a loaded machine may add
 KEYS = [f"key {i}" for i in range(200)]
-
-
-class Clock:
-    """Stands still unless moved."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def entry(key: str) -> TokenEmbeddings:
@@ -43,8 +36,7 @@ ENTRIES = {key: entry(key) for key in KEYS}
 def require_own(key: str, found: TokenEmbeddings | Miss) -> None:
     """A hit has all the bits that were stored under its key; anything else is one of the reasons."""
     if isinstance(found, TokenEmbeddings):
-        assert found.vectors.tobytes() == ENTRIES[key].vectors.tobytes(), key
-        assert found.weights.tobytes() == ENTRIES[key].weights.tobytes(), key
+        assert bits(found) == bits(ENTRIES[key]), key
     else:
         assert found in get_args(Miss)
 

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from models.embeddings import Floats, TokenEmbeddings
 from service.caches.record import CorruptRecord, SwappedRecord, pack, unpack
+from tests.bits import bits
 
 SIZES = st.integers(0, 6)
 ANY_FLOAT = npst.from_dtype(np.dtype(np.float32))  # infinities, subnormals and every kind of NaN among them
@@ -27,13 +28,6 @@ def embeddings(draw: st.DrawFn) -> TokenEmbeddings:
         given=draw(st.none() | st.just(floats(draw(SIZES)))),
         mean_pooled=draw(st.booleans()),
     )
-
-
-def bits(entry: TokenEmbeddings) -> tuple[object, ...]:
-    """All that a record must keep, NaNs compared by their bits."""
-    pooled = None if entry.given is None else (entry.given.shape, entry.given.tobytes())
-    arrays = [(array.shape, array.dtype.str, array.tobytes()) for array in (entry.vectors, entry.weights)]
-    return (*arrays, pooled, entry.mean_pooled)
 
 
 @given(key=st.text(), entry=embeddings())

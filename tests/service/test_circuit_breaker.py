@@ -8,19 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.caches.circuit_breaker import CircuitBreaker
+from tests.standing_clock import Clock
 
 FAILURES, REST_S = 3, 10.0
 
 Outcome: TypeAlias = Literal["succeeds", "fails", "leaves"]
-
-
-class Clock:
-    """Stands still unless moved."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_it_opens_after_failures_in_a_row_and_says_so_once() -> None:

@@ -8,16 +8,15 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from models.embeddings import Floats, unit_rows
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import UnknownCollection
 from service.indexes.index_folder import IndexFolder
 from service.ports import Collection, CollectionSettings, Document, Embedded, VectorIndex, Write
 from service.usecases.local_collections import LocalCollections
+from tests.drawn_vectors import drawn
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
@@ -57,13 +56,8 @@ def indexes(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "indexes")
 
 
-def vector(seed: int) -> Floats:
-    drawn: Floats = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return drawn
-
-
 def put(store: SqlDocumentStore, doc_id: str, seed: int, name: str = "c") -> None:
-    write = Write(Document(doc_id, f"text {seed}", {"seed": seed}), Embedded(vector(seed), truncated=False))
+    write = Write(Document(doc_id, f"text {seed}", {"seed": seed}), Embedded(drawn(seed, DIM), truncated=False))
     store.upsert(store.collection(name), [write])
 
 
@@ -71,7 +65,7 @@ async def wear_out(local: LocalCollections) -> None:
     """Replace 300 documents until an index has more dead rows than it should; the last of them have seeds from 1500."""
     for round_ in range(6):
         writes = [
-            Write(Document(str(i), "", {}), Embedded(vector(300 * round_ + i), truncated=False)) for i in range(300)
+            Write(Document(str(i), "", {}), Embedded(drawn(300 * round_ + i, DIM), truncated=False)) for i in range(300)
         ]
         await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
 
@@ -87,9 +81,19 @@ class Pause:
         self.over.wait(10)
 
 
+async def worn_out(store: SqlDocumentStore, indexes: Watched) -> tuple[LocalCollections, Pause]:
+    """A collection whose index has too many dead rows, at the moment when building a new one begins."""
+    local = LocalCollections(store, indexes)
+    indexes.meanwhile = pause = Pause()
+    store.create("c", SETTINGS)
+    await wear_out(local)
+    await until(pause.reached.is_set)
+    return local, pause
+
+
 async def nearest(local: LocalCollections, seed: int) -> str:
     _, index = await local.current("c", None)
-    return index.search(vector(seed)[None], 1, None)[1][0][0].id
+    return index.search(drawn(seed, DIM)[None], 1, None)[1][0][0].id
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -104,13 +108,9 @@ def test_an_index_of_mostly_dead_rows_is_built_anew_beside_searches_and_writes(
     store: SqlDocumentStore, indexes: Watched
 ) -> None:
     async def use() -> None:
-        local = LocalCollections(store, indexes)
-        indexes.meanwhile = pause = Pause()
-        store.create("c", SETTINGS)
-        await wear_out(local)
+        local, pause = await worn_out(store, indexes)
         old = (await local.current("c", None))[1]
         assert old.rows == 1800
-        await until(pause.reached.is_set)
         await local.write("c", lambda _: put(store, "d", 2000))
         await local.write("c", lambda _: put(store, "e", 2001))
         assert (await local.current("c", None))[1] is old, "the old one serves while the new one is built"
@@ -131,11 +131,7 @@ def test_an_index_built_for_a_collection_that_is_gone_is_thrown_away(
     store: SqlDocumentStore, indexes: Watched, intrusion: str
 ) -> None:
     async def use() -> None:
-        local = LocalCollections(store, indexes)
-        indexes.meanwhile = pause = Pause()
-        store.create("c", SETTINGS)
-        await wear_out(local)
-        await until(pause.reached.is_set)
+        local, pause = await worn_out(store, indexes)
         await local.drop("c")
         if intrusion == "replace":
             await local.write("c", lambda store: store.create("c", SETTINGS))

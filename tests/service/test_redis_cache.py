@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from redis.asyncio import Redis
 
+from benchmarks.running_service import free_port
 from models.embeddings import TokenEmbeddings
 from service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
-from tests.redis_server import RedisServer, free_port
-from tests.service.redis_lookups import BUDGET_S, ENTRIES, KEYS, Clock, caching, look, remember
+from tests.redis_server import RedisServer
+from tests.service.redis_lookups import BUDGET_S, ENTRIES, KEYS, caching, look, remember
+from tests.standing_clock import Clock
 
 
 def test_values_have_a_time_to_live_and_those_too_large_are_not_written(redis_server: RedisServer) -> None:

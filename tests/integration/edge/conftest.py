@@ -1,0 +1,54 @@
+"""A running service with keys, tight limits on connections, and one origin whose pages may call it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import Service, running_process
+
+READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
+SCOPES = {READER: "read", WRITER: "read+write", ADMIN: "read+write+admin"}
+AS_READER = f"authorization: Bearer {READER}"
+ORIGIN = "https://app.example.org"
+CONNECTIONS = 60
+HEADER_BYTES = 8192
+HEADER_S = 3.0
+PAUSE_S = 1.5
+BODY_S = 3.0
+
+
+@pytest.fixture(scope="package")
+def service() -> Iterator[Service]:
+    keys = (f"{key[4:]}:{scopes}:{hashlib.sha256(key.encode()).hexdigest()}" for key, scopes in SCOPES.items())
+    with running_process(
+        api_keys=",".join(keys),
+        cors_origins=ORIGIN,
+        max_connections=str(CONNECTIONS),
+        max_header_bytes=str(HEADER_BYTES),
+        header_timeout_s=str(HEADER_S),
+        body_pause_s=str(PAUSE_S),
+        body_timeout_s=str(BODY_S),
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def anyone(service: Service) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=service.url, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def nothing_failed_unknown(anyone: httpx2.Client) -> Iterator[None]:
+    """No test of this folder may cause a 500, either."""
+    yield
+    metrics = anyone.get("/metrics", headers=bearer(READER)).text
+    assert 'semblance_errors_total{code="internal_error"} 0.0' in metrics
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}

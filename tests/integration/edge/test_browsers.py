@@ -1,0 +1,61 @@
+"""What a running service tells browsers: whose pages may call it, and how its own may be shown."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from tests.integration.edge.conftest import ORIGIN, READER, bearer
+
+
+def test_pages_of_a_listed_origin_may_call_with_a_key(anyone: httpx2.Client) -> None:
+    asking = {"access-control-request-method": "PUT", "access-control-request-headers": "authorization,content-type"}
+    allowed = anyone.options("/collections/c", headers={"origin": ORIGIN, **asking})
+    assert allowed.status_code == 200, "a preflight bears no key"
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert "PUT" in allowed.headers["access-control-allow-methods"]
+    assert "authorization" in allowed.headers["access-control-allow-headers"].lower()
+    answer = anyone.get("/models", headers={"origin": ORIGIN, **bearer(READER)})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, ORIGIN)
+    assert "x-request-id" in answer.headers["access-control-expose-headers"]
+    refused = anyone.get("/models", headers={"origin": ORIGIN})
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, ORIGIN)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", ORIGIN + ".evil.example", "http://app.example.org"])
+def test_pages_of_other_origins_may_not(anyone: httpx2.Client, origin: str) -> None:
+    asking = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    for answer in (
+        anyone.options("/search", headers={"origin": origin, **asking}),
+        anyone.get("/live", headers={"origin": origin}),
+    ):
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_without_the_setting_no_origin_may(http: httpx2.Client) -> None:
+    answer = http.options("/search", headers={"origin": ORIGIN, "access-control-request-method": "POST"})
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_every_answer_carries_the_security_headers_once(anyone: httpx2.Client) -> None:
+    preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    pair = {"a": "A cat.", "b": "A dog."}
+    for answer, policy in (
+        (anyone.get("/live"), "default-src 'none'; frame-ancestors 'none'"),
+        (anyone.get("/metrics"), "default-src 'none'; frame-ancestors 'none'"),
+        (anyone.get("/nosuch", headers=bearer(READER)), "default-src 'none'; frame-ancestors 'none'"),
+        (anyone.options("/search", headers=preflight), "default-src 'none'; frame-ancestors 'none'"),
+        (anyone.get("/docs"), "default-src 'none'; script-src 'self' 'sha256-"),
+        (
+            anyone.post("/explain", json={**pair, "format": "html"}, headers=bearer(READER)),
+            "default-src 'none'; style-src",
+        ),
+    ):
+        assert answer.headers["content-security-policy"].startswith(policy)
+        assert answer.headers["content-security-policy"].count("frame-ancestors 'none'") == 1
+        assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
+        assert len(answer.headers["x-request-id"]) == 32

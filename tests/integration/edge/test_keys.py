@@ -1,0 +1,95 @@
+"""Keys at a running service: what is open, what each scope opens, and what the log says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import Service
+from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, WRITER, bearer
+from tests.integration.raw_http import answer_on, dialled, head
+
+
+@pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json"])
+def test_open_routes_need_no_key(anyone: httpx2.Client, path: str) -> None:
+    assert anyone.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/metrics"), ("GET", "/collections"), ("POST", "/similarity"), ("GET", "/nosuch"), ("OPTIONS", "/search")],
+)
+def test_without_a_key_every_other_route_is_closed(anyone: httpx2.Client, method: str, path: str) -> None:
+    for headers in ({}, bearer("smb_wrong"), {"authorization": "Basic abc"}):
+        answer = anyone.request(method, path, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_each_scope_opens_its_routes_and_a_lacking_one_is_named(anyone: httpx2.Client) -> None:
+    documents = {"documents": [{"id": "1", "text": "A cat."}]}
+    for key, method, path, body, status in (
+        (READER, "PUT", "/collections/keyed", None, 403),
+        (WRITER, "PUT", "/collections/keyed", None, 403),
+        (ADMIN, "PUT", "/collections/keyed", None, 201),
+        (READER, "POST", "/collections/keyed/documents", documents, 403),
+        (WRITER, "POST", "/collections/keyed/documents", documents, 200),
+        (READER, "GET", "/collections/keyed/documents/1", None, 200),
+        (READER, "POST", "/search", {"query": "cat", "collection": "keyed"}, 200),
+        (READER, "DELETE", "/collections/keyed/documents/1", None, 403),
+        (WRITER, "DELETE", "/collections/keyed/documents/1", None, 200),
+        (WRITER, "DELETE", "/collections/keyed", None, 403),
+        (ADMIN, "DELETE", "/collections/keyed", None, 204),
+    ):
+        answer = anyone.request(method, path, json=body, headers=bearer(key))
+        assert answer.status_code == status, (key, method, path, answer.text)
+        if status == 403:
+            problem = answer.json()
+            assert problem["code"] == "forbidden"
+            assert f"scope {'write' if 'documents' in path else 'admin'}" in problem["detail"]
+
+
+def test_a_key_is_judged_before_any_of_the_body_is_sent(service: Service) -> None:
+    for line, status in (("x: y", 401), ("authorization: Bearer smb_wrong", 401), (AS_READER, 403)):
+        with dialled(service.url) as connection:
+            connection.sendall(head("POST", "/collections/c/documents", line, length=5_000_000))
+            began = time.perf_counter()
+            assert answer_on(connection).status == status
+            assert time.perf_counter() - began < PAUSE_S
+
+
+def test_the_log_names_who_called_and_holds_no_key(service: Service, anyone: httpx2.Client) -> None:
+    answer = anyone.get("/models", headers=bearer(READER))
+    anyone.get("/models", headers=bearer("smb_guessed"))
+    log = service.log.read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    [called] = [line for line in lines if line.get("request_id") == answer.headers["x-request-id"]]
+    assert (called["message"], called["caller"]) == ("GET /models 200", "reader")
+    assert "smb_" not in log
+    assert hashlib.sha256(READER.encode()).hexdigest() not in log
+
+
+def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps({"id": "1", "text": "A cat."}))
+
+    def index(**environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "service.cli.main", "index", str(file), "--collection", "cli", "--url"]
+        return subprocess.run(
+            [*command, service.url], env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+
+    refused = index()
+    assert refused.returncode == 1
+    assert "401" in refused.stderr
+    assert "set SEMBLANCE_CLIENT_KEY" in refused.stderr
+    assert index(SEMBLANCE_CLIENT_KEY=ADMIN).returncode == 0
