@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import crowd, load
-from benchmarks.running_service import PROJECT, running_process
+from benchmarks.running_service import running_process
 from benchmarks.vital_signs import VitalSigns
 from service.server.connections import allow_files
 
@@ -26,8 +26,9 @@ def test_under_load_every_answer_is_the_one_computed_alone_and_nothing_hangs_or_
 
 def test_slow_idle_large_and_many_clients_cost_the_others_nothing() -> None:
     assert allow_files(2000) is None
-    limits = {"body_pause_s": "3", "max_body_bytes": str(LARGEST), "header_timeout_s": str(crowd.IDLE_S)}
-    with running_process(PROJECT, sample="1", **limits) as service:
+    with running_process(
+        sample="1", body_pause_s="3", max_body_bytes=str(LARGEST), header_timeout_s=str(crowd.IDLE_S)
+    ) as service:
         report = crowd.run(service, crowd.Crowd(idle=2000, tiny=2000, largest=LARGEST))
     assert report.faults(BUSY_P99_MS) == []
     assert report.still_open == 2000
