@@ -1,6 +1,6 @@
 """Is everybody else still served when some clients are many, slow or large?
 
-    python -m benchmarks.crowd --idle 2000 --tiny 10000 --json crowd.json
+    python -m benchmarks.crowd --idle 2000 --tiny 10000
 
 starts a service, opens connections that say nothing, and lets one misfortune after the other come upon it: a body that
 trickles in and one that stops, a body over the limit, bodies of just the allowed size made of text or of what is
@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import httpx2
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import keep
 from benchmarks.running_service import Service, running_process
 from benchmarks.troubles import LARGEST, Trouble, Wire, troubles
 from benchmarks.vital_signs import Spread, VitalSigns, resident_mb, spread, watched
@@ -74,6 +73,23 @@ class Report:
     live: Spread
     live_failures: int
     load_average: float
+
+    def summary(self) -> list[dict[str, object]]:
+        """A line for each kind of trouble."""
+        return [
+            {
+                "trouble": row.trouble,
+                "seconds": row.seconds,
+                "answers": ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items()),
+                "requests_of_others": row.others.count,
+                "of_them_failed": row.others_failed,
+                "others_p50_ms": row.others.p50_ms,
+                "others_slowest_ms": row.others.max_ms,
+                "live_p99_ms": row.live.p99_ms,
+                "memory_mb": row.memory_mb,
+            }
+            for row in self.rows
+        ]
 
     def faults(self, live_p99_ms: float = LIVE_P99_MS) -> list[str]:
         """What was not as it should be."""
@@ -211,7 +227,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--idle", type=int, default=2000, help="idle connections")
     parser.add_argument("--tiny", type=int, default=10_000, help="tiny requests")
-    parser.add_argument("--json", type=Path, help="file to write the figures to")
     arguments = parser.parse_args()
     console = Console()
     if complaint := allow_files(arguments.idle):
@@ -219,8 +234,7 @@ def main() -> None:
     with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:
         made = run(service, Crowd(arguments.idle, arguments.tiny))
     show(made, console)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(asdict(made), indent=1) + "\n")
+    keep("crowd", made.summary())
     faults = made.faults()
     for fault in faults:
         console.print(f"[red]{fault}")

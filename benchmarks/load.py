@@ -1,6 +1,6 @@
 """Does the service keep its word under load?
 
-    python -m benchmarks.load --seconds 120 --clients 32 --json load.json
+    python -m benchmarks.load --seconds 120 --clients 32
 
 starts a service without a cache, so that the texts of strangers really share batches, asks it for everything once when
 nothing else goes on, and then has many clients at once ask for the same in random combinations: similarities, searches,
@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import math
 import random
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from statistics import fmean
 
 import httpx2
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import keep
 from benchmarks.questions import WRITTEN, AnsweredAlone, Question
 from benchmarks.running_service import Service, running_process
 from benchmarks.vital_signs import Spread, VitalSigns, counters, labelled, spread, watched
@@ -99,6 +98,27 @@ class Report:
     texts_per_pass: float
     padding_share: float
     load_average: float
+
+    def summary(self) -> dict[str, float]:
+        """The figures that count."""
+        return {
+            "clients": self.clients,
+            "seconds": round(self.wall_s),
+            "requests": self.sent,
+            "cancelled": self.cancelled,
+            "refused_with_429": self.refused,
+            "hung": self.hung,
+            "failed": len(self.failures),
+            "largest_difference_to_the_answer_alone": max(self.worst_difference.values(), default=math.nan),
+            "live_p50_ms": self.live.p50_ms,
+            "live_p99_ms": self.live.p99_ms,
+            "live_worst_p99_of_ten_seconds_ms": self.live_worst_p99_ms,
+            "memory_in_the_second_quarter_mb": self.settled_mb,
+            "memory_in_the_last_quarter_mb": self.final_mb,
+            "texts_per_pass": self.texts_per_pass,
+            "padding_share": self.padding_share,
+            "load_average": self.load_average,
+        }
 
     def faults(self, live_p99_ms: float = LIVE_P99_MS, grown_mb: float = GROWN_MB) -> list[str]:
         """What was not as it should be."""
@@ -259,14 +279,12 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--pool", type=int, default=POOL, help="distinct texts")
     parser.add_argument("--cache", choices=("none", "memory"), default="none")
-    parser.add_argument("--json", type=Path, help="file to write the figures to")
     arguments = parser.parse_args()
     console = Console()
     with running_process(cache=arguments.cache) as service:
         made = run(service, Load(arguments.clients, arguments.seconds, arguments.pool))
     show(made, console)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(asdict(made), indent=1) + "\n")
+    keep("load", made.summary())
     faults = made.faults()
     for fault in faults:
         console.print(f"[red]{fault}")
