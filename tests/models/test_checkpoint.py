@@ -25,6 +25,14 @@ BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].folder
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
 
+def draw_weights(folder: Path) -> None:
+    """Give a folder the random weights that its config.json asks for, the same ones every time."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = AutoModel.from_config(AutoConfig.from_pretrained(folder))  # type: ignore[no-untyped-call]
+    network.save_pretrained(folder)
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built-in model with a network of two layers and random weights in the place of its own: quick to load."""
@@ -32,10 +40,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(BUILT_IN_FOLDER, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.md"))
     edit(copy / "config.json", hidden_size=DIM, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
     edit(copy / "1_Pooling" / "config.json", embedding_dimension=DIM)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = AutoModel.from_config(AutoConfig.from_pretrained(copy))  # type: ignore[no-untyped-call]
-    network.save_pretrained(copy)
+    draw_weights(copy)
     return copy
 
 
@@ -253,10 +258,13 @@ def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
     assert [unit.text for unit in loud.units()] == ["A", "GUITAR"]
 
 
-def test_a_precision_that_disagrees_with_float32_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.encoders.transformer.AGREEMENT", 0.9999999)
+def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> None:
+    """Weights of a spread of 1, that is 50 times as wide as usual, make much of every rounding."""
+    Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
+    edit(folder / "config.json", initializer_range=1.0)
+    draw_weights(folder)
     with pytest.raises(BuildDisagrees, match="serve it in float32"):
-        Transformer("minilm", read_checkpoints("minilm")["minilm"], "cpu", "bfloat16")
+        Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
 
 
 @pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])
