@@ -12,8 +12,10 @@ from pathlib import Path
 import httpx2
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks.running_service import Service
+from service.cli.main import app
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.ports import CollectionSettings, Document, Embedded, Write
@@ -28,11 +30,15 @@ def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("verb", ["serve", "models", "index", "index add", "index verify", "index rebuild"])
 def test_help_shows_an_example(verb: str) -> None:
-    assert verb.split(maxsplit=1)[0] in semblance("--help").stdout
-    ran = semblance(*verb.split(), "--help")
-    assert ran.returncode == 0
-    assert f"semblance {verb.removesuffix(' add')}" in ran.stdout
-    assert "Example" in ran.stdout
+    def shown(line: str) -> str:
+        ran = CliRunner().invoke(app, line, env={"COLUMNS": "200"})
+        assert ran.exit_code == 0
+        return ran.stdout
+
+    assert verb.split(maxsplit=1)[0] in shown("--help")
+    help_ = shown(f"{verb} --help")
+    assert f"semblance {verb.removesuffix(' add')}" in help_
+    assert "Example" in help_
 
 
 def test_models_lists_what_would_be_served() -> None:

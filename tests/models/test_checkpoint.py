@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel
@@ -15,16 +18,37 @@ from transformers import AutoConfig, AutoModel
 from models.checkpoint import read_checkpoint
 from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint, BuildDisagrees
-from service.served_models import BUILT_IN, read_checkpoints
+from service.served_models import read_checkpoints
 
+DIM = 32
+BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].folder
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
 
+def draw_weights(folder: Path) -> None:
+    """Give a folder the random weights that its config.json asks for, the same ones every time."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = AutoModel.from_config(AutoConfig.from_pretrained(folder))  # type: ignore[no-untyped-call]
+    network.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built-in model with a network of two layers and random weights in the place of its own: quick to load."""
+    copy = tmp_path_factory.mktemp("small") / "model"
+    shutil.copytree(BUILT_IN_FOLDER, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.md"))
+    edit(copy / "config.json", hidden_size=DIM, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    edit(copy / "1_Pooling" / "config.json", embedding_dimension=DIM)
+    draw_weights(copy)
+    return copy
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the built-in model whose settings a test may change."""
+def folder(small: Path, tmp_path: Path) -> Path:
+    """A copy whose files a test may change."""
     copy = tmp_path / "model"
-    shutil.copytree(read_checkpoints("minilm")["minilm"].folder, copy)
+    shutil.copytree(small, copy)
     return copy
 
 
@@ -46,16 +70,28 @@ def test_the_built_in_weights_are_the_pinned_ones() -> None:
 
 def test_altered_weights_are_refused(folder: Path) -> None:
     weights = folder / "model.safetensors"
+    pinned = hashlib.sha256(weights.read_bytes()).hexdigest()
+    read_checkpoint(folder, pinned)
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
-        read_checkpoint(folder, BUILT_IN["minilm"].weights_sha256)
+        read_checkpoint(folder, pinned)
 
 
 @pytest.mark.parametrize("mode", ["mean", "cls", "max"])
 def test_every_pooling_equals_that_of_sentence_transformers(folder: Path, mode: str) -> None:
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 384, "pooling_mode": mode}))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": DIM, "pooling_mode": mode}))
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     assert pooled(folder) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_poolings_differ(folder: Path) -> None:
+    """Else the test above would not tell them apart."""
+    vectors = []
+    for mode in ("mean", "cls", "max"):
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": mode}))
+        vectors.append(pooled(folder))
+    for one, other in itertools.combinations(vectors, 2):
+        assert (one * other).sum(axis=1).max() < 0.99
 
 
 def test_a_folder_without_normalize_keeps_the_length_of_the_mean(folder: Path) -> None:
@@ -77,7 +113,7 @@ def test_a_plain_hugging_face_folder_is_pooled_by_the_mean(folder: Path) -> None
 @pytest.mark.parametrize("include_prompt", [True, False])
 def test_prompts_equal_those_of_sentence_transformers(folder: Path, include_prompt: bool) -> None:
     edit(folder / "config_sentence_transformers.json", prompts={"query": "find this: ", "document": ""})
-    pooling = {"embedding_dimension": 384, "pooling_mode": "mean", "include_prompt": include_prompt}
+    pooling = {"embedding_dimension": DIM, "pooling_mode": "mean", "include_prompt": include_prompt}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     oracle = SentenceTransformer(str(folder), device="cpu")
     assert pooled(folder, "query") == pytest.approx(oracle.encode(TEXTS, prompt_name="query"), abs=1e-5)
@@ -136,8 +172,9 @@ def test_a_module_of_another_library_is_refused_though_its_name_is_known(folder:
 
 def test_a_second_weights_file_beside_the_pinned_one_is_refused(folder: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder / "a.safetensors")
+    pinned = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     with pytest.raises(BadCheckpoint, match=r"expected model\.safetensors"):
-        read_checkpoint(folder, BUILT_IN["minilm"].weights_sha256)
+        read_checkpoint(folder, pinned)
 
 
 def test_weights_that_do_not_fit_the_network_are_refused_and_not_made_up(folder: Path) -> None:
@@ -173,7 +210,7 @@ def test_the_longest_text_that_is_promised_can_be_encoded(tmp_path: Path, family
         pad_token_id=1,
     )
     AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
-    for file in read_checkpoints("minilm")["minilm"].folder.glob("*token*"):
+    for file in BUILT_IN_FOLDER.glob("*token*"):
         shutil.copy(file, tmp_path)
     edit(tmp_path / "tokenizer_config.json", model_max_length=10**30)
     encoder = Transformer(family, read_checkpoint(tmp_path))
@@ -183,7 +220,7 @@ def test_the_longest_text_that_is_promised_can_be_encoded(tmp_path: Path, family
 def test_a_network_that_cannot_encode_is_refused_at_load(tmp_path: Path) -> None:
     config = AutoConfig.for_model("t5", vocab_size=30522, d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
     AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
-    for file in read_checkpoints("minilm")["minilm"].folder.glob("*token*"):
+    for file in BUILT_IN_FOLDER.glob("*token*"):
         shutil.copy(file, tmp_path)
     with pytest.raises(BadCheckpoint, match="cannot encode"):
         Transformer("t5", read_checkpoint(tmp_path))
@@ -221,10 +258,13 @@ def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
     assert [unit.text for unit in loud.units()] == ["A", "GUITAR"]
 
 
-def test_a_precision_that_disagrees_with_float32_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.encoders.transformer.AGREEMENT", 0.9999999)
+def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> None:
+    """Weights of a spread of 1, that is 50 times as wide as usual, make much of every rounding."""
+    Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
+    edit(folder / "config.json", initializer_range=1.0)
+    draw_weights(folder)
     with pytest.raises(BuildDisagrees, match="serve it in float32"):
-        Transformer("minilm", read_checkpoints("minilm")["minilm"], "cpu", "bfloat16")
+        Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
 
 
 @pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])

@@ -13,8 +13,8 @@ from models.embeddings import TokenEmbeddings
 from service.caches.redis import RedisCache, RedisLimits
 from service.ports import Miss
 from tests.bits import bits
+from tests.integration.redis.faulty_proxy import Faults, faulty_proxy
 from tests.redis_server import RedisServer
-from tests.service.faulty_proxy import Faults, faulty_proxy
 from tests.standing_clock import Clock
 
 BUDGET_S = 0.1  # where it runs out

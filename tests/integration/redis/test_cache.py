@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 from benchmarks.running_service import free_port
 from models.embeddings import TokenEmbeddings
 from service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
+from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, remember
 from tests.redis_server import RedisServer
-from tests.service.redis_lookups import BUDGET_S, ENTRIES, KEYS, caching, look, remember
 from tests.standing_clock import Clock
 
 

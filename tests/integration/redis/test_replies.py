@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 from models.embeddings import TokenEmbeddings
 from service.caches.record import pack
 from service.caches.redis import FAILURES, PREFIX, RedisCache
+from tests.integration.redis.faulty_proxy import Faults
+from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
 from tests.redis_server import RedisServer
-from tests.service.faulty_proxy import Faults
-from tests.service.redis_lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
 
 
 @pytest.mark.parametrize(
