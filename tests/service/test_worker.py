@@ -160,7 +160,7 @@ def test_small_requests_pass_large_ones_and_background_work_fills_the_gaps(worke
         slow.may_go.release(1000)
         await asyncio.gather(first, bulk, large, small)
         ran = [int(text) for batch in slow.batches for text in batch]
-        assert ran[:2] == [0, 1], "the small one went before all that came earlier"
+        assert ran.index(1) < 80, "the small one did not wait for all of the large one, which came earlier"
         assert ran[-8:] == list(range(200, 208)), "and background work after all"
         assert all(max(batch) < "2" or min(batch) >= "2" for batch in slow.batches[2:]), "in passes of its own"
 
