@@ -123,6 +123,8 @@ class Writer(threading.Thread):
             body = "".join(json.dumps(document) + "\n" for document in documents)
             answer = http.post(self._url, content=body, headers={"content-type": "application/x-ndjson"})
             expected = {200}
+            if '"done":false' in answer.text:
+                raise Broken(f"a stream ended with {answer.text.splitlines()[-1]}")
             if '"done":true' not in answer.text:
                 raise httpx2.RemoteProtocolError("the answer broke off")
         else:

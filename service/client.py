@@ -103,15 +103,15 @@ class Client:
 
     def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[StoredBatch]:
         """Send lines, the first of which has the number `first`, until all of them are answered."""
-        give_up = time.monotonic() + patience_s
+        give_up: float | None = None  # set at the first cut since any progress
         done = 0
         while True:
             try:
                 for progress in self._send(path, first + done, lines[done:]):
-                    done = progress.through_line - first + 1
-                    give_up = time.monotonic() + patience_s
+                    done, give_up = progress.through_line - first + 1, None
                     yield progress
             except Interrupted:
+                give_up = give_up or time.monotonic() + patience_s
                 if time.monotonic() > give_up:
                     raise
                 time.sleep(RETRY_S)

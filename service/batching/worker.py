@@ -24,6 +24,7 @@ from service.observability.timings import record, timed
 log = logging.getLogger(__name__)
 
 TOKENISED_AT_ONCE = 64  # texts, so that a call with thousands lets others in between
+LAST_PASS_S = 0.3  # for the pass under way at the end, whose callers are gone
 CHARS_AT_ONCE = 50_000  # of them together, which take about 20 ms, unless one alone has more
 
 
@@ -102,12 +103,12 @@ class Worker:
         return self._answered is not None and time.monotonic() - self._answered <= seconds
 
     def stop(self) -> None:
-        """Finish the batch under way, refuse the rest, and end the threads."""
+        """Refuse what waits, and end the threads; a pass that takes long is not waited for."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
-        self._thread.join()
-        self._tokeniser.shutdown(wait=True)
+        self._thread.join(LAST_PASS_S)
+        self._tokeniser.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, order: Order) -> None:
         with self._wake:

@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from service.documents.schema import collections, documents, metadata, token_codes, vectors
 from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
@@ -166,9 +166,12 @@ class SqlDocumentStore:
     def damage(self) -> list[str]:
         if self._engine.dialect.name != "sqlite":  # a database server looks after its files itself
             return []
-        with self._engine.connect() as connection:
-            found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        try:
+            with self._engine.connect() as connection:
+                found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+                orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        except DBAPIError as error:  # too damaged even to be checked
+            return [f"the database cannot be read: {error.orig}"]
         faults = [f"the database is damaged: {fault}" for fault in found if fault != "ok"]
         return faults + [f"a row of {row[0]} belongs to nothing" for row in orphans]
 

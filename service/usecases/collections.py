@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from models.protocols import Encoder
-from service.errors import SpaceMismatch, UnknownModel
+from service.errors import InvalidRequest, Problem, SpaceMismatch, UnknownModel
+from service.names import RULE, is_name
 from service.ports import (
     AUTO,
     Collection,
@@ -40,8 +41,10 @@ class Collections:
         """Create a collection, or find it as wanted; the flag says whether it is new.
 
         Raises:
-            UnknownModel, UnknownMeasure, CollectionDiffers: see service.errors.
+            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see service.errors.
         """
+        if not is_name(name):
+            raise InvalidRequest([Problem("/name", "bad_name", RULE)])
         measure(wanted.measure)
         encoder = await self._models.get(wanted.model)
         settings = CollectionSettings(

@@ -171,9 +171,32 @@ def test_verify_finds_what_is_wrong_and_rebuild_mends_the_index(tmp_path: Path) 
     left = semblance("index", "verify", "--home", str(tmp_path)).stdout
     assert "'2' is not in the index" not in left, "an index that was wrong is mended"
     assert "c: '3' has no vector" in left, "a vector that is lost stays so"
+    with sqlite3.connect(tmp_path / "documents.sqlite") as behind:
+        behind.execute("UPDATE vectors SET vector = ? WHERE id = '1'", [unit[0][:3].tobytes()])
+        behind.execute("UPDATE collections SET version = version + 1")
+        behind.execute("UPDATE documents SET version = (SELECT version FROM collections) WHERE id = '1'")
+    short = semblance("index", "verify", "--home", str(tmp_path))
+    assert "c: '1' has a vector of 3 numbers, not 4" in short.stdout, short.stderr
     unknown = semblance("index", "rebuild", "--collection", "nosuch", "--home", str(tmp_path))
     assert unknown.returncode == 1
     assert "there is no collection 'nosuch'" in unknown.stderr
+
+
+def test_verify_says_so_when_the_database_cannot_be_read(tmp_path: Path) -> None:
+    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+    store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "auto", "none"))
+    store.close()
+    with (tmp_path / "documents.sqlite").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\x5a" * 20_000)
+    found = semblance("index", "verify", "--home", str(tmp_path))
+    assert found.returncode == 1
+    assert "the database" in found.stdout
+    assert "Traceback" not in found.stderr
+    elsewhere = semblance("index", "verify", "--home", str(tmp_path / "typo"))
+    assert elsewhere.returncode == 1
+    assert "there are no documents in" in elsewhere.stderr
+    assert not (tmp_path / "typo").exists()
 
 
 def test_index_says_when_nobody_answers(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def add(
     The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
     text) are listed, and the others kept; of several lines with one id the last wins. When the service goes away and
     comes back within a minute, the work goes on where it was cut. Running it again is harmless: an unchanged text is
-    not encoded again. SEMBLANCE_CLIENT_KEY is shown to a service that wants a key; it needs the scope write, and admin
-    too if the collection has to be created.
+    not encoded again. SEMBLANCE_CLIENT_KEY is shown to a service that wants a key; it needs the scopes read and
+    write, and admin too if the collection has to be created.
 
     \b
     Examples:

@@ -40,7 +40,7 @@ def verify(
     try:
         with embedded_store(settings) as (store, indexes), console.status("checking"):
             faults += store.damage()
-            for each in verified(store, indexes):
+            for each in verified(store, indexes) if not faults else ():  # a damaged database fails halfway
                 table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
                 faults += [f"{each.name}: {fault}" for fault in each.faults]
     except SemblanceError as error:
