@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -56,7 +56,7 @@ class Service:
         return address_of(self._process, self.log)
 
     def kill(self) -> None:
-        """End it at once, as by a power cut."""
+        """End it at once, as by `kill -9`."""
         self._end(subprocess.Popen.kill)
 
     def stop(self) -> None:
@@ -75,9 +75,9 @@ class Service:
 
 @contextmanager
 def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
-    """A fresh service, which ends with the block; arguments as for `Service`, where no `home` is an empty store."""
-    with TemporaryDirectory() if home is None else nullcontext(home) as folder:
-        service = Service(Path(folder), project, **settings)
+    """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
+    with TemporaryDirectory() as folder:
+        service = Service(home or Path(folder), project, **settings)
         try:
             service.start()
             yield service

@@ -17,29 +17,32 @@ from models.checkpoint import Checkpoint
 from models.encoders.transformer import Precision, Transformer
 from service.api import (
     collections,
-    docs,
-    document,
+    docs_page,
     documents,
     embeddings,
     errors,
     explain,
     health,
     models,
+    openapi,
     search,
     similarity,
 )
-from service.api.edge import Draining, Edge
+from service.api.edge import Edge
 from service.api.envelope import Envelope
 from service.api.keys import Guard, read_keys
+from service.api.request_body import BodyLimits
 from service.api.services import Services
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
+from service.documents.lock import hold
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
-from service.errors import NoSuchDevice
+from service.draining import Draining
+from service.errors import NoStore, NoSuchDevice
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
@@ -96,10 +99,10 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=settings.max_body_bytes, edge=edge)
+    app.add_middleware(Envelope, metrics=metrics, limits=_body_limits(settings), edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
-    document.install(app, settings, list(served.checkpoints))
-    docs.install(app, edge.guard)
+    openapi.install(app, settings, list(served.checkpoints), edge.guard)
+    docs_page.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
     return app
@@ -112,21 +115,31 @@ def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
 
 @contextmanager
 def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
-    """The documents of a service that does not run, and where the copies of its indexes lie."""
-    store = SqlDocumentStore(sqlite_engine(settings.database))
-    try:
-        yield store, IndexFolder(settings.snapshots)
-    finally:
-        store.close()
+    """The documents of a service that does not run, and where the snapshots of its indexes lie.
+
+    Raises:
+        NoStore: there are none.
+        StoreInUse: a service runs on them.
+    """
+    if not settings.database_file.is_file():
+        raise NoStore(f"there are no documents in {settings.database_file.parent}: name their folder with --home")
+    with hold(settings.home):
+        store = SqlDocumentStore(sqlite_engine(settings.database_file))
+        try:
+            yield store, IndexFolder(settings.snapshot_folder)
+        finally:
+            store.close()
 
 
 @asynccontextmanager
 async def _open(
     settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
 ) -> AsyncIterator[Services]:
-    limits = Limits(settings.batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    limits = Limits(settings.max_batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
-    local = LocalCollections(SqlDocumentStore(sqlite_engine(settings.database)), IndexFolder(settings.snapshots))
+    local = LocalCollections(
+        SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
+    )
     cache = _cache(settings)
     services = _services(settings, metrics, served, worker, local, cache)
     try:
@@ -146,13 +159,11 @@ async def _open(
 
 def _edge(settings: Settings, draining: Draining) -> Edge:
     keys = read_keys(settings.api_keys.get_secret_value())
-    return Edge(
-        guard=Guard(keys, settings.metrics_open),
-        draining=draining,
-        origins=settings.origins,
-        body_pause_s=settings.body_pause_s,
-        body_timeout_s=settings.body_timeout_s,
-    )
+    return Edge(Guard(keys, settings.metrics_open), draining, settings.origins)
+
+
+def _body_limits(settings: Settings) -> BodyLimits:
+    return BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
 
 
 def _services(
@@ -172,7 +183,7 @@ def _services(
         local=local,
         collections=of_collections,
         compare=Compare(served, texts),
-        search=Search(of_collections, local, texts, settings.max_matrix),
+        search=Search(of_collections, local, texts, settings.max_scores),
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
@@ -201,7 +212,7 @@ def _cache(settings: Settings) -> EmbeddingCache:
         case "memory":
             return MemoryCache(settings.cache_bytes)
         case "redis":
-            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_value_bytes)
+            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_max_value_bytes)
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return NoCache()

@@ -37,7 +37,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StoredBatch:
     """What one batch came to."""
 
     through_line: int
@@ -87,7 +87,7 @@ class Client:
             raise ServiceError(f"{method} {path}: {answer.status_code} {_detail(answer)}")
         return answer.json() if answer.content else None
 
-    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = 60.0) -> Iterator[Progress]:
+    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = 60.0) -> Iterator[StoredBatch]:
         """Store documents, one JSON object a line; lines that the service refuses are reported, the others kept.
 
         When the connection is cut, what was not answered is sent again, for up to `patience_s` without any progress.
@@ -101,7 +101,7 @@ class Client:
             yield from self._store(path, first, part, patience_s)
             first += len(part)
 
-    def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[Progress]:
+    def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[StoredBatch]:
         """Send lines, the first of which has the number `first`, until all of them are answered."""
         give_up = time.monotonic() + patience_s
         done = 0
@@ -118,7 +118,7 @@ class Client:
             else:
                 return
 
-    def _send(self, path: str, first: int, lines: Sequence[bytes]) -> Iterator[Progress]:
+    def _send(self, path: str, first: int, lines: Sequence[bytes]) -> Iterator[StoredBatch]:
         """One request. Raises Interrupted unless its answer came to the end."""
         headers = {"content-type": "application/x-ndjson"}
         try:
@@ -134,16 +134,16 @@ class Client:
                     if "error" in said:
                         failure = Interrupted if said["error"] in PASSING else ServiceError
                         raise failure(f"POST {path}: {said['error']}: {said['detail']}")
-                    yield progress_of(said, first)
+                    yield stored_batch(said, first)
         except httpx2.HTTPError as error:
             raise Interrupted(f"lost {self._http.base_url}: {error}") from error
         raise Interrupted(f"POST {path}: the answer broke off")
 
 
-def progress_of(said: Mapping[str, Any], first: int) -> Progress:
+def stored_batch(said: Mapping[str, Any], first: int) -> StoredBatch:
     """A line of the answer, with lines numbered as in the whole input."""
     refused = [Refused(first - 1 + each["line"], each["code"], _in_words(each)) for each in said["errors"]]
-    return Progress(first - 1 + said["through_line"], said["upserted"], len(said["truncated"]), tuple(refused))
+    return StoredBatch(first - 1 + said["through_line"], said["upserted"], len(said["truncated"]), tuple(refused))
 
 
 def _in_words(refused: Mapping[str, Any]) -> str:

@@ -47,6 +47,12 @@ class Forbidden(SemblanceError):
     code = "forbidden"
 
 
+class NoStore(SemblanceError):
+    """There are no documents in the folder that a command should look at; no request ever meets it."""
+
+    code = "no_store"
+
+
 class InvalidRequest(SemblanceError):
     """Parts of the request are refused, for different reasons or for how they go together.
 
@@ -143,9 +149,12 @@ class Overloaded(SemblanceError):
 
 
 class NotReady(SemblanceError):
-    """The process is starting or going down; try another one, or again soon."""
+    """The process is going down; try another one, or again soon."""
 
     code = "not_ready"
+
+    def __init__(self, message: str = "the service is going down") -> None:
+        super().__init__(message)
 
 
 class Overtaken(Exception):

@@ -21,6 +21,7 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 # not answer in time, or not at all; or it is left alone for a while because it failed again and again.
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
+ENGINES = "service.indexes.engines"  # the family in the catalogue of those who make VectorRows
 AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
 
 
@@ -332,19 +333,19 @@ class IndexState:
 
 
 class Indexes(Protocol):
-    """Makes the indexes of collections, and keeps copies of them on disk so that a start need not build them anew.
+    """Makes the indexes of collections, and keeps snapshots of them on disk so that a start need not build them anew.
 
-    Not for two threads at once with the same collection. A copy is never authoritative.
+    Not for two threads at once with the same collection. A snapshot is never authoritative.
     """
 
     def new(self, collection: Collection, documents: int) -> VectorIndex:
         """An empty index for a collection that holds about so many documents."""
 
     def load(self, collection: Collection) -> VectorIndex | None:
-        """The copy of a collection's index, of now or before; None, and the log says why, if there is none to use."""
+        """The snapshot of a collection's index, of now or before; None, and the log says why, if none is of use."""
 
     def save(self, collection: Collection, index: VectorIndex) -> None:
-        """Keep a copy. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
+        """Keep a snapshot. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
 
     def keep_only(self, names: Sequence[str]) -> None:
-        """Remove the copies of other collections."""
+        """Remove the snapshots of other collections."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,9 @@ from models.checkpoint import Checkpoint, read_checkpoint
 from models.errors import BadCheckpoint, SemblanceError
 from models.protocols import Encoder
 from service.errors import ModelLoading, ModelUnavailable, UnknownModel
+from service.names import is_name
 
 log = logging.getLogger(__name__)
-
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def read_checkpoints(served: str) -> dict[str, Checkpoint]:
     checkpoints: dict[str, Checkpoint] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
         name, equals, folder = entry.partition("=")
-        if not NAME.fullmatch(name) or (not equals and name not in BUILT_IN):
+        if not is_name(name) or (not equals and name not in BUILT_IN):
             raise BadCheckpoint(
                 f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form name=folder, "
                 "with a name of lower-case letters, digits, '.', '_' and '-'"

@@ -13,9 +13,8 @@ from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validato
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
-CLIENT_KEY = (
-    "SEMBLANCE_API_KEY"  # the key that `semblance index` and the benchmarks show; the service has no use for it
-)
+MAX_ENTRIES = 10_000  # of a list in a request: no setting may allow more
+CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # what `semblance index` and the benchmarks show; the service has no use for it
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
@@ -59,7 +58,9 @@ class Settings(BaseSettings):
     model_wait_s: float = Field(
         30.0, gt=0, description="Seconds that a call waits for a model to load before it gets 503."
     )
-    batch_tokens: int = Field(4096, ge=1, description="Padded tokens in one pass through the network.")
+    max_batch_tokens: int = Field(
+        4096, ge=1, description="Most tokens in one pass through the network, padding included."
+    )
     max_request_tokens: int = Field(
         2**18, ge=1, description="Most tokens that one request may have encoded; 413 above. Cached texts are free."
     )
@@ -75,7 +76,7 @@ class Settings(BaseSettings):
     redis_budget_s: float = Field(
         0.1, gt=0, description="Seconds that a look into Redis, or a write to it, may take with everything it needs."
     )
-    redis_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
+    redis_max_value_bytes: int = Field(MIB, ge=0, description="Largest embedding that is written to Redis.")
     max_connections: int = Field(
         4096, ge=1, description="Most open connections; one more pushes out the one that has idled longest."
     )
@@ -86,19 +87,24 @@ class Settings(BaseSettings):
         description="Seconds from the opening of a connection, or the first byte of a next request, to the "
         "end of its headers.",
     )
-    body_pause_s: float = Field(10.0, gt=0, description="Longest pause within a body, in seconds.")
+    body_pause_s: float = Field(
+        10.0,
+        gt=0,
+        description="Longest pause within a body, in seconds, and longest time in which a client takes nothing of its "
+        "answer.",
+    )
     body_timeout_s: float = Field(
         60.0, gt=0, description="Seconds for a whole body; those of NDJSON may take longer if they do not pause."
     )
-    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body.")
+    max_body_bytes: int = Field(8 * MIB, ge=1024, description="Largest request body; of NDJSON, largest line.")
     max_text_chars: int = Field(100_000, ge=1, description="Longest text, in characters.")
-    max_texts: int = Field(4096, ge=1, description="Most pairs, texts or queries in one request.")
-    max_matrix: int = Field(
+    max_texts: int = Field(4096, ge=1, le=MAX_ENTRIES, description="Most pairs, texts or queries in one request.")
+    max_scores: int = Field(
         65_536, ge=1, description="Most scores in one request: of a matrix, or queries times candidates."
     )
     max_hits: int = Field(10_000, ge=1, description="Most hits in one request: queries times k.")
     max_explained: int = Field(1024, ge=1, description="Most explanations in one request.")
-    max_documents: int = Field(1000, ge=1, description="Most documents in one request.")
+    max_documents: int = Field(1000, ge=1, le=MAX_ENTRIES, description="Most documents in one request.")
     max_k: int = Field(1000, ge=1, description="Most hits that a search may ask for.")
     max_candidates: int = Field(10_000, ge=1, description="Most candidates that a search may rescore.")
     idle_check_s: float = Field(
@@ -108,7 +114,7 @@ class Settings(BaseSettings):
         60.0, gt=0, description="Not ready if the model has not answered for this many seconds."
     )
     snapshot_s: float = Field(
-        300.0, gt=0, description="Seconds between copies of changed indexes on disk, which make the next start quick."
+        300.0, gt=0, description="Seconds between snapshots of changed indexes, which make the next start quick."
     )
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
     drain_s: float = Field(
@@ -117,7 +123,8 @@ class Settings(BaseSettings):
     drain_notice_s: float = Field(
         1.0,
         ge=0,
-        description="Seconds after SIGTERM in which every request at least gets a 503 before the port closes.",
+        description="Seconds after SIGTERM in which every request at least gets a 503 before the port closes; at most "
+        "half of SEMBLANCE_DRAIN_S.",
     )
 
     @field_validator("redis_url")
@@ -139,12 +146,6 @@ class Settings(BaseSettings):
     def _largest_fits(self) -> Self:
         if self.max_request_tokens > self.max_queued_tokens:
             raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not be more than SEMBLANCE_MAX_QUEUED_TOKENS")
-        return self
-
-    @model_validator(mode="after")
-    def _noticed_before_the_end(self) -> Self:
-        if self.drain_notice_s >= self.drain_s:
-            raise ValueError("SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S")
         return self
 
     @model_validator(mode="after")
@@ -172,12 +173,17 @@ class Settings(BaseSettings):
         return _entries(self.cors_origins)
 
     @cached_property
-    def snapshots(self) -> Path:
-        """Folder of the copies of indexes."""
+    def notice_s(self) -> float:
+        """`drain_notice_s`, as far as `drain_s` leaves time for what is under way."""
+        return min(self.drain_notice_s, self.drain_s / 2)
+
+    @cached_property
+    def snapshot_folder(self) -> Path:
+        """Folder of the snapshots of indexes."""
         return self.home.expanduser() / "indexes"
 
     @cached_property
-    def database(self) -> Path:
+    def database_file(self) -> Path:
         """File of the embedded document store."""
         return self.home.expanduser() / "documents.sqlite"
 

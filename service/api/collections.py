@@ -12,12 +12,10 @@ from service.api.schemas.collections import CollectionList, CollectionOut, Colle
 from service.api.services import Use
 from service.api.text_types import CollectionInPath, CollectionName
 from service.errors import InvalidRequest, Problem
-from service.ports import AUTO
+from service.ports import AUTO, ENGINES
 from service.usecases.collections import NewCollection
 
 router = APIRouter(tags=["collections"])
-
-ENGINES = "service.indexes.engines"
 
 
 @router.put(

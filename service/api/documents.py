@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, is_ndjson, read_lines
+from service.api.paths import DOCUMENTS
 from service.api.schemas.collections import (
     Deleted,
     DocumentList,
@@ -43,7 +44,7 @@ class _AlsoLines(APIRoute):
         return handler
 
 
-router = APIRouter(prefix="/collections/{name}/documents", tags=["documents"], route_class=_AlsoLines)
+router = APIRouter(prefix=DOCUMENTS, tags=["documents"], route_class=_AlsoLines)
 
 MAX_PAGE = 1000
 
@@ -98,7 +99,8 @@ async def store(name: CollectionInPath, body: DocumentsRequest, use: Use) -> Doc
 async def _store_lines(request: Request) -> Response:
     use: Services = request.app.state.services
     name = request.path_params["name"]
-    await use.index_documents.open(name)  # a collection that is not there is told before the answer begins
+    # a collection that is not there is told before the answer begins
+    await use.index_documents.collection_and_encoder(name)
     lines = read_lines(request.stream(), use.settings.max_body_bytes)
     return StreamAnswer(answered(use.index_stream(name, lines), use.metrics), media_type=MEDIA_TYPE)
 

@@ -10,15 +10,16 @@ import uuid
 from collections.abc import Awaitable
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.edge import SECURITY_HEADERS, Draining, Edge
+from service.api.edge import SECURITY_HEADERS, Edge
 from service.api.errors import STATUS, problem
 from service.api.ndjson import is_ndjson
-from service.errors import Forbidden, Unauthorized
+from service.api.request_body import BodyLimits, RequestBody
+from service.draining import Draining
+from service.errors import Forbidden, NotReady, Unauthorized
 from service.observability import timings
 from service.observability.metrics import Metrics
 
@@ -33,10 +34,10 @@ _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 class Envelope:
     """ASGI middleware around the routes."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int, edge: Edge | None = None) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, limits: BodyLimits, edge: Edge | None = None) -> None:
         self._app = app
         self._metrics = metrics
-        self._max_body_bytes = max_body_bytes
+        self._limits = limits
         self._edge = edge or Edge()
         self._entrance = self._edge.cors(self._admit)
 
@@ -48,7 +49,7 @@ class Envelope:
         given = Headers(scope=scope).get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
         streamed = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
-        body = _Body(self._edge.in_time(receive, streamed=streamed), None if streamed else self._max_body_bytes)
+        body = RequestBody(receive, self._limits, streamed=streamed)
         try:
             await self._serve(scope, body, request, request.marked(send, self._edge.draining))
         finally:
@@ -56,7 +57,7 @@ class Envelope:
                 request.status = CLIENT_LEFT
             self._account(request)
 
-    async def _serve(self, scope: Scope, body: _Body, request: _Request, send: Send) -> None:
+    async def _serve(self, scope: Scope, body: RequestBody, request: _Request, send: Send) -> None:
         """Have the routes answer; where they fail without an answer, answer for them."""
         try:
             await _while_connected(self._entrance(scope, body.receive, send), body)
@@ -64,7 +65,7 @@ class Envelope:
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
             if not request.status:
-                await problem(503, "not_ready", "the service is going down")(scope, body.receive, send)
+                await _going_down()(scope, body.receive, send)
             raise
         except Exception:
             log.exception("unknown failure", extra={"request_id": request.id})
@@ -83,7 +84,7 @@ class Envelope:
         """The answer to a request that came too late, or without the key it needs."""
         if self._edge.draining.begun:
             self._metrics.errors.labels("not_ready").inc()
-            return problem(503, "not_ready", "the service is going down")
+            return _going_down()
         shown = Headers(scope=scope).getlist("authorization")
         try:
             scope["caller"] = self._edge.guard.admit(scope["method"], scope["path"], shown)
@@ -103,9 +104,9 @@ class Envelope:
         if is_ndjson(scope["method"], scope["path"], headers):
             return None
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._max_body_bytes:
+        if length.isdigit() and int(length) > self._limits.max_bytes:
             self._metrics.errors.labels("body_too_large").inc()
-            return problem(413, "body_too_large", _too_large(self._max_body_bytes))
+            return problem(413, "body_too_large", self._limits.too_large())
         has_body = length not in ("", "0") or "transfer-encoding" in headers
         if has_body and not _JSON.fullmatch(headers.get("content-type", "")):
             self._metrics.errors.labels("unsupported_media_type").inc()
@@ -127,43 +128,16 @@ class Envelope:
         )
 
 
-class _Body:
-    """The body of a request as the routes receive it, up to the limit: its length may be wrong or not given.
-
-    Without a limit it is read, and answered, line by line.
-    """
-
-    def __init__(self, receive: Receive, max_bytes: int | None) -> None:
-        self._receive = receive
-        self._max_bytes = max_bytes
-        self._taken = 0
-        self._whole = asyncio.Event()
-        self.broken_off = False  # the client left before it had sent everything
-
-    async def receive(self) -> Message:
-        """The next message; after the last of the body nothing comes but the news that the client left."""
-        message = await self._receive()
-        self._taken += len(message.get("body", b""))
-        if self._max_bytes is not None and self._taken > self._max_bytes:
-            raise HTTPException(413, _too_large(self._max_bytes))
-        if message["type"] == "http.disconnect":
-            self.broken_off = not self._whole.is_set()
-        elif not message.get("more_body"):
-            self._whole.set()
-        return message
-
-    async def left(self) -> None:
-        """Return when the client leaves after it sent its body."""
-        await self._whole.wait()
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+def _going_down() -> Response:
+    error = NotReady()
+    return problem(STATUS[NotReady], error.code, str(error))
 
 
 class _Left(Exception):
     """The client did not wait for its answer."""
 
 
-async def _while_connected(serving: Awaitable[None], body: _Body) -> None:
+async def _while_connected(serving: Awaitable[None], body: RequestBody) -> None:
     """Serve a request, unless its client leaves: then its texts leave the queue of the model too. Raises _Left."""
     served, left = asyncio.ensure_future(serving), asyncio.ensure_future(body.left())
     try:
@@ -176,10 +150,6 @@ async def _while_connected(serving: Awaitable[None], body: _Body) -> None:
     finally:  # also when this task itself is cancelled, at shutdown: what served must not go on and answer too
         served.cancel()
         left.cancel()
-
-
-def _too_large(max_bytes: int) -> str:
-    return f"the body has more than {max_bytes:,} bytes: send less at a time"
 
 
 class _Request:

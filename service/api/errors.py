@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from models.errors import NotExplainable, SemblanceError
-from service import errors
+from service import errors, names
 from service.api.openai_shape import ErrorAnswer, Refusal
 from service.observability.metrics import Metrics
 
@@ -65,7 +65,7 @@ _MESSAGES: Mapping[str, str] = {
     "list_type": "it must be a list",
     "too_short": "it must not be empty",
     "string_too_short": "it must not be empty",
-    "string_pattern_mismatch": "a name has at most 64 of a-z, 0-9, '.', '_' and '-', and begins with a letter or digit",
+    "string_pattern_mismatch": names.RULE,
 }
 
 # codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
@@ -79,7 +79,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         408,
         "The body paused for longer than SEMBLANCE_BODY_PAUSE_S, or was not there within SEMBLANCE_BODY_TIMEOUT_S",
     ),
-    "body_too_large": (413, "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES"),
+    "body_too_large": (
+        413,
+        "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES, or more than 100,000 values",
+    ),
     "unsupported_media_type": (
         415,
         "The body is not declared as application/json; documents may also come as application/x-ndjson",

@@ -19,7 +19,7 @@ async def live() -> Live:
 
 @router.get("/ready", responses={503: {"model": Ready}})
 async def ready(use: Use, response: Response) -> Ready:
-    """Whether requests should come here: 503 while starting, and when the model no longer answers."""
+    """Whether requests should come here: 503 when the model no longer answers, and while going down."""
     checks = {name: check() for name, check in use.ready.items()}
     holds = all(checks.values())
     response.status_code = 200 if holds else 503

@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from service.api.paths import is_document, is_documents
 from service.errors import BadKeys, Forbidden, Unauthorized
+from service.names import is_name
 
 KeyScope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 
 _OPEN = re.compile(r"/live|/ready|/docs|/docs/assets/.*|/openapi\.json")
 _READS_BY_POST = re.compile(r"/similarity|/search|/explain|/v1/.*", re.DOTALL)  # questions too long for an address
-_DOCUMENTS = re.compile(r"/collections/[^/]+/documents(/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def scope_of(method: str, path: str) -> KeyScope:
     """
     if method in ("GET", "HEAD") or (method == "POST" and _READS_BY_POST.fullmatch(path)):
         return "read"
-    if method in ("POST", "DELETE") and _DOCUMENTS.fullmatch(path):
+    if method in ("POST", "DELETE") and (is_documents(path) or is_document(path)):
         return "write"
     return "admin"
 
@@ -87,7 +87,7 @@ class Guard:
         scheme, _, shown = authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
         if scheme.lower() != "bearer":
             raise Unauthorized("this needs a key: send it as Authorization: Bearer KEY")
-        digest = hashlib.sha256(shown.strip().encode("latin-1")).digest()  # as servers decode headers
+        digest = _digest(shown.strip())
         # every entry is compared, so that the time tells nothing of which one it was
         matching = [key for key in self.keys if hmac.compare_digest(key.digest, digest)]
         if not matching:
@@ -116,9 +116,23 @@ def read_keys(setting: str) -> tuple[Key, ...]:
     return tuple(keys.values())
 
 
+def entry_of(name: str, scopes: Collection[str], key: str) -> str:
+    """The entry of SEMBLANCE_API_KEYS that admits whoever shows `key`.
+
+    >>> entry = entry_of("ci", ["write", "read"], "secret")
+    >>> entry[:20], Guard(read_keys(entry)).admit("POST", "/search", ["Bearer secret"])
+    ('ci:read+write:2bb80d', 'ci')
+    """
+    return f"{name}:{'+'.join(scope for scope in SCOPES if scope in scopes)}:{_digest(key).hex()}"
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("latin-1")).digest()  # as servers decode headers
+
+
 def _read_key(entry: str, where: str) -> Key:
     name, *rest = entry.split(":")
-    if not NAME.fullmatch(name):  # it may be a digest, or a key: so it is not repeated
+    if not is_name(name):  # it may be a digest, or a key: so it is not repeated
         raise BadKeys(f"{where} begins with no name of a-z, 0-9, '.', '_' and '-' and a colon")
     if len(rest) != 2:
         raise BadKeys(f"{where} ({name if rest else 'no colon in it'}) is not of the form name:scopes:sha256")

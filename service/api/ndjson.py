@@ -13,6 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from models.errors import SemblanceError
 from service.api.errors import FRAMEWORK_CODES, part_of
+from service.api.json_values import MOST_VALUES, too_many_values
+from service.api.paths import is_documents
 from service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
 from service.errors import Problem
 from service.observability.metrics import Metrics
@@ -21,13 +23,12 @@ from service.usecases.index_stream import Line, Stored
 
 MEDIA_TYPE = "application/x-ndjson"
 _MEDIA_TYPE = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)
-_DOCUMENTS = re.compile(r"/collections/[^/]+/documents")
 
 
 def is_ndjson(method: str, path: str, headers: Mapping[str, str]) -> bool:
     """Whether a request brings documents line by line: such a body may have any length."""
     declared = _MEDIA_TYPE.fullmatch(headers.get("content-type", ""))
-    return method == "POST" and declared is not None and _DOCUMENTS.fullmatch(path) is not None
+    return method == "POST" and declared is not None and is_documents(path)
 
 
 async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIterator[Line]:
@@ -48,6 +49,8 @@ async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIt
 
 def _read(line: bytes) -> Document | Problem:
     """The document that a line holds, by the same rules as in a JSON body."""
+    if too_many_values(line):
+        return Problem("", "body_too_large", f"the line has more than {MOST_VALUES:,} values")
     try:
         given = DocumentIn.model_validate(json.loads(line))
     except ValidationError as error:

@@ -41,8 +41,8 @@ class Services:
     ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here
 
 
-def _services(request: Request) -> Services:
+def _of_app(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 
-Use = Annotated[Services, Depends(_services)]
+Use = Annotated[Services, Depends(_of_app)]

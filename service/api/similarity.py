@@ -54,7 +54,7 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) 
 async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> Response:
     for pointer, side in (("/left", left), ("/right", right)):
         require_at_most(pointer, len(side), use.settings.max_texts, "texts")
-    require_at_most("/right", len(left) * len(right), use.settings.max_matrix, "scores")
+    require_at_most("/right", len(left) * len(right), use.settings.max_scores, "scores")
     compared = await use.compare.matrix(
         [Given(text, f"/left/{i}") for i, text in enumerate(left)],
         [Given(text, f"/right/{i}") for i, text in enumerate(right)],

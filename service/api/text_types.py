@@ -11,14 +11,14 @@ from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from service import names
 from service.api.filter_schema import FILTER_SCHEMA
 from service.filters import Filter, parse_filter
 from service.ports import Version
+from service.settings import MAX_ENTRIES
 
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536
-MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings allow
-NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 # what the document can say of strings; more is refused, such as a text of zero-width characters only
 TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
 ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
@@ -87,19 +87,25 @@ def _bounded(given: object) -> object:
     return given
 
 
-def documented(**keywords: Any) -> Any:
-    """Keywords of JSON schema for the OpenAPI document only: the code that refuses knows more, and has its own codes.
+def keywords(**given: Any) -> dict[str, Any]:
+    """Keywords of JSON schema; `known_maximum="max_k"` stands for `maximum` and the value of that name: see openapi.py.
 
-    A keyword `known_maximum="max_k"` stands for `maximum` and the value of that name: see document.py.
+    >>> keywords(minimum=1, known_maximum="max_k")
+    {'minimum': 1, 'known-maximum': 'max_k'}
     """
-    return Field(json_schema_extra={name.replace("known_", "known-"): value for name, value in keywords.items()})
+    return {name.replace("known_", "known-"): value for name, value in given.items()}
+
+
+def documented(**given: Any) -> Any:
+    """Keywords for the OpenAPI document only: the code that refuses knows more, and has its own codes."""
+    return Field(json_schema_extra=keywords(**given))
 
 
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
 # names of what there is, or is not: any other string is as unknown
-_OF_COLLECTION = documented(pattern=NAME_PATTERN, examples=["default"])
+_OF_COLLECTION = documented(pattern=names.PATTERN, examples=["default"])
 _OF_DOCUMENT = documented(minLength=1, maxLength=256, pattern=ID_PATTERN, examples=["shipping-001"])
 NamedCollection = Annotated[String, _OF_COLLECTION]
 NamedDocument = Annotated[String, _OF_DOCUMENT]
@@ -113,7 +119,7 @@ DocumentId = Annotated[
     AfterValidator(_printable),
 ]
 CollectionName = Annotated[
-    str, Field(pattern=NAME_PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
+    str, Field(pattern=names.PATTERN, description="Lower-case letters, digits, '.', '_' and '-'.")
 ]
 MetadataObject = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 # Any, because pydantic would list the classes of a filter among the public schemas

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 PATIENCE_S_PER_TOKEN = 0.001  # a request of 20 tokens goes before all that came 20 ms earlier with 40 tokens or more
 MOST_PATIENCE_S = 5.0  # a large request waits no longer than this for smaller ones that came after it
 BULK_PATIENCE_S = 15.0  # nor a background one
+SLACK = 16  # padding that no text of a batch is refused for, in tokens: a pass of its own would cost as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Limits:
     """
 
     batch_tokens: int
-    request_tokens: int = 2**18
-    queued_tokens: int = 2**19
+    request_tokens: int
+    queued_tokens: int
     window: int = 1024
 
 
@@ -53,10 +54,11 @@ def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
     """Positions of the texts that run next, of a queue in the order of `due`; empty only if none waits.
 
     The one that is due first always runs. Its company are those of its group nearest to it in length, as many as fit
-    when all are padded to the longest, and of equal length those due first. So nobody starves, and little is padded.
+    when all are padded to the longest, and of equal length those due first; but nobody is padded to much more than
+    twice its length, since padding takes as long as text. So nobody starves, and little is padded.
 
     >>> queue = [Waiting(5, "m", 1.0), Waiting(90, "m", 1.1), Waiting(6, "m", 1.2), Waiting(5, "other", 1.3)]
-    >>> next_batch(queue, Limits(batch_tokens=30))
+    >>> next_batch(queue, Limits(batch_tokens=30, request_tokens=1000, queued_tokens=1000))
     [0, 2]
     """
     if not waiting:
@@ -64,11 +66,11 @@ def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
     first = waiting[0]
     company = [i for i, text in enumerate(waiting[: limits.window]) if i > 0 and text.group == first.group]
     company.sort(key=lambda i: abs(waiting[i].tokens - first.tokens))
-    batch, longest = [0], first.tokens
+    batch, shortest, longest = [0], first.tokens, first.tokens
     for i in company:
-        widest = max(longest, waiting[i].tokens)
-        if widest * (len(batch) + 1) > limits.batch_tokens:
+        least, widest = min(shortest, waiting[i].tokens), max(longest, waiting[i].tokens)
+        if widest * (len(batch) + 1) > limits.batch_tokens or widest > 2 * least + SLACK:
             break
         batch.append(i)
-        longest = widest
+        shortest, longest = least, widest
     return batch

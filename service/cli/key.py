@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from typing import Annotated
 
 import typer
 
-from service.api.keys import NAME, SCOPES
+from service.api.keys import SCOPES, entry_of
+from service.names import RULE, is_name
 
 PREFIX = "smb_"  # so that a key can be told from other secrets, by people and by scanners
 
@@ -34,11 +34,10 @@ def new(
     Example:
       semblance key new ci --scope read --scope write
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    if not NAME.fullmatch(name):
-        raise SystemExit("a name has at most 64 of a-z, 0-9, '.', '_' and '-', and begins with a letter or digit")
+    if not is_name(name):
+        raise SystemExit(RULE)
     if unknown := [each for each in scope if each not in SCOPES]:
         raise SystemExit(f"there is no scope {unknown[0]!r}: choose of {', '.join(SCOPES)}")
     made = PREFIX + secrets.token_urlsafe(32)
-    scopes = "+".join(each for each in SCOPES if each in scope)
     typer.echo(f"key (shown only now): {made}")
-    typer.echo(f"entry for SEMBLANCE_API_KEYS: {name}:{scopes}:{hashlib.sha256(made.encode()).hexdigest()}")
+    typer.echo(f"entry for SEMBLANCE_API_KEYS: {entry_of(name, scope, made)}")

@@ -12,12 +12,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from models.errors import SemblanceError
-from service.api.edge import Draining
-from service.cli.connections import ConnectionLimits, allow_files, limited
 from service.cli.models import Served
-from service.cli.server import Server, leave
 from service.documents.lock import hold
+from service.draining import Draining
 from service.observability import logs
+from service.server.connections import ConnectionLimits, allow_files, limited
+from service.server.server import Server, leave
 from service.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def serve(
         with hold(settings.home), _listening(settings) as listener:
             app = create_app(settings, draining := Draining())
             config = _uvicorn(app, settings)
-            server = Server(config, settings.home, draining, settings.drain_s, settings.drain_notice_s)
+            server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
             server.run(sockets=[listener])
     except SemblanceError as error:
         raise SystemExit(f"cannot serve: {error}") from error

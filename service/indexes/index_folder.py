@@ -8,9 +8,9 @@ from pathlib import Path
 
 from models import catalogue
 from service.indexes import snapshots
-from service.indexes.choice import ENGINES, engine_for
+from service.indexes.choice import engine_for
 from service.indexes.collection_index import CollectionIndex
-from service.ports import Collection, VectorIndex
+from service.ports import ENGINES, Collection, VectorIndex
 
 
 class IndexFolder:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 class SharedLock:
     """Readers share, a writer is alone, and neither starves: after a writer come all readers who waited, then the next.
 
-    `fasteners.ReaderWriterLock` prefers writers: readers wait for as long as one thread writes again and again, as
-    catching up with a large store does. Not reentrant.
+    Where writers go first, readers wait for as long as one thread writes again and again, as catching up with a large
+    store does. Not reentrant.
     """
 
     def __init__(self) -> None:

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from models import catalogue
-from service.indexes.choice import ENGINES
 from service.indexes.collection_index import CollectionIndex
-from service.ports import AUTO, Collection, CollectionSettings, VectorRows, Version
+from service.ports import AUTO, ENGINES, Collection, CollectionSettings, VectorRows, Version
 
 log = logging.getLogger(__name__)
 

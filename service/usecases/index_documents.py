@@ -53,7 +53,7 @@ class IndexDocuments:
                 continue
         raise WriteConflict("other writers kept changing the same documents: try again")
 
-    async def open(self, name: str) -> tuple[Collection, Encoder]:
+    async def collection_and_encoder(self, name: str) -> tuple[Collection, Encoder]:
         """Collection `name` and the model that fills it. Raises UnknownCollection, SpaceMismatch."""
         collection = await self._local.read(lambda store: store.collection(name))
         return collection, await self._collections.encoder_of(collection)
@@ -61,7 +61,7 @@ class IndexDocuments:
     async def _store(self, name: str, documents: Sequence[Document], *, bulk: bool) -> Indexed:
         """One attempt: look at what is stored, encode what is new, write."""
         ids = [document.id for document in documents]
-        collection, encoder = await self.open(name)
+        collection, encoder = await self.collection_and_encoder(name)
         stored = await self._local.read(lambda store: store.get(name, ids))
         new = [(i, each) for i, each in enumerate(documents) if not _same_text(each, stored.get(each.id))]
         keep_tokens = collection.settings.tokens == "int8"

@@ -29,7 +29,7 @@ class LocalCollections:
 
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
-        self._make = indexes
+        self._folder = indexes
         self._indexes: dict[str, VectorIndex] = {}
         self._saved: dict[str, Version] = {}
         self._building: set[str] = set()  # changed in the writer's turn only
@@ -58,7 +58,7 @@ class LocalCollections:
     async def follow_all(self) -> None:
         """Bring every index up to the store: what a start consists of."""
         collections = await self.read(lambda store: store.collections())
-        await asyncio.to_thread(self._make.keep_only, [collection.name for collection in collections])
+        await asyncio.to_thread(self._folder.keep_only, [collection.name for collection in collections])
         for collection in collections:
             await self.follow(collection.name)
 
@@ -89,16 +89,16 @@ class LocalCollections:
             self._store.drop(name)
             self._indexes.pop(name, None)
             self._saved.pop(name, None)
-            self._make.keep_only([collection.name for collection in self._store.collections()])
+            self._folder.keep_only([collection.name for collection in self._store.collections()])
 
         await self._in_turn(in_turn)
 
     async def rebuild(self, name: str) -> None:
-        """Build the index of collection `name` anew from the store, and keep a copy. Raises UnknownCollection."""
+        """Build the index of collection `name` anew from the store, and keep a snapshot. Raises UnknownCollection."""
         await asyncio.get_running_loop().run_in_executor(self._builder, self._build, name)
 
     async def save(self) -> None:
-        """Keep a copy of every index that changed since its last one."""
+        """Keep a snapshot of every index that changed since its last."""
         for name in list(self._indexes):
             await self._in_turn(partial(self._save, name))
 
@@ -109,7 +109,7 @@ class LocalCollections:
             try:
                 await self.save()
             except Exception:
-                log.exception("no copies of the indexes this time")
+                log.exception("no snapshots of the indexes this time")
 
     async def states(self) -> list[IndexState]:
         """How every index stands, by the name of its collection."""
@@ -124,7 +124,7 @@ class LocalCollections:
         return await asyncio.to_thread(look)
 
     def close(self) -> None:
-        """Wait for the writes under way, keep copies of the indexes, then let go of the store."""
+        """Wait for the writes under way, keep snapshots of the indexes, then let go of the store."""
         self._closing.set()
         self._builder.shutdown(wait=True, cancel_futures=True)
         for name in list(self._indexes):
@@ -141,7 +141,7 @@ class LocalCollections:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
             if index is None or index.version.epoch != collection.version.epoch:
-                index = self._make.load(collection) or self._empty(collection)
+                index = self._folder.load(collection) or self._empty(collection)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked
@@ -183,11 +183,11 @@ class LocalCollections:
         if index is None or self._saved.get(name) == index.version:
             return
         try:
-            self._make.save(self._store.collection(name), index)
+            self._folder.save(self._store.collection(name), index)
         except (OSError, RuntimeError):
-            log.exception("no copy of the index of collection %s could be written", name)
+            log.exception("no snapshot of the index of collection %s could be written", name)
         else:
             self._saved[name] = index.version
 
     def _empty(self, collection: Collection) -> VectorIndex:
-        return self._make.new(collection, self._store.sizes([collection.name])[0][1].documents)
+        return self._folder.new(collection, self._store.sizes([collection.name])[0][1].documents)

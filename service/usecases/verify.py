@@ -21,21 +21,21 @@ class Verified:
     name: str
     documents: int
     version: str
-    copy: str
+    snapshot: str
     faults: Sequence[str]
 
 
 def verify(store: DocumentStore, indexes: Indexes) -> Iterator[Verified]:
-    """Look at every document of every collection, and at the same document in the index. Changes nothing."""
+    """Look at every document of every collection, and at the same document in the index. Changes none of them."""
     for collection in store.collections():
         saved = indexes.load(collection)
-        copy = "none" if saved is None else str(saved.version)
+        snapshot = "none" if saved is None else str(saved.version)
         index = saved or indexes.new(collection, store.sizes([collection.name])[0][1].documents)
         catch_up(store, collection.name, index)
-        yield _verified(store, collection, index, copy)
+        yield _verified(store, collection, index, snapshot)
 
 
-def _verified(store: DocumentStore, collection: Collection, index: VectorIndex, copy: str) -> Verified:
+def _verified(store: DocumentStore, collection: Collection, index: VectorIndex, snapshot: str) -> Verified:
     faults: list[str] = []
     documents, cursor = 0, None
     while True:
@@ -54,7 +54,7 @@ def _verified(store: DocumentStore, collection: Collection, index: VectorIndex, 
             break
     if len(index) != documents:
         faults.append(f"the index holds {len(index):,} documents, the store {documents:,}")
-    return Verified(collection.name, documents, str(collection.version), copy, faults)
+    return Verified(collection.name, documents, str(collection.version), snapshot, faults)
 
 
 def _faults_of(change: Change, dim: int, *, alive: bool) -> Iterator[str]:

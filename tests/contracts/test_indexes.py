@@ -16,12 +16,12 @@ from models import catalogue
 from models.embeddings import Floats, unit_rows
 from service.filters import All, Between, Either, Filter, OneOf, parse_filter
 from service.indexes.collection_index import CollectionIndex
-from service.ports import Change, Hit, Version
+from service.ports import ENGINES, Change, Hit, Version
 
 DIM = 8
 SCANNED = 2000  # rows scanned at most where a test is about more
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
-ENGINES = catalogue.names("service.indexes.engines")
+NAMES = catalogue.names(ENGINES)
 METADATA = st.fixed_dictionaries(
     {},
     optional={
@@ -46,13 +46,13 @@ FILTERS: list[Mapping[str, Any] | None] = [
 ]
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=NAMES)
 def index(request: pytest.FixtureRequest) -> CollectionIndex:
     return empty(request.param)
 
 
 def empty(engine: str) -> CollectionIndex:
-    return CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
+    return CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
 
 
 class Oracle:
@@ -116,7 +116,7 @@ def assert_same(found: list[Hit], expected: list[Hit]) -> None:
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", NAMES)
 @settings(deadline=None, max_examples=60)
 @given(
     steps=st.lists(
@@ -197,9 +197,9 @@ def test_it_remembers_how_far_it_has_come(index: CollectionIndex) -> None:
     assert index.search(np.ones((1, DIM), np.float32), 1, None)[0] == Version("epoch", 7)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", NAMES)
 def test_an_engine_is_named_like_its_file(engine: str) -> None:
-    assert catalogue.find("service.indexes.engines", engine).name == engine
+    assert catalogue.find(ENGINES, engine).name == engine
 
 
 class Many:
@@ -258,7 +258,7 @@ class Many:
         assert shared / len(queries) >= 0.95
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", NAMES)
 def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +266,7 @@ def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
     monkeypatch.setattr("service.indexes.collection_index.SCANNED_ROWS", SCANNED)
     for name, value in {"LISTS": 128, "TRAINED_AT": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"service.indexes.engines.faiss_ivf.{name}", value)
-    many, index, exact = Many(), empty(engine), catalogue.find("service.indexes.engines", engine).exact
+    many, index, exact = Many(), empty(engine), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())
     many.check_shares(index, exact)
     many.check_sides(index, exact)

@@ -2,8 +2,8 @@
 
     python -m tests.integration.dying_writes FOLDER
 
-prints a line for every death, and a last line, "survived". Steps are every SQL statement before and after it runs,
-every commit before and after it, and every fsync, rename, opening and removal of a file, in whatever thread.
+prints a line for every death, and a last line, "survived". Steps are every SQL statement and every commit before it
+runs, and every fsync, rename, opening and removal of a file, in whatever thread.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def count_steps(home: Path, at: int) -> None:
     """Die at that step of this process; statements and commits are steps as well."""
     death = Death(home, at)
     death.take_over()
-    for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
+    for name in ("before_cursor_execute", "commit"):
         event.listen(Engine, name, lambda *_: death.step())
 
 

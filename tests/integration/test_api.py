@@ -279,7 +279,7 @@ def test_live_ready_and_metrics(http: httpx2.Client) -> None:
     exposition = http.get("/metrics").text
     assert 'semblance_index_documents{collection="default"} 200.0' in exposition
     assert 'route="/similarity"' in exposition
-    assert "semblance_queued_tokens 0.0" in exposition
+    assert 'semblance_queued_tokens{urgency="interactive"} 0.0' in exposition
 
 
 def test_docs_need_nothing_from_another_host(http: httpx2.Client) -> None:

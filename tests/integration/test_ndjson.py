@@ -127,7 +127,8 @@ def test_a_collection_that_goes_away_ends_the_stream_with_the_reason(api: Api, h
 
     def body() -> Iterator[bytes]:
         yield b"".join(line(f"d{i}", f"Number {i}.").encode() + b"\n" for i in range(256))
-        time.sleep(2)
+        while http.get("/collections/lines").json()["count"] < 256:
+            time.sleep(0.1)
         http.delete("/collections/lines")
         yield line("late", "Too late.").encode()
 
@@ -157,14 +158,16 @@ def test_small_requests_are_answered_while_many_documents_stream_in(api: Api, ht
     api.collection("lines")
     lines = [line(f"d{i}", f"Number {i} is a document of some length. " * 12) for i in range(400)]
     streaming = threading.Thread(target=send, args=(http, "lines", lines))
+    began_streaming = time.perf_counter()
     streaming.start()
     waits = []
     while streaming.is_alive():
         began = time.perf_counter()
         api.ok("/similarity", {"pairs": [{"a": f"a {began}", "b": f"b {began}"}]})
         waits.append(time.perf_counter() - began)
-    assert len(waits) >= 3
-    assert max(waits) < 5, "one pass of the model at most lies before it"
+    assert len(waits) >= 5
+    # there are a dozen passes of documents, and one or two of them lie before a small request
+    assert max(waits) < (time.perf_counter() - began_streaming) / 3
 
 
 @given(

@@ -17,7 +17,7 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_goes(
 ) -> None:
     """In a process of its own: a hard limit can't be raised again."""
     code = (
-        "import resource; from service.cli.connections import allow_files; "
+        "import resource; from service.server.connections import allow_files; "
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (300, {hard})); said = allow_files({connections}); "
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], said)"
     )

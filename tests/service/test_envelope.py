@@ -11,14 +11,18 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from service.api import errors
-from service.api.edge import Draining, Edge
+from service.api.edge import Edge
 from service.api.envelope import Envelope
+from service.api.request_body import BodyLimits
+from service.draining import Draining
 from service.observability.metrics import Metrics
+
+LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
 
 
 def test_an_unknown_failure_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
     app, metrics = FastAPI(), Metrics()
-    app.add_middleware(Envelope, metrics=metrics, max_body_bytes=1000)
+    app.add_middleware(Envelope, metrics=metrics, limits=LIMITS)
     errors.install(app, metrics, app.routes)
 
     @app.get("/fails")
@@ -49,7 +53,7 @@ def test_under_v1_failures_and_going_down_take_the_shape_of_openai() -> None:
 
     async def use() -> tuple[httpx2.Response, httpx2.Response]:
         draining = Draining()
-        transport = httpx2.ASGITransport(Envelope(fails, Metrics(), 1000, Edge(draining=draining)))
+        transport = httpx2.ASGITransport(Envelope(fails, Metrics(), LIMITS, Edge(draining=draining)))
         async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
             failed = await client.get("/v1/embeddings")
             draining.begun = True
@@ -97,7 +101,7 @@ def test_a_request_that_is_cut_off_gets_one_answer_and_goes_on_nowhere() -> None
             return {"type": "http.disconnect"}
 
         scope = {"type": "http", "method": "GET", "path": "/slow", "headers": []}
-        serving = asyncio.ensure_future(Envelope(slow, Metrics(), 1000)(scope, receive, send))
+        serving = asyncio.ensure_future(Envelope(slow, Metrics(), LIMITS)(scope, receive, send))
         await asyncio.sleep(0.05)
         serving.cancel()
         await asyncio.wait({serving})

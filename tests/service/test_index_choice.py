@@ -17,11 +17,11 @@ from models.embeddings import unit_rows
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.indexes import choice
-from service.indexes.choice import ENGINES, FLAT_ROWS, HNSW_ROWS, engine_for, suits
+from service.indexes.choice import FLAT_ROWS, HNSW_ROWS, engine_for, suits
 from service.indexes.collection_index import SPARE_ROWS, CollectionIndex
 from service.indexes.engines.exact import Exact
 from service.indexes.index_folder import IndexFolder
-from service.ports import Change, Collection, CollectionSettings, Document, Embedded, VectorIndex, Write
+from service.ports import ENGINES, Change, Collection, CollectionSettings, Document, Embedded, VectorIndex, Write
 from service.usecases.local_collections import LocalCollections
 
 DIM = 4

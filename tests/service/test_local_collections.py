@@ -1,4 +1,4 @@
-"""Indexes follow their store: over restarts, while they are built anew, and whatever happens to their copies."""
+"""Indexes follow their store: over restarts, while they are built anew, and whatever happens to their snapshots."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_what_did_not_change_is_not_saved_again(store: SqlDocumentStore, indexes
         await until(lambda: manifest.stat().st_ino != first)
         saving.cancel()
         await local.drop("c")
-        assert not manifest.exists(), "the copy goes with the collection"
+        assert not manifest.exists(), "the snapshot goes with the collection"
         local.close()
 
     asyncio.run(use())
@@ -204,7 +204,7 @@ def test_a_disk_that_takes_no_copies_costs_nothing_but_a_line_in_the_log(
         await local.follow_all()
         with caplog.at_level(logging.ERROR):
             await local.save()
-        assert "no copy of the index of collection c" in caplog.text
+        assert "no snapshot of the index of collection c" in caplog.text
         assert await nearest(local, 1) == "a"
         local.close()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batching.policy import Limits, Waiting, due, next_batch
+from service.batching.policy import Waiting, due, next_batch
+from tests.service.roomy_limits import roomy
 
 GROUPS = st.sampled_from("ab")
 QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), GROUPS, st.floats(0, 100)), max_size=60).map(
@@ -17,7 +18,7 @@ QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), GROUPS, st.floats(0, 1
 def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
     waiting: list[Waiting], budget: int, window: int
 ) -> None:
-    batch = next_batch(waiting, Limits(budget, window=window))
+    batch = next_batch(waiting, roomy(budget, window))
     if not waiting:
         assert batch == []
         return
@@ -30,11 +31,17 @@ def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
 def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: list[Waiting], budget: int) -> None:
-    batch = next_batch(waiting, Limits(budget))
+    batch = next_batch(waiting, roomy(budget))
     left_out = [i for i, text in enumerate(waiting) if i not in batch and text.group == waiting[0].group]
     if len(batch) > 1 and left_out:
         furthest = max(abs(waiting[i].tokens - waiting[0].tokens) for i in batch)
         assert min(abs(waiting[i].tokens - waiting[0].tokens) for i in left_out) >= furthest
+
+
+@given(waiting=QUEUES, budget=st.integers(1, 20_000))
+def test_nobody_in_a_batch_is_padded_to_much_more_than_twice_its_length(waiting: list[Waiting], budget: int) -> None:
+    lengths = [waiting[i].tokens for i in next_batch(waiting, roomy(budget))]
+    assert max(lengths, default=0) <= 2 * min(lengths, default=0) + 16
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
@@ -42,7 +49,7 @@ def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], b
     queue = list(enumerate(waiting))
     served: list[int] = []
     while queue:
-        chosen = set(next_batch([text for _, text in queue], Limits(budget)))
+        chosen = set(next_batch([text for _, text in queue], roomy(budget)))
         served += [number for i, (number, _) in enumerate(queue) if i in chosen]
         queue = [each for i, each in enumerate(queue) if i not in chosen]
     assert sorted(served) == list(range(len(waiting)))

@@ -51,7 +51,7 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(
 ) -> None:
     async def use() -> None:
         metrics = Metrics()
-        worker = Worker(Limits(4096), metrics, idle_check_s=60)
+        worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
         local = Intruding(store, IndexFolder(tmp_path / "indexes"))
         served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
         texts = TextEmbedder(worker, NoCache(), metrics, 1000)

@@ -44,6 +44,48 @@ def test_settings_are_frozen() -> None:
         Settings().port = 1  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(
+    ("refused", "said", "taken"),
+    [
+        (
+            {"idle_check_s": 5, "ready_within_s": 5},
+            "SEMBLANCE_IDLE_CHECK_S must be less than SEMBLANCE_READY_WITHIN_S",
+            {"idle_check_s": 4.9, "ready_within_s": 5},
+        ),
+        (
+            {"max_request_tokens": 11, "max_queued_tokens": 10},
+            "SEMBLANCE_MAX_REQUEST_TOKENS must not be more than SEMBLANCE_MAX_QUEUED_TOKENS",
+            {"max_request_tokens": 10, "max_queued_tokens": 10},
+        ),
+        (
+            {"host": "0.0.0.0"},
+            "SEMBLANCE_HOST=0.0.0.0 would let anyone on the network in",
+            {"host": "0.0.0.0", "allow_anonymous": True},
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused_by_their_names(
+    refused: dict[str, object], said: str, taken: dict[str, object]
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        read_settings(**refused)
+    assert read_settings(**taken).model_dump(include=set(taken)) == taken
+
+
+@pytest.mark.parametrize(
+    ("drain_s", "wanted_s", "notice_s"), [(20, 1.0, 1.0), (1, 1.0, 0.5), (5, 5.0, 2.5), (5, 0.0, 0.0)]
+)
+def test_the_notice_takes_at_most_half_of_the_time_to_the_end(drain_s: float, wanted_s: float, notice_s: float) -> None:
+    assert read_settings(drain_s=drain_s, drain_notice_s=wanted_s).notice_s == notice_s
+
+
+@pytest.mark.parametrize("name", ["max_texts", "max_documents"])
+def test_no_setting_allows_longer_lists_than_are_read(name: str) -> None:
+    assert read_settings(**{name: 10_000}).model_dump()[name] == 10_000
+    with pytest.raises(SystemExit, match=f"SEMBLANCE_{name.upper()}: .* less than or equal to 10000"):
+        read_settings(**{name: 10_001})
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
 def test_an_address_that_others_can_reach_needs_a_word(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     with pytest.raises(SystemExit, match="SEMBLANCE_ALLOW_ANONYMOUS"):
@@ -69,8 +111,3 @@ def test_what_is_no_exact_origin_is_refused_by_name(monkeypatch: pytest.MonkeyPa
 def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
-
-
-def test_the_notice_must_end_before_the_end() -> None:
-    with pytest.raises(SystemExit, match="SEMBLANCE_DRAIN_NOTICE_S must be less than SEMBLANCE_DRAIN_S"):
-        read_settings(drain_s=5, drain_notice_s=5)

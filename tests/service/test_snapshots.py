@@ -18,17 +18,17 @@ from models.embeddings import unit_rows
 from service.filters import parse_filter
 from service.indexes import snapshots
 from service.indexes.collection_index import CollectionIndex
-from service.ports import Change, Collection, Version
+from service.ports import ENGINES, Change, Collection, Version
 from tests.service.dying_saves import DIM, content, settings, two_states
 
-ENGINES = catalogue.names("service.indexes.engines")
+NAMES = catalogue.names(ENGINES)
 
 
 def collection(engine: str, epoch: str = "epoch", number: int = 2) -> Collection:
     return Collection("c", Version(epoch, number), settings(engine))
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=NAMES)
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -75,7 +75,7 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on_from_there(engine: str, sa
 def test_a_snapshot_of_many_rows_searches_the_same_by_whatever_engine(engine: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     vectors = unit_rows(rng.normal(size=(21_000, DIM))).astype(np.float32)
-    index = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "epoch", engine)
+    index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
     index.apply([Change(f"d{i}", 1, vector, {}) for i, vector in enumerate(vectors)])
     snapshots.save(tmp_path / "c", index, settings(engine))
     loaded = snapshots.load(tmp_path / "c", collection(engine))
@@ -110,7 +110,7 @@ def test_files_of_another_collection_are_found_out(
     saved: Path, engine: str, which: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the place of one's own, and as a whole folder."""
-    other = CollectionIndex(catalogue.find("service.indexes.engines", engine)(DIM), "other", engine)
+    other = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "other", engine)
     other.apply([Change("x", 1, np.array([1, 0, 0, 0], np.float32), {})])
     other.advance(Version("other", 1))
     theirs = saved.parent / "other"
@@ -126,7 +126,7 @@ def test_a_snapshot_of_another_life_space_engine_or_future_is_not_used(
     engine: str, saved: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     own = collection(engine)
-    other_engine = next(each for each in ENGINES if each != engine)
+    other_engine = next(each for each in NAMES if each != engine)
     for unfit in (
         replace(own, version=Version("another", 2)),
         replace(own, version=Version("epoch", 1)),  # the store was put back to an older state

@@ -4,86 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pytest
 
 from models.embeddings import TokenEmbeddings, Want
 from models.encoders.transformer import Transformer
-from models.errors import BadTexts, DeviceLost
+from models.errors import BadTexts
 from models.text import Role, TokenizedText, Truncate
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.errors import NotReady, Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
-
-WAIT_S = 30  # for what happens at once unless the machine is busy
-
-
-class Slow:
-    """An encoder of one token a text whose vector is the text's number, and which waits until it may go on."""
-
-    name, dim, max_tokens, space, build = "slow", 1, 8, "s", "b"
-
-    def __init__(self, room: int = 1000) -> None:
-        self.room = room
-        self.entered = threading.Event()
-        self.may_go = threading.Semaphore(0)
-        self.batches: list[list[str]] = []
-        self.thread: set[str] = set()
-
-    def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-        del role, truncate
-        zeros = np.zeros((1, 2), np.int32)
-        return [TokenizedText(text, np.zeros(1, np.int32), zeros, np.zeros(1, np.int32)) for text in texts]
-
-    def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        del want
-        self.entered.set()
-        self.may_go.acquire()
-        self.thread.add(threading.current_thread().name)
-        self.batches.append([text.text for text in tokenized])
-        texts = {text.text for text in tokenized}
-        if "bad" in texts:
-            raise ValueError("a bad text")
-        if "lost" in texts:
-            raise DeviceLost("the device fell off the bus")
-        if len(texts) > self.room:
-            raise MemoryError("no room for so many")
-        one = np.ones(1, np.float32)
-        return [TokenEmbeddings(np.array([[float(text.text)]], np.float32), one, text) for text in tokenized]
+from tests.service.roomy_limits import roomy
+from tests.service.slow_encoder import WAIT_S, Slow, held, numbers, queued, until
 
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    worker = Worker(Limits(batch_tokens=4), Metrics(), idle_check_s=60)
+    worker = Worker(roomy(4), Metrics(), idle_check_s=60)
     yield worker
     worker.stop()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    give_up = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < give_up, "it never happened"
-        await asyncio.sleep(0.001)
-
-
-async def held(slow: Slow) -> None:
-    """Wait until the model is busy, so that what comes now gathers in the queue."""
-    assert await asyncio.to_thread(slow.entered.wait, WAIT_S)
-
-
-async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:
-    """Wait until so many texts are in the queue; `Slow` makes a token of each, and tokens are counted."""
-    await until(lambda: worker._queue._tokens == {"interactive": texts, "bulk": bulk})
-
-
-async def numbers(worker: Worker, slow: Slow, texts: list[str], *, bulk: bool = False) -> list[float]:
-    embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens", bulk=bulk)
-    return [float(each.vectors[0, 0]) for each in embeddings]
 
 
 def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) -> None:
@@ -129,7 +70,7 @@ def test_a_batch_too_large_for_the_memory_is_encoded_in_parts(worker: Worker) ->
 def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
     async def use() -> None:
         lost = threading.Event()
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=60, on_lost=lost.set), Slow()
         tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
         await held(slow)
         tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
@@ -222,6 +163,24 @@ def test_bad_texts_are_named_by_their_place_in_the_whole_call(minilm: Transforme
     asyncio.run(use())
 
 
+def test_long_texts_are_tokenised_a_few_at_a_time_so_that_others_need_not_wait_for_all(worker: Worker) -> None:
+    calls: list[Sequence[str]] = []
+
+    class Noting(Slow):
+        def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
+            calls.append(texts)
+            return super().tokenize(texts, role, truncate)
+
+    texts = [
+        letter * length for letter, length in zip("abcdefgh", (30_000, 20_000, 1, 99_000, 7, 0, 50_000, 2), strict=True)
+    ]
+    texts += [str(i) for i in range(200)]
+    asyncio.run(worker.tokenize(Noting(), texts, "query", "END"))
+    assert [text for call in calls for text in call] == texts
+    assert all(len(call) <= 64 and (len(call) == 1 or sum(map(len, call)) <= 50_000) for call in calls)
+    assert len(calls) < 12
+
+
 def test_an_encoder_that_returns_too_little_fails_its_callers_and_the_thread_lives_on(worker: Worker) -> None:
     class Short(Slow):
         def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
@@ -259,7 +218,7 @@ def test_a_caller_who_left_shifts_nobodys_answer_and_its_texts_are_dropped(worke
 
 def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
     async def use() -> None:
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=60), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=60), Slow()
         running = asyncio.create_task(numbers(worker, slow, ["1"]))
         await held(slow)
         waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
@@ -279,7 +238,7 @@ def test_nobody_is_left_waiting_when_the_worker_stops() -> None:
 
 def test_an_idle_model_is_tried_and_a_dead_one_shows() -> None:
     async def use() -> None:
-        worker, slow = Worker(Limits(4), Metrics(), idle_check_s=0.02), Slow()
+        worker, slow = Worker(roomy(4), Metrics(), idle_check_s=0.02), Slow()
         assert not worker.answered_within(60)
         slow.may_go.release(1)
         await worker.watch(slow)

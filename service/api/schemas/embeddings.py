@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from models.embeddings import Floats
 from models.text import Truncate
 from service.api.schemas.request import Request
-from service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text
+from service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text, keywords
 from service.usecases.vectors import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
@@ -26,8 +26,8 @@ def _texts(given: object) -> object:
     return given
 
 
-_TEXT = {"type": "string", "minLength": 1, "pattern": TEXT_PATTERN, "known-maxLength": "max_text_chars"}
-_LIST = {"type": "array", "items": _TEXT, "minItems": 1, "known-maxItems": "max_texts"}
+_TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
+_LIST = keywords(type="array", items=_TEXT, minItems=1, known_maxItems="max_texts")
 
 Input = Annotated[
     list[Text], Field(min_length=1), Bounded, BeforeValidator(_texts), WithJsonSchema({"anyOf": [_TEXT, _LIST]})

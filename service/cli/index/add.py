@@ -14,8 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from models.errors import SemblanceError
 from service.api.ndjson import read_lines, stored_out
-from service.client import Client, Refused, ServiceError, progress_of
-from service.client import Progress as Batch
+from service.client import Client, Refused, ServiceError, StoredBatch, stored_batch
 from service.documents.lock import hold
 from service.errors import UnknownCollection
 from service.settings import Settings, client_key, read_settings
@@ -39,8 +38,8 @@ def add(
     The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
     text) are listed, and the others kept; of several lines with one id the last wins. When the service goes away and
     comes back within a minute, the work goes on where it was cut. Running it again is harmless: an unchanged text is
-    not encoded again. SEMBLANCE_API_KEY is shown to a service that wants a key; it needs the scope write, and admin too
-    if the collection has to be created.
+    not encoded again. SEMBLANCE_CLIENT_KEY is shown to a service that wants a key; it needs the scope write, and admin
+    too if the collection has to be created.
 
     \b
     Examples:
@@ -71,7 +70,7 @@ class _Report:
         self.upserted = self.truncated = 0
         self.refused: list[Refused] = []
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: StoredBatch) -> None:
         self.upserted += batch.upserted
         self.truncated += batch.truncated
         self.refused += batch.refused
@@ -111,7 +110,7 @@ async def _store_offline(
                 await services.collections.create(collection, NewCollection())
             lines = read_lines(_pieces(stream), settings.max_body_bytes)
             async for stored in services.index_stream(collection, lines):
-                report.add(progress_of(stored_out(stored).model_dump(), 1))
+                report.add(stored_batch(stored_out(stored).model_dump(), 1))
                 advance(stored.through_line, stream.tell())
 
 

@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 
 from models.errors import SemblanceError
-from service.documents.lock import hold
 from service.settings import read_settings
 from service.usecases.local_collections import LocalCollections
 
@@ -38,7 +37,7 @@ def rebuild(
     settings = read_settings(home=home)
     console = Console()
     try:
-        with hold(settings.home), embedded_store(settings) as (store, indexes):
+        with embedded_store(settings) as (store, indexes):
             local = LocalCollections(store, indexes)
             for name in collection or [each.name for each in store.collections()]:
                 with console.status(f"rebuilding {name}"):

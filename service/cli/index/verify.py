@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from models.errors import SemblanceError
-from service.documents.lock import hold
 from service.settings import read_settings
 from service.usecases.verify import verify as verified
 
@@ -25,7 +24,8 @@ def verify(
 ) -> None:
     """Check that the database is sound, that every document has its vector, and that the indexes hold just those.
 
-    What is wrong is listed, and the exit status is 1 then; nothing is changed. `semblance index rebuild` mends indexes.
+    What is wrong is listed, and the exit status is 1 then; no document is changed. `semblance index rebuild` mends
+    indexes.
 
     \b
     Example:
@@ -35,13 +35,13 @@ def verify(
 
     settings = read_settings(home=home)
     console = Console()
-    table = Table("collection", "documents", "version", "copy of the index", "faults")
+    table = Table("collection", "documents", "version", "snapshot", "faults")
     faults: list[str] = []
     try:
-        with hold(settings.home), embedded_store(settings) as (store, indexes), console.status("checking"):
+        with embedded_store(settings) as (store, indexes), console.status("checking"):
             faults += store.damage()
             for each in verified(store, indexes):
-                table.add_row(each.name, f"{each.documents:,}", each.version, each.copy, str(len(each.faults)))
+                table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
                 faults += [f"{each.name}: {fault}" for fault in each.faults]
     except SemblanceError as error:
         raise SystemExit(str(error)) from error

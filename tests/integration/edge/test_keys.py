@@ -91,5 +91,5 @@ def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> Non
     refused = index()
     assert refused.returncode == 1
     assert "401" in refused.stderr
-    assert "set SEMBLANCE_API_KEY" in refused.stderr
-    assert index(SEMBLANCE_API_KEY=ADMIN).returncode == 0
+    assert "set SEMBLANCE_CLIENT_KEY" in refused.stderr
+    assert index(SEMBLANCE_CLIENT_KEY=ADMIN).returncode == 0

@@ -9,10 +9,10 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from service.api.edge import Edge
+from service.api.request_body import BodyLimits, RequestBody
 
 
-async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
+async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -> int:
     """How many bytes arrive of a body whose pieces, a byte each, come after these pauses."""
     coming = iter(pauses)
     left = len(pauses)
@@ -23,10 +23,10 @@ async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
         left -= 1
         return {"type": "http.request", "body": b"x", "more_body": left > 0}
 
-    in_time = edge.in_time(receive, streamed=streamed)
+    request_body = RequestBody(receive, limits, streamed=streamed)
     count = 0
     while True:
-        message = await in_time()
+        message = await request_body.receive()
         count += len(message["body"])
         if not message["more_body"]:
             return count
@@ -35,15 +35,15 @@ async def received(pauses: list[float], edge: Edge, *, streamed: bool) -> int:
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_pause_in_a_body_ends_it(streamed: bool) -> None:
     with pytest.raises(HTTPException) as caught:
-        asyncio.run(received([0.0, 0.5], Edge(body_pause_s=0.1, body_timeout_s=9.0), streamed=streamed))
+        asyncio.run(received([0.0, 0.5], BodyLimits(1000, pause_s=0.1, timeout_s=9.0), streamed=streamed))
     assert (caught.value.status_code, caught.value.headers) == (408, {"connection": "close"})
 
 
 def test_a_body_that_trickles_is_held_to_its_whole_time_unless_it_is_streamed() -> None:
-    pauses, edge = [0.05] * 10, Edge(body_pause_s=0.4, body_timeout_s=0.2)
+    pauses, limits = [0.05] * 10, BodyLimits(1000, pause_s=0.4, timeout_s=0.2)
     with pytest.raises(HTTPException, match="408"):
-        asyncio.run(received(pauses, edge, streamed=False))
-    assert asyncio.run(received(pauses, edge, streamed=True)) == 10
+        asyncio.run(received(pauses, limits, streamed=False))
+    assert asyncio.run(received(pauses, limits, streamed=True)) == 10
 
 
 def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> None:
@@ -57,8 +57,8 @@ def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> Non
             await asyncio.sleep(pause)
             return message
 
-        in_time = Edge(body_pause_s=0.1, body_timeout_s=0.1).in_time(receive, streamed=False)
-        await in_time()
-        return str((await in_time())["type"])
+        request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.1, timeout_s=0.1), streamed=False)
+        await request_body.receive()
+        return str((await request_body.receive())["type"])
 
     assert asyncio.run(use()) == "http.disconnect"

@@ -1,23 +1,23 @@
-"""The OpenAPI document: FastAPI's, with the limits of this process, and with what its schemas leave out."""
+"""The OpenAPI document: FastAPI's, with the limits and keys of this process, and with what its schemas leave out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from models import catalogue
-from service.api.collections import ENGINES
-from service.api.errors import ProblemDetails
-from service.ports import AUTO
+from service.api.errors import ProblemDetails, responses
+from service.api.keys import Guard, scope_of
+from service.ports import AUTO, ENGINES
 from service.settings import Settings
 from service.usecases.measures import FAMILY
 
 
-def install(app: FastAPI, settings: Settings, models: Sequence[str]) -> None:
-    """Serve the document of `app`, which takes requests within `settings` and serves `models`."""
+def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:
+    """Serve the document of `app`, which takes requests within `settings` past `guard`, and serves `models`."""
     known = {
         **settings.model_dump(),
         "models": list(models),
@@ -28,7 +28,9 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str]) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             described = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-            app.openapi_schema = _filled(_completed(described), known)
+            completed = _completed(described)
+            _describe_edge(completed, guard)
+            app.openapi_schema = _filled(completed, known)
         return cast("dict[str, Any]", app.openapi_schema)
 
     app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
@@ -39,7 +41,7 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
     schemas = described["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    for operation in (each for path in described["paths"].values() for each in path.values()):
+    for _, _, operation in _operations(described):
         if "HTTPValidationError" in str(operation["responses"].get("422")):
             del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
         for parameter in operation.get("parameters", ()):
@@ -47,6 +49,26 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
     own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
     schemas.update(own.pop("$defs"), ProblemDetails=own)
     return described
+
+
+def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
+    """Name the key that a route wants, and the refusals that come before any route."""
+    for method, path, operation in _operations(described):
+        statuses = [408] if "requestBody" in operation else []
+        if guard.needs_key(method, path):
+            statuses += [401, 403]
+            operation["security"] = [{"key": []}]
+            needs = f"Needs a key with the scope `{scope_of(method, path)}`."
+            operation["description"] = f"{operation.get('description', '')}\n\n{needs}".strip()
+        operation["responses"] |= {str(status): answer for status, answer in responses(*statuses).items()}
+    if guard.keys:
+        described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+
+
+def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            yield method.upper(), path, operation
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from typing import NoReturn
 import typer
 import uvicorn
 
-from service.api.edge import Draining
+from service.draining import Draining
+from service.server.upkeep import settle
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Say where it is once it answers."""
         await super().startup(sockets)
+        settle()
         if self.started and sockets:
             host, port = sockets[0].getsockname()[:2]
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

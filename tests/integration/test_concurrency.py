@@ -1,0 +1,237 @@
+"""What many clients do to the same collection at once: deleting and creating it, the same id, searches in a rebuild."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count, pairwise
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+
+from tests.integration.conftest import Api
+
+BOUND = 1e-5  # of scores in float32
+TOPICS = ("a parcel", "the garden", "two cats", "the password", "an invoice", "rain", "a guitar", "the harbour")
+
+
+@pytest.fixture
+def clients(url: str) -> Iterator[Callable[[], httpx2.Client]]:
+    """A connection of its own for each thread that asks for one."""
+    made: list[httpx2.Client] = []
+
+    def client() -> httpx2.Client:
+        made.append(httpx2.Client(base_url=url, timeout=60))
+        return made[-1]
+
+    yield client
+    for each in made:
+        each.close()
+
+
+@contextmanager
+def going_on(*acts: Callable[[], object]) -> Iterator[None]:
+    """Each act again and again in a thread of its own while the block runs; what fails there fails the test."""
+    over = threading.Event()
+
+    def repeat(act: Callable[[], object]) -> None:
+        while not over.is_set():
+            act()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        running = [pool.submit(repeat, act) for act in acts]
+        try:
+            yield
+        finally:
+            over.set()
+    for each in running:
+        each.result()
+
+
+def number_of(version: str) -> int:
+    return int(version.rpartition(":")[2])
+
+
+def epoch_of(version: str) -> str:
+    return version.rpartition(":")[0]
+
+
+def store(http: httpx2.Client, name: str, doc_id: str, text: str) -> httpx2.Response:
+    return http.post(f"/collections/{name}/documents", json={"documents": [{"id": doc_id, "text": text}]})
+
+
+def listed(http: httpx2.Client, name: str) -> dict[str, str]:
+    """Texts of all documents, by id."""
+    found: dict[str, str] = {}
+    cursor: str | None = ""
+    while cursor is not None:
+        page = http.get(f"/collections/{name}/documents", params={"limit": 500, "cursor": cursor}).json()
+        found |= {each["id"]: each["text"] for each in page["documents"]}
+        cursor = page["cursor"]
+    return found
+
+
+class Reborn:
+    """The collection `reborn`, as those see it who write to it and search in it while it comes and goes."""
+
+    def __init__(self) -> None:
+        self.acknowledged: list[tuple[str, str, str]] = []  # version, id, text
+        self.seen: set[tuple[int, str]] = set()
+
+    def writer(self, http: httpx2.Client, name: str) -> Callable[[], None]:
+        numbers = count()
+
+        def write() -> None:
+            number = next(numbers)
+            doc_id = f"{name}-{number}"
+            text = f"Document {doc_id} speaks of {TOPICS[number % len(TOPICS)]}."
+            answer = self._note(store(http, "reborn", doc_id, text))
+            if answer.status_code == 200:
+                self.acknowledged.append((answer.json()["version"], doc_id, text))
+
+        return write
+
+    def searcher(self, http: httpx2.Client, *, lately: bool) -> Callable[[], None]:
+        """Who reads at least what was acknowledged lately, or just anything."""
+
+        def search() -> None:
+            wanted: dict[str, Any] = {"query": "a document", "collection": "reborn", "k": 20}
+            if lately and self.acknowledged:
+                wanted["min_version"] = self.acknowledged[-1][0]
+            answer = self._note(http.post("/search", json=wanted))
+            if answer.status_code == 200:
+                for hit in answer.json()["results"][0]["hits"]:
+                    assert hit["text"].startswith(f"Document {hit['id']} speaks of ")
+
+        return search
+
+    def last_life(self, epoch: str) -> dict[str, str]:
+        """Texts of what was acknowledged in that life, by id."""
+        return {doc_id: text for version, doc_id, text in self.acknowledged if epoch_of(version) == epoch}
+
+    def _note(self, answer: httpx2.Response) -> httpx2.Response:
+        self.seen.add((answer.status_code, "" if answer.status_code == 200 else answer.json()["code"]))
+        return answer
+
+
+def test_a_collection_deleted_and_made_anew_under_load_holds_what_its_last_life_acknowledged(
+    api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client]
+) -> None:
+    api.collection("reborn")
+    reborn = Reborn()
+    writers = [reborn.writer(clients(), f"w{i}") for i in range(4)]
+    searchers = [reborn.searcher(clients(), lately=lately) for lately in (False, True)]
+    with going_on(*writers, *searchers):
+        for _ in range(12):
+            time.sleep(0.3)
+            assert http.delete("/collections/reborn").status_code == 204
+            time.sleep(0.05)
+            assert http.put("/collections/reborn").status_code == 201
+        time.sleep(1)
+
+    assert reborn.seen <= {(200, ""), (404, "unknown_collection"), (409, "version_mismatch")}, "nothing undocumented"
+    assert {(200, ""), (404, "unknown_collection")} <= reborn.seen
+    assert len({epoch_of(version) for version, _, _ in reborn.acknowledged}) > 6
+    shown = http.get("/collections/reborn").json()
+    last_life = reborn.last_life(epoch_of(shown["version"]))
+    assert len(last_life) > 4
+    assert listed(http, "reborn") == last_life
+    assert shown["count"] == len(last_life)
+    answer = api.ok("/search", {"queries": list(last_life.values()), "collection": "reborn", "k": 1})
+    for (doc_id, text), result in zip(last_life.items(), answer["results"], strict=True):
+        [hit] = result["hits"]
+        assert (hit["id"], hit["text"]) == (doc_id, text)
+        assert hit["score"] == pytest.approx(1.0, abs=BOUND)
+
+
+@pytest.mark.parametrize("texts", [96, 2], ids=["texts of all kinds", "two texts, again and again"])
+def test_one_id_written_by_many_at_once_ends_as_the_last_version_has_it(
+    api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client], texts: int
+) -> None:
+    api.collection("contested")
+    together = threading.Barrier(16)
+    pool_of_texts = [f"Number {i} writes about {TOPICS[i % len(TOPICS)]}." for i in range(texts)]
+
+    def write(number: int) -> list[tuple[int, str, int]]:
+        mine, answered = clients(), []
+        together.wait()
+        for turn in range(6):
+            text = pool_of_texts[(6 * number + turn) % texts]
+            answer = store(mine, "contested", "one", text)
+            version = number_of(answer.json()["version"]) if answer.status_code == 200 else 0
+            answered.append((answer.status_code, text, version))
+        return answered
+
+    with ThreadPoolExecutor(16) as pool:
+        running: list[Future[list[tuple[int, str, int]]]] = [pool.submit(write, number) for number in range(16)]
+        answered = [each for one in running for each in one.result()]
+    versions = {version: text for status, text, version in answered if status == 200}
+    # of few texts, another writer may have changed what was counted on, five times over
+    assert {status for status, _, _ in answered} <= ({200} if texts == 96 else {200, 409})
+    assert len(versions) == sum(status == 200 for status, _, _ in answered) >= 16
+    assert listed(http, "contested") == {"one": versions[max(versions)]}
+    assert http.get("/collections/contested").json()["count"] == 1
+    for text in {versions[max(versions)], versions[min(versions)], "Something else."}:
+        answer = api.ok("/search", {"query": text, "collection": "contested"})
+        [hit] = answer["results"][0]["hits"]
+        right = api.ok("/similarity", {"pairs": [{"a": text, "b": versions[max(versions)]}]})["scores"][0]
+        assert (hit["id"], hit["text"]) == ("one", versions[max(versions)])
+        assert hit["score"] == pytest.approx(right, abs=BOUND)
+
+
+def test_searches_are_exhaustive_at_their_version_while_the_index_is_built_anew(
+    api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client]
+) -> None:
+    """In every generation each of 100 documents gets the text of its neighbour: 100 more dead rows, and other hits."""
+    api.collection("churned")
+    texts = [f"{word} {topic} {i}" for i, word in enumerate(("lost", "my", "new", "old", "no")) for topic in TOPICS] * 3
+    texts = [f"{text} {i}" for i, text in enumerate(texts[:100])]
+    queries = ["Where is my parcel?", "It rains in the garden.", "He plays the guitar."]
+    vectors = np.array([entry["embedding"] for entry in _embedded(api, [*queries, *texts])])
+    alike = vectors[:3] @ vectors[3:].T
+    searched: set[int] = set()
+
+    def generation(number: int) -> list[dict[str, str]]:
+        return [{"id": f"d{i:02}", "text": texts[(i + number) % 100]} for i in range(100)]
+
+    def searcher() -> Callable[[], None]:
+        mine = clients()
+
+        def search() -> None:
+            answer = mine.post("/search", json={"queries": queries, "collection": "churned", "k": 10})
+            assert answer.status_code == 200, answer.text
+            number = number_of(answer.json()["version"])
+            searched.add(number)
+            for scores, result in zip(alike, answer.json()["results"], strict=True):
+                right = {f"d{(text - number) % 100:02}": text for text in range(100)}
+                hits = {hit["id"]: hit["score"] for hit in result["hits"]}
+                assert list(hits.values()) == pytest.approx(sorted(scores, reverse=True)[:10], abs=BOUND)
+                assert hits == pytest.approx({doc_id: scores[right[doc_id]] for doc_id in hits}, abs=BOUND)
+                assert {hit["id"]: hit["text"] for hit in result["hits"]} == {d: texts[right[d]] for d in hits}
+
+        return search
+
+    rows = []
+    assert number_of(api.store("churned", *generation(1))["version"]) == 1
+    with going_on(searcher(), searcher()):
+        for number in range(2, 40):
+            assert number_of(api.store("churned", *generation(number))["version"]) == number
+            rows.append(_index_rows(http, "churned"))
+    assert sum(later < earlier for earlier, later in pairwise(rows)) >= 2, "it was built anew more than once"
+    assert 1200 <= max(rows) < 2000
+    assert len(searched) > 10
+
+
+def _embedded(api: Api, texts: list[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm", "input": texts})["data"]
+    return found
+
+
+def _index_rows(http: httpx2.Client, name: str) -> int:
+    line = f'semblance_index_rows{{collection="{name}"}} '
+    return int(float(http.get("/metrics").text.partition(line)[2].split("\n")[0]))
