@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice
+
+from sortedcontainers import SortedKeyList
 
 from models.embeddings import TokenEmbeddings, Want
 from models.protocols import Encoder
@@ -15,6 +17,8 @@ from models.text import TokenizedText
 from service.batching.policy import Limits, Waiting, due, next_batch
 from service.errors import Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
+
+LONGEST_WAIT_S = 120  # that a refused client is told to stay away: by then much may have changed
 
 
 @dataclass(eq=False, slots=True)
@@ -51,21 +55,13 @@ class Order:
         self.loop.call_soon_threadsafe(wake)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Item:
     """One text of an order."""
 
     order: Order
     position: int
-    waiting: Waiting = field(init=False)
-
-    def __post_init__(self) -> None:
-        order = self.order
-        self.waiting = Waiting(
-            tokens=len(self.text),
-            group=(id(order.encoder), order.want, order.bulk),
-            due=due(order.submitted, order.tokens, bulk=order.bulk),
-        )
+    waiting: Waiting
 
     @property
     def text(self) -> TokenizedText:
@@ -79,7 +75,8 @@ class Queue:
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits = limits
         self._metrics = metrics
-        self._items: list[Item] = []
+        self._items: SortedKeyList[Item, float] = SortedKeyList(key=lambda item: item.waiting.due)
+        self._left_behind = False  # texts of orders that are over
         self._tokens = {"interactive": 0, "bulk": 0}
 
     def __bool__(self) -> bool:
@@ -93,17 +90,19 @@ class Queue:
         """
         if not order.bulk:
             self._admit(order, tokens_per_s)
-        items = [Item(order, position) for position in range(len(order.texts))]
-        place = bisect_right(self._items, items[0].waiting.due, key=lambda item: item.waiting.due)
-        self._items[place:place] = items
+        self._items.update(_items(order))
         self._count(order, order.tokens)
 
     def take(self) -> list[Item]:
         """The texts that run next; empty only if none waits."""
-        self._items = [item for item in self._items if not item.order.over]
-        chosen = set(next_batch([item.waiting for item in self._items[: self._limits.window]], self._limits))
-        batch = [self._items[i] for i in sorted(chosen)]
-        self._items = [item for i, item in enumerate(self._items) if i not in chosen]
+        if self._left_behind:
+            self._items = SortedKeyList((item for item in self._items if not item.order.over), self._items.key)
+            self._left_behind = False
+        front = list(islice(self._items, self._limits.window))
+        chosen = next_batch([item.waiting for item in front], self._limits)
+        for i in sorted(chosen, reverse=True):
+            del self._items[i]
+        batch = [front[i] for i in chosen]
         for item in batch:
             self._count(item.order, -item.waiting.tokens)
         return batch
@@ -111,6 +110,7 @@ class Queue:
     def let_go(self, order: Order) -> None:
         """An order is over; its texts are dropped when the queue is looked at next."""
         order.over = True
+        self._left_behind |= order.queued > 0
         self._count(order, -order.queued)
 
     def empty(self) -> set[Order]:
@@ -128,7 +128,7 @@ class Queue:
             )
         waiting = self._tokens["interactive"]
         if waiting + order.tokens > self._limits.queued_tokens:
-            wait_s = math.ceil(waiting / tokens_per_s) if tokens_per_s else 1
+            wait_s = min(math.ceil(waiting / tokens_per_s), LONGEST_WAIT_S) if tokens_per_s else 1
             raise Overloaded(f"{waiting:,} tokens are waiting for the model already: try again later", wait_s)
 
     def _count(self, order: Order, tokens: int) -> None:
@@ -137,3 +137,10 @@ class Queue:
         urgency = "bulk" if order.bulk else "interactive"
         self._tokens[urgency] += tokens
         self._metrics.queued_tokens.labels(urgency).set(self._tokens[urgency])
+
+
+def _items(order: Order) -> Iterator[Item]:
+    group = (id(order.encoder), order.want, order.bulk)
+    ends = accumulate(len(text) for text in order.texts)
+    for position, (text, end) in enumerate(zip(order.texts, ends, strict=True)):
+        yield Item(order, position, Waiting(len(text), group, due(order.submitted, end, bulk=order.bulk)))

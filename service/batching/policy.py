@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 PATIENCE_S_PER_TOKEN = 0.001  # a request of 20 tokens goes before all that came 20 ms earlier with 40 tokens or more
-MOST_PATIENCE_S = 5.0  # a large request waits no longer than this for smaller ones that came after it
-BULK_PATIENCE_S = 15.0  # nor a background one
+BULK_PATIENCE_S = 15.0  # background work waits no longer than this for what came later
 SLACK = 16  # padding that no text of a batch is refused for, in tokens: a pass of its own would cost as much
 
 
@@ -37,17 +36,16 @@ class Limits:
     window: int = 1024
 
 
-def due(arrived_s: float, request_tokens: int, *, bulk: bool) -> float:
-    """When a request of so many tokens wants to run; the one due first does.
+def due(arrived_s: float, tokens: int, *, bulk: bool) -> float:
+    """When a text wants to run, of a request that has so many tokens up to its end; what is due first runs first.
 
-    Small ones pass large ones, and background ones come last. But the due time never changes, and those of later
-    arrivals grow with the clock: so whoever waits is passed for a limited time only.
+    Small requests thus pass large ones, which go on in their gaps, and background ones come last. But what is due when
+    never changes, and what arrives later is due later: so whoever waits is passed for a limited time only.
 
-    >>> due(10.0, 20, bulk=False), due(9.0, 4000, bulk=False), due(0.0, 20, bulk=True)
-    (10.02, 13.0, 15.0)
+    >>> due(10.0, 20, bulk=False), due(9.0, 4000, bulk=False), due(0.0, 1000, bulk=True)
+    (10.02, 13.0, 16.0)
     """
-    patience = BULK_PATIENCE_S if bulk else min(request_tokens * PATIENCE_S_PER_TOKEN, MOST_PATIENCE_S)
-    return arrived_s + patience
+    return arrived_s + tokens * PATIENCE_S_PER_TOKEN + (BULK_PATIENCE_S if bulk else 0.0)
 
 
 def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:

@@ -16,6 +16,7 @@ from models.protocols import Encoder
 from models.text import Role, TokenizedText, Truncate
 from service.batching.orders import Item, Order, Queue
 from service.batching.policy import Limits
+from service.batching.speed import Speed
 from service.errors import NotReady
 from service.observability.metrics import Metrics
 from service.observability.timings import record, timed
@@ -23,8 +24,7 @@ from service.observability.timings import record, timed
 log = logging.getLogger(__name__)
 
 TOKENISED_AT_ONCE = 64  # texts, so that a call with thousands lets others in between
-CHARS_AT_ONCE = 50_000  # of them together, which take about a tenth of a second, unless one alone has more
-RATE_MEMORY = 0.9  # share of the past in the measured rate: about the last ten passes count
+CHARS_AT_ONCE = 50_000  # of them together, which take about 20 ms, unless one alone has more
 
 
 class Worker:
@@ -43,7 +43,7 @@ class Worker:
         self._on_lost = on_lost
         self._tokeniser = ThreadPoolExecutor(1, "tokeniser")
         self._queue = Queue(limits, metrics)
-        self._tokens_per_s: float | None = None
+        self._speed = Speed()
         self._wake = threading.Condition()
         self._stopping = False
         self._watched: tuple[Encoder, list[TokenizedText]] | None = None
@@ -113,7 +113,7 @@ class Worker:
         with self._wake:
             if self._stopping:
                 raise NotReady()
-            self._queue.put(order, self._tokens_per_s)
+            self._queue.put(order, self._speed.tokens_per_s)
             self._wake.notify()
 
     def _let_go(self, order: Order) -> None:
@@ -189,9 +189,7 @@ class Worker:
 
     def _measure(self, batch: Sequence[Item], seconds: float) -> None:
         lengths = [item.waiting.tokens for item in batch]
-        rate = sum(lengths) / seconds
-        known = self._tokens_per_s
-        self._tokens_per_s = rate if known is None else RATE_MEMORY * known + (1 - RATE_MEMORY) * rate
+        self._speed.passed(sum(lengths), seconds)
         self._metrics.batch_texts.observe(len(batch))
         self._metrics.batch_tokens.labels("real").inc(sum(lengths))
         self._metrics.batch_tokens.labels("padding").inc(max(lengths) * len(lengths) - sum(lengths))

@@ -16,7 +16,7 @@ def settle() -> None:
     """Call this once when all is loaded, before the first request.
 
     What is loaded stays to the end: the garbage collector need not look at its half a million objects ever again, which
-    took it a third of a second each time. And threads take turns five times as often as Python would have them, since
+    takes it a fifth of a second each time. And threads take turns five times as often as Python would have them, since
     with half a dozen of them computing, the event loop waits for as many turns before it may answer.
     """
     gc.collect()
