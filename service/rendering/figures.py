@@ -50,7 +50,7 @@ def rounded_parts(parts: Sequence[float], total: float, decimals: int) -> tuple[
     """
     unit: float = 10.0**decimals
     counts = [round(part * unit) for part in parts]
-    missing = round(total * unit) - sum(counts)
+    missing = round(round(total, decimals) * unit) - sum(counts)  # rounded as it is printed
     if abs(missing) <= len(counts) // 2 + 1:
         sign = 1 if missing > 0 else -1
         wronged = sorted(range(len(parts)), key=lambda i: sign * (counts[i] - parts[i] * unit))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from models.embeddings import Doubles
@@ -150,6 +150,7 @@ def test_the_table_holds_the_thirty_strongest_links_in_order() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=4, max_size=4), st.floats(-1, 1))
+@example([0.10295, 0.0, 0.0, 0.0], 0.0)  # less than 0.10295 by a hair, which is lost once it is multiplied
 def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special: float) -> None:
     """Read back from the picture: links + special + omitted = score, to the last digit."""
     numbers = printed(render_svg(*explained("a b", "c d", np.array(parts).reshape(2, 2), special)))

@@ -4,58 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pytest
 
 from models.embeddings import TokenEmbeddings, Want
 from models.encoders.transformer import Transformer
-from models.errors import BadTexts, DeviceLost
-from models.text import Role, TokenizedText, Truncate
+from models.errors import BadTexts
+from models.text import TokenizedText
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.errors import NotReady, Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
-
-WAIT_S = 30  # for what happens at once unless the machine is busy
+from tests.service.slow_encoder import WAIT_S, Slow, held, numbers, queued, until
 
 ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
-
-
-class Slow:
-    """An encoder of one token a text whose vector is the text's number, and which waits until it may go on."""
-
-    name, dim, max_tokens, space, build = "slow", 1, 8, "s", "b"
-
-    def __init__(self, room: int = 1000) -> None:
-        self.room = room
-        self.entered = threading.Event()
-        self.may_go = threading.Semaphore(0)
-        self.batches: list[list[str]] = []
-        self.thread: set[str] = set()
-
-    def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-        del role, truncate
-        zeros = np.zeros((1, 2), np.int32)
-        return [TokenizedText(text, np.zeros(1, np.int32), zeros, np.zeros(1, np.int32)) for text in texts]
-
-    def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        del want
-        self.entered.set()
-        self.may_go.acquire()
-        self.thread.add(threading.current_thread().name)
-        self.batches.append([text.text for text in tokenized])
-        texts = {text.text for text in tokenized}
-        if "bad" in texts:
-            raise ValueError("a bad text")
-        if "lost" in texts:
-            raise DeviceLost("the device fell off the bus")
-        if len(texts) > self.room:
-            raise MemoryError("no room for so many")
-        one = np.ones(1, np.float32)
-        return [TokenEmbeddings(np.array([[float(text.text)]], np.float32), one, text) for text in tokenized]
 
 
 @pytest.fixture
@@ -63,29 +26,6 @@ def worker() -> Iterator[Worker]:
     worker = Worker(ROOMY, Metrics(), idle_check_s=60)
     yield worker
     worker.stop()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    give_up = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < give_up, "it never happened"
-        await asyncio.sleep(0.001)
-
-
-async def held(slow: Slow) -> None:
-    """Wait until the model is busy, so that what comes now gathers in the queue."""
-    assert await asyncio.to_thread(slow.entered.wait, WAIT_S)
-
-
-async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:
-    """Wait until so many texts are in the queue; `Slow` makes a token of each, and tokens are counted."""
-    await until(lambda: worker._queue._tokens == {"interactive": texts, "bulk": bulk})
-
-
-async def numbers(worker: Worker, slow: Slow, texts: list[str], *, bulk: bool = False) -> list[float]:
-    embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens", bulk=bulk)
-    return [float(each.vectors[0, 0]) for each in embeddings]
 
 
 def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) -> None:
