@@ -135,7 +135,7 @@ def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, Index
 async def _open(
     settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
 ) -> AsyncIterator[Services]:
-    limits = Limits(settings.max_batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    limits = Limits(_batch_tokens(settings), settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
     local = LocalCollections(
         SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
@@ -232,6 +232,12 @@ def _device(settings: Settings) -> str:
         reason = str(error).partition("\n")[0]
         raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
     return settings.device
+
+
+def _batch_tokens(settings: Settings) -> int:
+    if settings.max_batch_tokens != "auto":
+        return settings.max_batch_tokens
+    return 16_384 if _device(settings).startswith("cuda") else 1024
 
 
 def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) -> Transformer:
