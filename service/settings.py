@@ -60,8 +60,8 @@ class Settings(BaseSettings):
     )
     max_batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
-        description="Most padded tokens in one pass through the network: `auto` is 1024 on CPU, where larger passes are "
-        "no faster and others wait longer, and 16384 on CUDA.",
+        description="Most padded tokens in one pass through the network: `auto` is 1024 on CPU, where larger passes "
+        "are no faster and others wait longer, and 16384 on CUDA.",
     )
     max_request_tokens: int = Field(
         2**18, ge=1, description="Most tokens that one request may have encoded; 413 above. Cached texts are free."
