@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from urllib.parse import urlsplit
 
 import httpx2
@@ -62,14 +61,17 @@ class VitalSigns:
 
     @property
     def settled_mb(self) -> float:
-        """Memory in the second quarter of the time: all that is loaded on first use is loaded."""
+        """Least memory in the second quarter of the time: all that is loaded on first use is loaded.
+
+        The least, because between two trims (service/server/upkeep.py) it rises; what leaks is never given back.
+        """
         quarter = len(self.memory_mb) // 4
-        return median(self.memory_mb[quarter : 2 * quarter] or self.memory_mb)
+        return min(self.memory_mb[quarter : 2 * quarter] or self.memory_mb)
 
     @property
     def final_mb(self) -> float:
-        """Memory in the last quarter."""
-        return median(self.memory_mb[-max(1, len(self.memory_mb) // 4) :])
+        """Least memory in the last quarter."""
+        return min(self.memory_mb[-max(1, len(self.memory_mb) // 4) :])
 
 
 @contextmanager
