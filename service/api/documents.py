@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from service.api.errors import responses
 from service.api.limits import require_at_most
-from service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, is_ndjson, read_lines
+from service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, read_lines
 from service.api.paths import DOCUMENTS
 from service.api.schemas.collections import (
     Deleted,
@@ -30,14 +30,14 @@ from service.ports import Document
 
 
 class _AlsoLines(APIRoute):
-    """A route that takes its body as JSON, or as NDJSON if that is what the request declares."""
+    """A route that takes its body as JSON, or as NDJSON if the envelope lets it through as such."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What serves a request."""
         as_json = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            if is_ndjson(request.method, request.url.path, request.headers):
+            if request.scope["streamed"]:
                 return await _store_lines(request)
             return await as_json(request)
 

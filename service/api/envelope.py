@@ -48,8 +48,9 @@ class Envelope:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
-        streamed = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
-        body = RequestBody(receive, self._limits, streamed=streamed)
+        # the route goes by this too: were it to judge anew, a body might be held to no limit and yet be read as a whole
+        scope["streamed"] = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
+        body = RequestBody(receive, self._limits, streamed=scope["streamed"])
         try:
             await self._serve(scope, body, request, request.marked(send, self._edge.draining))
         finally:
@@ -98,11 +99,9 @@ class Envelope:
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request whose headers already tell that its body cannot be taken."""
-        if scope["method"] not in ("POST", "PUT"):  # no other route reads a body
+        if scope["method"] not in ("POST", "PUT") or scope["streamed"]:  # no other route reads a body
             return None
         headers = Headers(scope=scope)
-        if is_ndjson(scope["method"], scope["path"], headers):
-            return None
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._limits.max_bytes:
             self._metrics.errors.labels("body_too_large").inc()

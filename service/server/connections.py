@@ -30,7 +30,7 @@ class ConnectionLimits:
 
     Args:
         connections: most open ones.
-        head_bytes: largest request line with headers.
+        head_bytes: largest request line with headers, and largest trailers.
         head_s: longest wait for a head to end, from the opening or from its first byte.
         stall_s: longest time in which a client takes nothing of its answer.
     """
@@ -89,8 +89,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(**given)
         self._limits = limits
         self._idle = idle
-        self._in_head = False
-        self._head_bytes = 0
+        self._in_body = False
+        self._head_bytes = 0  # that came since the last of a body, or of a head that ended
         self._too_large = False
         self._refused = False
         self._deadline: asyncio.TimerHandle | None = None
@@ -153,19 +153,35 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """A head begins."""
-        self._in_head = True
         self._head_bytes = 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep it, but for trailers: nothing here reads them, and the request is under way."""
+        if not self._in_body:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """A request begins."""
-        self._in_head = False
+        self._head_bytes = 0
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self._limits.head_bytes:
             self._too_large = True
             raise HeadTooLarge  # the parser stops, and send_400_response follows
         self._head_came()
         self._idle.pop(self, None)
+        self._in_body = True
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body, which is not limited here; what stands between its chunks and after them is."""
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request ends."""
+        self._in_body = False
+        self._head_bytes = 0
+        super().on_message_complete()
 
     # what uvicorn calls
 
@@ -207,11 +223,13 @@ class Connection(HttpToolsProtocol):
             self._await_head()
 
     def _count(self, length: int) -> None:
-        """End a head that does not end; one that does is measured exactly, without what came before it in a piece."""
-        if self._in_head and not self._refused:
-            self._head_bytes += length
-            if self._head_bytes > self._limits.head_bytes + SLICE:
-                self._refuse_head()
+        """End a head, or trailers, that do not end.
+
+        A head that does is measured exactly, without what came before it in a piece.
+        """
+        self._head_bytes += length
+        if self._head_bytes > self._limits.head_bytes + SLICE and not self._refused:
+            self._refuse_head()
 
     def _hold(self, data: bytes) -> None:
         self.flow.pause_reading()
@@ -236,7 +254,7 @@ class Connection(HttpToolsProtocol):
         self._watch_writing()
 
     def _refuse_head(self) -> None:
-        detail = f"the request line and headers have more than {self._limits.head_bytes:,} bytes"
+        detail = f"the request line and headers, or the trailers, have more than {self._limits.head_bytes:,} bytes"
         self._refuse(431, "headers_too_large", detail)
 
     def _refuse(self, status: int, code: str, detail: str) -> None:
@@ -251,6 +269,9 @@ class Connection(HttpToolsProtocol):
             if self.cycle.response_started:
                 self.transport.abort()
                 return
+        elif self._in_body:  # its answer was given before its body had come: another would pass for the next one's
+            self.transport.abort()
+            return
         self.transport.write(self._raw(status, problem(status, code, detail)))
         # closing with unread bytes would reset the connection, and the answer might never be seen
         self.transport.write_eof()

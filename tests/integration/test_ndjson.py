@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from service.api.ndjson import read_lines
 from service.errors import Problem
 from service.ports import Document
 from service.usecases.index_stream import Line
-from tests.integration.conftest import Api
+from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, dialled, head, heard_until
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -152,6 +153,14 @@ def test_what_is_wrong_with_the_whole_is_told_before_anything_is_read(api: Api, 
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (415, "unsupported_media_type")
     nothing = http.post("/collections/lines/documents", content=b"\n\n", headers=NDJSON)
     assert json.loads(nothing.text) == {"done": True, "upserted": 0, "failed": 0, "version": None}
+
+
+@pytest.mark.parametrize("name", ["%09", "%0A", "a%0D"])
+def test_no_spelling_of_a_path_makes_a_body_without_limit_one_of_json(http: httpx2.Client, name: str) -> None:
+    """What lifts the limit and what reads the body go by one and the same decision."""
+    body = json.dumps({"documents": [{"id": "x", "text": "x" * 2 * BODY_LIMIT}]}).encode()
+    answer = http.post(f"/collections/{name}/documents", content=body, headers=NDJSON)
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_collection")
 
 
 def test_small_requests_are_answered_while_many_documents_stream_in(api: Api, http: httpx2.Client) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from benchmarks.running_service import Service
 from tests.integration.edge.conftest import AS_READER, BODY_S, CONNECTIONS, HEADER_BYTES, HEADER_S, PAUSE_S
-from tests.integration.raw_http import PAIR, answer_on, closed_after, dialled, head
+from tests.integration.raw_http import PAIR, answer_on, chunk, closed_after, dialled, head
+
+CHUNKED = head("POST", "/similarity", AS_READER, "content-type: application/json", "transfer-encoding: chunked")
 
 
 @pytest.mark.parametrize(("length", "status"), [(HEADER_BYTES - 100, 200), (HEADER_BYTES, 431), (3_000_000, 431)])
@@ -38,6 +40,54 @@ def test_a_long_address_and_many_small_headers_are_headers_too(service: Service)
         with dialled(service.url) as connection:
             connection.sendall(request)
             assert answer_on(connection).status == 431
+
+
+@pytest.mark.parametrize(
+    ("ends", "piece"),
+    [
+        (b"0\r\n", b"x: " + b"y" * 1000 + b"\r\n"),
+        (b"1\r\n{\r\n0\r\n", b"x: " + b"y" * 1000 + b"\r\n"),
+        (b"0\r\nx: ", b"y" * 1000),
+        (b"1;a=", b"y" * 1000),
+    ],
+)
+def test_trailers_without_end_cost_no_memory_and_are_cut_off(service: Service, ends: bytes, piece: bytes) -> None:
+    """Whole ones after the last chunk, one that never ends, and a chunk that never says its length."""
+    before = resident_mb(service)
+    began = time.perf_counter()
+    with dialled(service.url) as connection, suppress(OSError):
+        connection.sendall(CHUNKED + ends)
+        while time.perf_counter() - began < 10:
+            connection.sendall(10 * piece)
+    assert time.perf_counter() - began < 5
+    assert resident_mb(service) - before < 20
+
+
+@pytest.mark.parametrize("ends", [b"0\r\n", b"1;a="])
+def test_trailers_without_end_are_told_why(service: Service, ends: bytes) -> None:
+    with dialled(service.url) as connection:
+        connection.sendall(CHUNKED + ends + b"x" * (HEADER_BYTES + 3 * 4096))
+        answer = answer_on(connection)
+        assert (answer.status, answer.json["code"]) == (431, "headers_too_large")
+        assert connection.recv(1) == b""
+
+
+def test_trailers_do_not_count_as_headers(service: Service) -> None:
+    """A key that comes after the body opens nothing, and one that came before stays."""
+    unauthorized = head("POST", "/similarity", "transfer-encoding: chunked", "content-type: application/json")
+    for request, status in ((CHUNKED, 200), (unauthorized, 401)):
+        with dialled(service.url) as connection:
+            connection.sendall(request + chunk(PAIR) + b"0\r\n" + AS_READER.encode() + b"\r\n\r\n")
+            assert answer_on(connection).status == status
+            connection.sendall(head("GET", "/live"))
+            assert answer_on(connection).status == 200
+
+
+def test_small_chunks_of_a_large_body_are_no_trailers(service: Service) -> None:
+    body = PAIR.replace(b"A cat.", b"A cat." + b" " * 2 * HEADER_BYTES)
+    with dialled(service.url) as connection:
+        connection.sendall(CHUNKED + b"".join(chunk(bytes([letter])) for letter in body) + chunk(b""))
+        assert answer_on(connection).status == 200
 
 
 def test_what_is_no_http_is_a_problem_too(service: Service) -> None:
