@@ -26,6 +26,7 @@ from service.usecases.measures import explainable, measure, word_links
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
+CHUNK = 64  # candidates whose tokens are held at a time: 50 MB where each has 512 tokens of 384 numbers
 ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
 
@@ -144,31 +145,37 @@ class Search:
             version, near = await asyncio.to_thread(
                 at.index.search, directions, request.k if own else request.candidates, request.where
             )
-        source: Source = "index"
         if own:
-            return version, near, source
-        rescored = []
-        for query, hits in zip(queries, near, strict=True):  # one by one: the candidates of a query take much memory
-            known, source = await self._embeddings(at, [hit.id for hit in hits])
-            with timed("search"):
-                rescored.append(await asyncio.to_thread(_rescore, at.similarity, query, hits, known))
-        return version, rescored, source
+            return version, near, "index"
+        rescored = [await self._rescored(at, query, hits) for query, hits in zip(queries, near, strict=True)]
+        return version, rescored, _source(at)
 
-    async def _embeddings(self, at: _At, ids: Sequence[str]) -> tuple[dict[str, TokenEmbeddings], Source]:
+    async def _rescored(self, at: _At, query: TokenEmbeddings, hits: Sequence[Hit]) -> list[Hit]:
+        """Those hits that still exist, scored and ordered by the measure."""
+        rescored: list[Hit] = []
+        for start in range(0, len(hits), CHUNK):
+            chunk = hits[start : start + CHUNK]
+            known = await self._embeddings(at, [hit.id for hit in chunk])
+            with timed("search"):
+                rescored += await asyncio.to_thread(_score, at.similarity, query, chunk, known)
+        return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+
+    async def _embeddings(self, at: _At, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
         """What the measure compares of those documents that still exist, from the cheapest place that has it."""
         name = at.collection.name
-        if at.similarity.needs == "pooled":
-            vectors = await asyncio.to_thread(at.index.vectors, ids)
-            return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}, "index"
-        if at.collection.settings.tokens == "int8":
-            with timed("search"):
-                codes = await self._local.read(lambda store: store.codes(name, ids))
-                decoded = await asyncio.to_thread(
-                    lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
-                )
-            return decoded, "token_codes"
-        documents = await self._documents(name, ids)
-        return await self._encoded(at.encoder, list(documents.values())), "encoder"
+        match _source(at):
+            case "index":
+                vectors = await asyncio.to_thread(at.index.vectors, ids)
+                return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}
+            case "token_codes":
+                with timed("search"):
+                    codes = await self._local.read(lambda store: store.codes(name, ids))
+                    return await asyncio.to_thread(
+                        lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
+                    )
+            case "encoder":
+                documents = await self._documents(name, ids)
+                return await self._encoded(at.encoder, list(documents.values()))
 
     def _require_few(self, scores: int) -> None:
         if scores > self._max_scores:
@@ -196,13 +203,19 @@ class Search:
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
 
 
-def _rescore(
+def _source(at: _At) -> Source:
+    """Where the measure's view of a document comes from, if the index's own scores are not enough."""
+    if at.similarity.needs == "pooled":
+        return "index"
+    return "token_codes" if at.collection.settings.tokens == "int8" else "encoder"
+
+
+def _score(
     similarity: Similarity, query: TokenEmbeddings, hits: Sequence[Hit], known: Mapping[str, TokenEmbeddings]
 ) -> list[Hit]:
     held = [hit.id for hit in hits if hit.id in known]
     scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
-    rescored = [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
-    return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+    return [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
 
 
 def _pooled_only(vector: Floats) -> TokenEmbeddings:
