@@ -63,24 +63,29 @@ class LocalCollections:
             await self.follow(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
-        """Collection `name` and its index, at `min_version` or later.
+        """Collection `name` and its index, both of one life, at `min_version` or later.
 
         Raises:
             UnknownCollection: there is none of that name.
             VersionMismatch: `min_version` is of another epoch.
             VersionNotReached: the store itself is not there yet.
         """
-        collection = await self.read(lambda store: store.collection(name))
-        epoch = collection.version.epoch
-        if min_version is not None and min_version.epoch != epoch:
-            raise VersionMismatch(f"min_version {min_version} is of another life of collection {name!r}: leave it out")
-        needed = min_version.number if min_version is not None else 0
-        index = self._indexes.get(name)
-        if index is None or index.version.epoch != epoch or index.version.number < needed:
-            index = await self.follow(name)
-        if index.version.number < needed:
-            raise VersionNotReached(f"collection {name!r} is at {index.version}, not yet at {min_version}: try again")
-        return collection, index
+        while True:
+            collection = await self.read(lambda store: store.collection(name))
+            epoch = collection.version.epoch
+            if min_version is not None and min_version.epoch != epoch:
+                detail = f"min_version {min_version} is of another life of collection {name!r}: leave it out"
+                raise VersionMismatch(detail)
+            needed = min_version.number if min_version is not None else 0
+            index = self._indexes.get(name)
+            if index is None or index.version.epoch != epoch or index.version.number < needed:
+                index = await self.follow(name)
+            if index.version.epoch != epoch:  # made anew since we looked
+                continue
+            if index.version.number < needed:
+                detail = f"collection {name!r} is at {index.version}, not yet at {min_version}: try again"
+                raise VersionNotReached(detail)
+            return collection, index
 
     async def drop(self, name: str) -> None:
         """Delete a collection and its index. Raises UnknownCollection."""

@@ -14,7 +14,7 @@ from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
 from models.token_codes import decode_tokens
-from service.errors import InvalidRequest, Problem
+from service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from service.filters import Filter
 from service.observability.timings import timed
 from service.ports import Collection, Document, Hit, VectorIndex, Version
@@ -92,8 +92,17 @@ class Search:
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest: see service.errors.
+            InvalidRequest, WriteConflict: see service.errors.
         """
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._in_one_life(request)
+            except CollectionReplaced:  # the queries are in the cache: another attempt costs little
+                continue
+        raise WriteConflict(f"collection {request.collection!r} was made anew again and again: try again")
+
+    async def _in_one_life(self, request: SearchFor) -> SearchResults:
+        """Hits of each query. Raises CollectionReplaced: the collection was made anew meanwhile."""
         collection, index = await self._local.current(request.collection, request.min_version)
         similarity = measure(request.measure or collection.settings.measure)
         explainer = explainable(similarity.name) if request.explain else None
@@ -121,12 +130,18 @@ class Search:
     async def _search(
         self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
     ) -> tuple[Version, Source, list[list[Found]]]:
-        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between."""
+        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between.
+
+        Raises:
+            CollectionReplaced: the collection was made anew meanwhile, so that not even the encoder need be the same.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             version, near, source = await self._near(at, request, queries)
             hits = [each[: request.k] for each in near]
             ids = list({hit.id for each in hits for hit in each})
-            documents = await self._documents(at.collection.name, ids)
+            now, documents = await self._documents(at.collection.name, ids)
+            if not now.epoch == version.epoch == at.collection.version.epoch:
+                raise CollectionReplaced
             same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
             if len(same) == len(ids) or attempt == ATTEMPTS:
                 break
@@ -174,7 +189,7 @@ class Search:
                         lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
                     )
             case "encoder":
-                documents = await self._documents(name, ids)
+                _, documents = await self._documents(name, ids)
                 return await self._encoded(at.encoder, list(documents.values()))
 
     def _require_few(self, scores: int) -> None:
@@ -182,8 +197,8 @@ class Search:
             detail = f"{scores:,} scores, queries times candidates; at most {self._max_scores:,} are computed"
             raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
 
-    async def _documents(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
-        return await self._local.read(lambda store: store.get(name, ids))
+    async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
+        return await self._local.read(lambda store: store.get_at(name, ids))
 
     async def _encoded(self, encoder: Encoder, documents: Sequence[Document]) -> dict[str, TokenEmbeddings]:
         given = [Given(document.text, f"/documents/{document.id}") for document in documents]

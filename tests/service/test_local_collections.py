@@ -171,6 +171,23 @@ def test_a_start_takes_the_copy_and_follows_from_there(store: SqlDocumentStore, 
     asyncio.run(use())
 
 
+def test_a_collection_and_its_index_are_of_one_life(store: SqlDocumentStore, indexes: Watched) -> None:
+    class Intruding(LocalCollections):
+        async def follow(self, name: str) -> VectorIndex:
+            self._store.drop(name)
+            self._store.create(name, SETTINGS)
+            return await super().follow(name)
+
+    async def use() -> None:
+        local = Intruding(store, indexes)
+        store.create("c", SETTINGS)
+        collection, index = await local.current("c", None)
+        assert collection.version == index.version == store.collection("c").version
+        local.close()
+
+    asyncio.run(use())
+
+
 def test_what_did_not_change_is_not_saved_again(store: SqlDocumentStore, indexes: Watched, tmp_path: Path) -> None:
     async def use() -> None:
         store.create("c", SETTINGS)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from models.embeddings import TokenEmbeddings, unit_rows
+from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.token_codes import decode_tokens, encode_tokens
 from service.batching.policy import Limits
@@ -20,6 +20,7 @@ from service.batching.worker import Worker
 from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from service.errors import WriteConflict
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, DocumentStore, Embedded, TokenStorage, Write
@@ -28,7 +29,7 @@ from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import measure
-from service.usecases.search import Search, SearchFor
+from service.usecases.search import ATTEMPTS, Search, SearchFor
 from tests.drawn_vectors import drawn
 
 Result = TypeVar("Result")
@@ -91,6 +92,45 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(
             assert hit.document.text == "tax law"
             assert hit.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
             assert results.version == store.collection("c").version
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("again", [1, 99])
+def test_a_search_never_mixes_two_lives_of_a_collection(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, again: int
+) -> None:
+    """Not even where the new life has the same ids and fewer writes behind it."""
+
+    async def use() -> None:
+        async with searching(store, minilm, tmp_path) as (search, local, texts):
+            embedded = await texts.embed(minilm, [Given("a cat", ""), Given("tax law", "")], "query", "pooled")
+            cat, law = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
+
+            def fill(text: str, vector: Floats) -> None:
+                store.create("c", settings(minilm))
+                for _ in range(3):
+                    store.upsert(store.collection("c"), [Write(Document("d", text, {}), Embedded(vector, False))])
+
+            def make_anew() -> None:
+                nonlocal again
+                again -= 1
+                store.drop("c")
+                fill("tax law", law)
+                local.intrusion = make_anew if again else None
+
+            fill("a cat", cat)
+            await local.follow("c")
+            local.intrusion = make_anew
+            request = SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None)
+            if again > ATTEMPTS:
+                with pytest.raises(WriteConflict):
+                    await search(request)
+            else:
+                results = await search(request)
+                assert results.hits[0][0].document.text == "tax law"
+                assert results.hits[0][0].score == pytest.approx(float(cat @ law), abs=1e-6)
+                assert results.version == store.collection("c").version
 
     asyncio.run(use())
 
