@@ -347,6 +347,9 @@ class Indexes(Protocol):
     def load(self, collection: Collection) -> VectorIndex | None:
         """The snapshot of a collection's index, of now or before; None, and the log says why, if none is of use."""
 
+    def discard(self, name: str) -> None:
+        """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
+
     def save(self, collection: Collection, index: VectorIndex) -> None:
         """Keep a snapshot. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
 

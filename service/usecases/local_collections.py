@@ -146,7 +146,7 @@ class LocalCollections:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
             if index is None or index.version.epoch != collection.version.epoch:
-                index = self._folder.load(collection) or self._empty(collection)
+                index = self._load(collection) or self._empty(collection)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked
@@ -156,6 +156,19 @@ class LocalCollections:
                 self._building.add(name)
                 self._builder.submit(self._build_in_background, name)
             return index
+
+    def _load(self, collection: Collection) -> VectorIndex | None:
+        """The snapshot, which is gone from the disk if it is of no use.
+
+        One ahead of the store, which was put back alone, would be taken for its own after some more writes.
+        """
+        index = self._folder.load(collection)
+        if index is None:
+            try:
+                self._folder.discard(collection.name)
+            except OSError:
+                log.exception("the useless snapshot of collection %s could not be removed", collection.name)
+        return index
 
     def _build_in_background(self, name: str) -> None:
         try:
