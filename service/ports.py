@@ -229,7 +229,8 @@ class VectorIndex(Protocol):
         """The k most similar documents for each of (q, d) unit queries, among those that match; best first.
 
         Fewer than k only where fewer match. Equal scores come in the order of ids; which of equals are among the k at
-        its end is not defined. The version is that of the state that was searched.
+        its end is not defined. The version is that of the state that was searched; of many queries, some may have seen
+        changes after it.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:

@@ -16,11 +16,13 @@ from service.usecases.catch_up import Stopped, catch_up
 
 log = logging.getLogger(__name__)
 
+SEARCHES = 4  # indexes searched at once; more would share the same cores
+
 Result = TypeVar("Result")
 
 
 class LocalCollections:
-    """Reads run in a pool of threads; writes and the catching-up after them take turns in one thread.
+    """Reads and searches run in pools of threads; writes and the catching-up after them take turns in one thread.
 
     With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done. An
     index that has become unsuitable is built anew in another thread, while searches and writes go on with the old one;
@@ -34,12 +36,17 @@ class LocalCollections:
         self._saved: dict[str, Version] = {}
         self._building: set[str] = set()  # changed in the writer's turn only
         self._closing = threading.Event()
+        self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
         self._writer = ThreadPoolExecutor(1, "writer")
         self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the store; it runs in a thread."""
         return await asyncio.to_thread(query, self._store)
+
+    async def search(self, look: Callable[[], Result]) -> Result:
+        """What a look into an index finds. However many of them wait for a thread, they keep no read waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, look)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change collection `name` in the store, and bring its index up to that, in one turn."""
@@ -131,6 +138,7 @@ class LocalCollections:
     def close(self) -> None:
         """Wait for the writes under way, keep snapshots of the indexes, then let go of the store."""
         self._closing.set()
+        self._searcher.shutdown(wait=True, cancel_futures=True)
         self._builder.shutdown(wait=True, cancel_futures=True)
         for name in list(self._indexes):
             self._writer.submit(self._save, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -157,8 +158,8 @@ class Search:
             self._require_few(len(queries) * request.candidates)
         directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
         with timed("search"):
-            version, near = await asyncio.to_thread(
-                at.index.search, directions, request.k if own else request.candidates, request.where
+            version, near = await self._local.search(
+                partial(at.index.search, directions, request.k if own else request.candidates, request.where)
             )
         if own:
             return version, near, "index"
@@ -172,7 +173,7 @@ class Search:
             chunk = hits[start : start + CHUNK]
             known = await self._embeddings(at, [hit.id for hit in chunk])
             with timed("search"):
-                rescored += await asyncio.to_thread(_score, at.similarity, query, chunk, known)
+                rescored += await self._local.search(partial(_score, at.similarity, query, chunk, known))
         return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
 
     async def _embeddings(self, at: _At, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
@@ -180,12 +181,12 @@ class Search:
         name = at.collection.name
         match _source(at):
             case "index":
-                vectors = await asyncio.to_thread(at.index.vectors, ids)
+                vectors = await self._local.search(partial(at.index.vectors, ids))
                 return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}
             case "token_codes":
                 with timed("search"):
                     codes = await self._local.read(lambda store: store.codes(name, ids))
-                    return await asyncio.to_thread(
+                    return await self._local.search(
                         lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
                     )
             case "encoder":

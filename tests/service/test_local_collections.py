@@ -210,6 +210,22 @@ def test_a_snapshot_ahead_of_a_restored_store_is_not_taken_for_its_own_later(ind
     asyncio.run(use())
 
 
+def test_searches_that_take_long_keep_no_read_waiting(store: SqlDocumentStore, indexes: Watched) -> None:
+    async def use() -> None:
+        local = LocalCollections(store, indexes)
+        store.create("c", SETTINGS)
+        over = threading.Event()
+        searches = [asyncio.create_task(local.search(lambda: over.wait(10))) for _ in range(100)]
+        await asyncio.sleep(0)
+        read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
+        assert read.name == "c"
+        over.set()
+        assert all(await asyncio.gather(*searches))
+        local.close()
+
+    asyncio.run(use())
+
+
 def test_a_collection_and_its_index_are_of_one_life(store: SqlDocumentStore, indexes: Watched) -> None:
     class Intruding(LocalCollections):
         async def follow(self, name: str) -> VectorIndex:
