@@ -182,6 +182,9 @@ class DocumentStore(Protocol):
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Those of the documents that exist, by id. Raises UnknownCollection."""
 
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
+        """As `get`, with the version of the collection that has them so. Raises UnknownCollection."""
+
     def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
         """Token codes of those documents that have some, by id."""
 
@@ -226,7 +229,8 @@ class VectorIndex(Protocol):
         """The k most similar documents for each of (q, d) unit queries, among those that match; best first.
 
         Fewer than k only where fewer match. Equal scores come in the order of ids; which of equals are among the k at
-        its end is not defined. The version is that of the state that was searched.
+        its end is not defined. The version is that of the state that was searched; of many queries, some may have seen
+        changes after it.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
@@ -343,6 +347,9 @@ class Indexes(Protocol):
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """The snapshot of a collection's index, of now or before; None, and the log says why, if none is of use."""
+
+    def discard(self, name: str) -> None:
+        """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
 
     def save(self, collection: Collection, index: VectorIndex) -> None:
         """Keep a snapshot. Raises OSError, RuntimeError: it could not be written; the one before is still there."""

@@ -117,12 +117,15 @@ class SqlDocumentStore:
         return version
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
+        return self.get_at(name, ids)[1]
+
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
         with self._engine.connect() as connection:
-            _collection_row(connection, name)
+            version = _collection(_collection_row(connection, name)).version
             wanted = select(documents).where(
                 documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
             )
-            return {row["id"]: _document(row) for row in connection.execute(wanted).mappings()}
+            return version, {row["id"]: _document(row) for row in connection.execute(wanted).mappings()}
 
     def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
         wanted = (

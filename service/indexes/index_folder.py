@@ -33,6 +33,10 @@ class IndexFolder:
         """The index as the snapshot has it, or None."""
         return snapshots.load(self._folder / collection.name, collection)
 
+    def discard(self, name: str) -> None:
+        """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
+        snapshots.discard(self._folder / name)
+
     def save(self, collection: Collection, index: VectorIndex) -> None:
         """Save a snapshot. Raises OSError, RuntimeError."""
         assert isinstance(index, CollectionIndex)  # there is no other maker of indexes

@@ -99,6 +99,18 @@ def load(folder: Path, collection: Collection) -> CollectionIndex | None:
     return index
 
 
+def discard(folder: Path) -> None:
+    """Take a snapshot for none from now on: what the store cannot use today may look like its own after more writes.
+
+    Raises:
+        OSError: it could not be removed.
+    """
+    manifest = folder / MANIFEST
+    if manifest.exists():
+        manifest.unlink()
+        _sync(folder)
+
+
 def _read_manifest(folder: Path) -> _Manifest:
     content = json.loads((folder / MANIFEST).read_text("utf-8"))
     if _seal(content["manifest"]) != content["sha256"]:

@@ -16,11 +16,13 @@ from service.usecases.catch_up import Stopped, catch_up
 
 log = logging.getLogger(__name__)
 
+SEARCHES = 4  # indexes searched at once; more would share the same cores
+
 Result = TypeVar("Result")
 
 
 class LocalCollections:
-    """Reads run in a pool of threads; writes and the catching-up after them take turns in one thread.
+    """Reads and searches run in pools of threads; writes and the catching-up after them take turns in one thread.
 
     With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done. An
     index that has become unsuitable is built anew in another thread, while searches and writes go on with the old one;
@@ -34,12 +36,17 @@ class LocalCollections:
         self._saved: dict[str, Version] = {}
         self._building: set[str] = set()  # changed in the writer's turn only
         self._closing = threading.Event()
+        self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
         self._writer = ThreadPoolExecutor(1, "writer")
         self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the store; it runs in a thread."""
         return await asyncio.to_thread(query, self._store)
+
+    async def search(self, look: Callable[[], Result]) -> Result:
+        """What a look into an index finds. However many of them wait for a thread, they keep no read waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, look)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change collection `name` in the store, and bring its index up to that, in one turn."""
@@ -63,24 +70,29 @@ class LocalCollections:
             await self.follow(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
-        """Collection `name` and its index, at `min_version` or later.
+        """Collection `name` and its index, both of one life, at `min_version` or later.
 
         Raises:
             UnknownCollection: there is none of that name.
             VersionMismatch: `min_version` is of another epoch.
             VersionNotReached: the store itself is not there yet.
         """
-        collection = await self.read(lambda store: store.collection(name))
-        epoch = collection.version.epoch
-        if min_version is not None and min_version.epoch != epoch:
-            raise VersionMismatch(f"min_version {min_version} is of another life of collection {name!r}: leave it out")
-        needed = min_version.number if min_version is not None else 0
-        index = self._indexes.get(name)
-        if index is None or index.version.epoch != epoch or index.version.number < needed:
-            index = await self.follow(name)
-        if index.version.number < needed:
-            raise VersionNotReached(f"collection {name!r} is at {index.version}, not yet at {min_version}: try again")
-        return collection, index
+        while True:
+            collection = await self.read(lambda store: store.collection(name))
+            epoch = collection.version.epoch
+            if min_version is not None and min_version.epoch != epoch:
+                detail = f"min_version {min_version} is of another life of collection {name!r}: leave it out"
+                raise VersionMismatch(detail)
+            needed = min_version.number if min_version is not None else 0
+            index = self._indexes.get(name)
+            if index is None or index.version.epoch != epoch or index.version.number < needed:
+                index = await self.follow(name)
+            if index.version.epoch != epoch:  # made anew since we looked
+                continue
+            if index.version.number < needed:
+                detail = f"collection {name!r} is at {index.version}, not yet at {min_version}: try again"
+                raise VersionNotReached(detail)
+            return collection, index
 
     async def drop(self, name: str) -> None:
         """Delete a collection and its index. Raises UnknownCollection."""
@@ -126,6 +138,7 @@ class LocalCollections:
     def close(self) -> None:
         """Wait for the writes under way, keep snapshots of the indexes, then let go of the store."""
         self._closing.set()
+        self._searcher.shutdown(wait=True, cancel_futures=True)
         self._builder.shutdown(wait=True, cancel_futures=True)
         for name in list(self._indexes):
             self._writer.submit(self._save, name)
@@ -141,7 +154,7 @@ class LocalCollections:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
             if index is None or index.version.epoch != collection.version.epoch:
-                index = self._folder.load(collection) or self._empty(collection)
+                index = self._load(collection) or self._empty(collection)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked
@@ -151,6 +164,19 @@ class LocalCollections:
                 self._building.add(name)
                 self._builder.submit(self._build_in_background, name)
             return index
+
+    def _load(self, collection: Collection) -> VectorIndex | None:
+        """The snapshot, which is gone from the disk if it is of no use.
+
+        One ahead of the store, which was put back alone, would be taken for its own after some more writes.
+        """
+        index = self._folder.load(collection)
+        if index is None:
+            try:
+                self._folder.discard(collection.name)
+            except OSError:
+                log.exception("the useless snapshot of collection %s could not be removed", collection.name)
+        return index
 
     def _build_in_background(self, name: str) -> None:
         try:

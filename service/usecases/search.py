@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
 from models.token_codes import decode_tokens
-from service.errors import InvalidRequest, Problem
+from service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from service.filters import Filter
 from service.observability.timings import timed
 from service.ports import Collection, Document, Hit, VectorIndex, Version
@@ -26,6 +27,7 @@ from service.usecases.measures import explainable, measure, word_links
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
+CHUNK = 64  # candidates whose tokens are held at a time: 50 MB where each has 512 tokens of 384 numbers
 ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
 
@@ -91,8 +93,17 @@ class Search:
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest: see service.errors.
+            InvalidRequest, WriteConflict: see service.errors.
         """
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._in_one_life(request)
+            except CollectionReplaced:  # the queries are in the cache: another attempt costs little
+                continue
+        raise WriteConflict(f"collection {request.collection!r} was made anew again and again: try again")
+
+    async def _in_one_life(self, request: SearchFor) -> SearchResults:
+        """Hits of each query. Raises CollectionReplaced: the collection was made anew meanwhile."""
         collection, index = await self._local.current(request.collection, request.min_version)
         similarity = measure(request.measure or collection.settings.measure)
         explainer = explainable(similarity.name) if request.explain else None
@@ -120,12 +131,18 @@ class Search:
     async def _search(
         self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
     ) -> tuple[Version, Source, list[list[Found]]]:
-        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between."""
+        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between.
+
+        Raises:
+            CollectionReplaced: the collection was made anew meanwhile, so that not even the encoder need be the same.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             version, near, source = await self._near(at, request, queries)
             hits = [each[: request.k] for each in near]
             ids = list({hit.id for each in hits for hit in each})
-            documents = await self._documents(at.collection.name, ids)
+            now, documents = await self._documents(at.collection.name, ids)
+            if not now.epoch == version.epoch == at.collection.version.epoch:
+                raise CollectionReplaced
             same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
             if len(same) == len(ids) or attempt == ATTEMPTS:
                 break
@@ -141,42 +158,48 @@ class Search:
             self._require_few(len(queries) * request.candidates)
         directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
         with timed("search"):
-            version, near = await asyncio.to_thread(
-                at.index.search, directions, request.k if own else request.candidates, request.where
+            version, near = await self._local.search(
+                partial(at.index.search, directions, request.k if own else request.candidates, request.where)
             )
-        source: Source = "index"
         if own:
-            return version, near, source
-        rescored = []
-        for query, hits in zip(queries, near, strict=True):  # one by one: the candidates of a query take much memory
-            known, source = await self._embeddings(at, [hit.id for hit in hits])
-            with timed("search"):
-                rescored.append(await asyncio.to_thread(_rescore, at.similarity, query, hits, known))
-        return version, rescored, source
+            return version, near, "index"
+        rescored = [await self._rescored(at, query, hits) for query, hits in zip(queries, near, strict=True)]
+        return version, rescored, _source(at)
 
-    async def _embeddings(self, at: _At, ids: Sequence[str]) -> tuple[dict[str, TokenEmbeddings], Source]:
+    async def _rescored(self, at: _At, query: TokenEmbeddings, hits: Sequence[Hit]) -> list[Hit]:
+        """Those hits that still exist, scored and ordered by the measure."""
+        rescored: list[Hit] = []
+        for start in range(0, len(hits), CHUNK):
+            chunk = hits[start : start + CHUNK]
+            known = await self._embeddings(at, [hit.id for hit in chunk])
+            with timed("search"):
+                rescored += await self._local.search(partial(_score, at.similarity, query, chunk, known))
+        return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+
+    async def _embeddings(self, at: _At, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
         """What the measure compares of those documents that still exist, from the cheapest place that has it."""
         name = at.collection.name
-        if at.similarity.needs == "pooled":
-            vectors = await asyncio.to_thread(at.index.vectors, ids)
-            return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}, "index"
-        if at.collection.settings.tokens == "int8":
-            with timed("search"):
-                codes = await self._local.read(lambda store: store.codes(name, ids))
-                decoded = await asyncio.to_thread(
-                    lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
-                )
-            return decoded, "token_codes"
-        documents = await self._documents(name, ids)
-        return await self._encoded(at.encoder, list(documents.values())), "encoder"
+        match _source(at):
+            case "index":
+                vectors = await self._local.search(partial(at.index.vectors, ids))
+                return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}
+            case "token_codes":
+                with timed("search"):
+                    codes = await self._local.read(lambda store: store.codes(name, ids))
+                    return await self._local.search(
+                        lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
+                    )
+            case "encoder":
+                _, documents = await self._documents(name, ids)
+                return await self._encoded(at.encoder, list(documents.values()))
 
     def _require_few(self, scores: int) -> None:
         if scores > self._max_scores:
             detail = f"{scores:,} scores, queries times candidates; at most {self._max_scores:,} are computed"
             raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
 
-    async def _documents(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
-        return await self._local.read(lambda store: store.get(name, ids))
+    async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
+        return await self._local.read(lambda store: store.get_at(name, ids))
 
     async def _encoded(self, encoder: Encoder, documents: Sequence[Document]) -> dict[str, TokenEmbeddings]:
         given = [Given(document.text, f"/documents/{document.id}") for document in documents]
@@ -196,13 +219,19 @@ class Search:
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
 
 
-def _rescore(
+def _source(at: _At) -> Source:
+    """Where the measure's view of a document comes from, if the index's own scores are not enough."""
+    if at.similarity.needs == "pooled":
+        return "index"
+    return "token_codes" if at.collection.settings.tokens == "int8" else "encoder"
+
+
+def _score(
     similarity: Similarity, query: TokenEmbeddings, hits: Sequence[Hit], known: Mapping[str, TokenEmbeddings]
 ) -> list[Hit]:
     held = [hit.id for hit in hits if hit.id in known]
     scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
-    rescored = [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
-    return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+    return [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
 
 
 def _pooled_only(vector: Floats) -> TokenEmbeddings:

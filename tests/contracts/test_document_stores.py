@@ -80,6 +80,7 @@ def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDo
     assert second.version.epoch != first.version.epoch
     assert second.version.number == 0
     assert store.get("c", ["d"]) == {}
+    assert store.get_at("c", ["d"]) == (second.version, {})
     assert store.codes("c", ["d"]) == {}
 
 

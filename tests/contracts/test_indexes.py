@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -272,6 +273,40 @@ def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
     many.check_sides(index, exact)
     index.apply(many.bury_half())
     many.check_shares(index, exact)
+
+
+def test_a_change_waits_for_some_queries_of_a_search_only(
+    index: CollectionIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    changes = [random_change(rng, f"d{i}", {}) for i in range(300)]
+    index.apply(changes)
+    index.advance(Version("epoch", 1))
+    queries = np.stack([change.vector for change in changes if change.vector is not None])
+    nearest = index._nearest
+    searched: list[int] = []
+    changes_begun: list[Future[None]] = []
+
+    def change() -> None:
+        index.apply([Change("d299", 2, None, {})])
+        index.advance(Version("epoch", 2))
+
+    def watched(*arguments: Any) -> list[Any]:
+        searched.append(len(arguments[0]))
+        if len(searched) == 2:
+            changes_begun.append(pool.submit(change))
+            while not index._lock._waiting_writers:
+                time.sleep(0.001)
+        return nearest(*arguments)
+
+    monkeypatch.setattr(index, "_nearest", watched)
+    with ThreadPoolExecutor(1) as pool:
+        version, hits = index.search(queries, 1, None)
+        changes_begun[0].result(timeout=10)
+    assert sum(searched) == len(queries)
+    assert version == Version("epoch", 1), "that of the first queries"
+    assert [each[0].id for each in hits[:299]] == [f"d{i}" for i in range(299)]
+    assert hits[299][0].id != "d299", "the change came between"
 
 
 def test_searches_beside_changes_find_what_is_there(index: CollectionIndex, monkeypatch: pytest.MonkeyPatch) -> None:

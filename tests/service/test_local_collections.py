@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,6 +168,77 @@ def test_a_start_takes_the_copy_and_follows_from_there(store: SqlDocumentStore, 
         assert (await after.current("c", None))[1].version == store.collection("c").version
         assert [(state.rows, state.lag, state.size.documents) for state in await after.states()] == [(6, 0, 5)]
         after.close()
+
+    asyncio.run(use())
+
+
+def test_a_snapshot_ahead_of_a_restored_store_is_not_taken_for_its_own_later(indexes: Watched, tmp_path: Path) -> None:
+    """The database alone is put back to version 10, grows again past the snapshot's 20, and the process is killed."""
+    file, backup = tmp_path / "c.sqlite", tmp_path / "backup.sqlite"
+
+    async def use() -> None:
+        store = SqlDocumentStore(sqlite_engine(file))
+        store.create("c", SETTINGS)
+        for number in range(20):
+            if number == 10:
+                store.close()
+                shutil.copy(file, backup)
+            put(store, str(number), number)
+        before = LocalCollections(store, indexes)
+        await before.follow_all()
+        await asyncio.to_thread(before.close)
+        shutil.copy(backup, file)
+
+        store = SqlDocumentStore(sqlite_engine(file))
+        restored = LocalCollections(store, indexes)
+        await restored.follow_all()
+        for number in range(15):
+            await restored.write("c", lambda store, number=number: put(store, f"new {number}", 100 + number))  # type: ignore[misc]
+        store.close()  # and no snapshots: it was killed
+        store = SqlDocumentStore(sqlite_engine(file))
+        after = LocalCollections(store, indexes)
+        await after.follow_all()
+        assert indexes.loaded == [0, 0, 0]
+        _, index = await after.current("c", None)
+        assert set(index.vectors([hit.id for hit in index.search(drawn(0, DIM)[None], 50, None)[1][0]])) == {
+            *(str(number) for number in range(10)),
+            *(f"new {number}" for number in range(15)),
+        }
+        restored.close()
+        after.close()
+
+    asyncio.run(use())
+
+
+def test_searches_that_take_long_keep_no_read_waiting(store: SqlDocumentStore, indexes: Watched) -> None:
+    async def use() -> None:
+        local = LocalCollections(store, indexes)
+        store.create("c", SETTINGS)
+        over = threading.Event()
+        searches = [asyncio.create_task(local.search(lambda: over.wait(10))) for _ in range(100)]
+        await asyncio.sleep(0)
+        read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
+        assert read.name == "c"
+        over.set()
+        assert all(await asyncio.gather(*searches))
+        local.close()
+
+    asyncio.run(use())
+
+
+def test_a_collection_and_its_index_are_of_one_life(store: SqlDocumentStore, indexes: Watched) -> None:
+    class Intruding(LocalCollections):
+        async def follow(self, name: str) -> VectorIndex:
+            self._store.drop(name)
+            self._store.create(name, SETTINGS)
+            return await super().follow(name)
+
+    async def use() -> None:
+        local = Intruding(store, indexes)
+        store.create("c", SETTINGS)
+        collection, index = await local.current("c", None)
+        assert collection.version == index.version == store.collection("c").version
+        local.close()
 
     asyncio.run(use())
 

@@ -1,30 +1,36 @@
-"""A search while its documents are being rewritten."""
+"""A search of many candidates, and one while its documents are being rewritten."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from models.embeddings import unit_rows
+from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
+from models.token_codes import decode_tokens, encode_tokens
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.caches.none import NoCache
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from service.errors import WriteConflict
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
-from service.ports import CollectionSettings, Document, DocumentStore, Embedded, Write
+from service.ports import CollectionSettings, Document, DocumentStore, Embedded, TokenStorage, Write
 from service.served_models import LazyModels, read_checkpoints
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
-from service.usecases.search import Search, SearchFor
+from service.usecases.measures import measure
+from service.usecases.search import ATTEMPTS, Search, SearchFor
+from tests.drawn_vectors import drawn
 
 Result = TypeVar("Result")
 
@@ -46,34 +52,121 @@ def store(tmp_path: Path) -> SqlDocumentStore:
     return SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
 
 
+@asynccontextmanager
+async def searching(
+    store: SqlDocumentStore, minilm: Transformer, folder: Path
+) -> AsyncIterator[tuple[Search, Intruding, TextEmbedder]]:
+    """Searches in the collections of `store`, the way into them, and what embeds texts."""
+    metrics = Metrics()
+    worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
+    local = Intruding(store, IndexFolder(folder / "indexes"))
+    served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
+    texts = TextEmbedder(worker, NoCache(), metrics, 1000)
+    yield Search(Collections(served, local), local, texts, max_scores=10_000), local, texts
+    local.close()
+    await asyncio.to_thread(worker.stop)
+
+
+def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionSettings:
+    return CollectionSettings("minilm", encoder.space, encoder.dim, "cosine", "exact", tokens)
+
+
 def test_a_hit_never_shows_one_text_with_the_score_of_another(
     store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        metrics = Metrics()
-        worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
-        local = Intruding(store, IndexFolder(tmp_path / "indexes"))
-        served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
-        texts = TextEmbedder(worker, NoCache(), metrics, 1000)
-        search = Search(Collections(served, local), local, texts, max_scores=100)
-        settings = CollectionSettings("minilm", minilm.space, minilm.dim, "cosine", "exact", "none")
-        embedded = await texts.embed(minilm, [Given("a cat", ""), Given("tax law", "")], "query", "pooled")
-        vectors = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
+        async with searching(store, minilm, tmp_path) as (search, local, texts):
+            embedded = await texts.embed(minilm, [Given("a cat", ""), Given("tax law", "")], "query", "pooled")
+            vectors = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
 
-        def write(text: str, vector: int) -> None:
-            embedded = Embedded(vectors[vector], truncated=False)
-            store.upsert(store.collection("c"), [Write(Document("d", text, {}), embedded)])
+            def write(text: str, vector: int) -> None:
+                embedded = Embedded(vectors[vector], truncated=False)
+                store.upsert(store.collection("c"), [Write(Document("d", text, {}), embedded)])
 
-        store.create("c", settings)
-        write("a cat", 0)
-        await local.follow("c")
-        local.intrusion = lambda: write("tax law", 1)
-        results = await search(SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None))
-        hit = results.hits[0][0]
-        assert hit.document.text == "tax law"
-        assert hit.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
-        assert results.version == store.collection("c").version
-        local.close()
-        await asyncio.to_thread(worker.stop)
+            store.create("c", settings(minilm))
+            write("a cat", 0)
+            await local.follow("c")
+            local.intrusion = lambda: write("tax law", 1)
+            results = await search(SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None))
+            hit = results.hits[0][0]
+            assert hit.document.text == "tax law"
+            assert hit.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
+            assert results.version == store.collection("c").version
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("again", [1, 99])
+def test_a_search_never_mixes_two_lives_of_a_collection(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, again: int
+) -> None:
+    """Not even where the new life has the same ids and fewer writes behind it."""
+
+    async def use() -> None:
+        async with searching(store, minilm, tmp_path) as (search, local, texts):
+            embedded = await texts.embed(minilm, [Given("a cat", ""), Given("tax law", "")], "query", "pooled")
+            cat, law = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
+
+            def fill(text: str, vector: Floats) -> None:
+                store.create("c", settings(minilm))
+                for _ in range(3):
+                    store.upsert(store.collection("c"), [Write(Document("d", text, {}), Embedded(vector, False))])
+
+            def make_anew() -> None:
+                nonlocal again
+                again -= 1
+                store.drop("c")
+                fill("tax law", law)
+                local.intrusion = make_anew if again else None
+
+            fill("a cat", cat)
+            await local.follow("c")
+            local.intrusion = make_anew
+            request = SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None)
+            if again > ATTEMPTS:
+                with pytest.raises(WriteConflict):
+                    await search(request)
+            else:
+                results = await search(request)
+                assert results.hits[0][0].document.text == "tax law"
+                assert results.hits[0][0].score == pytest.approx(float(cat @ law), abs=1e-6)
+                assert results.version == store.collection("c").version
+
+    asyncio.run(use())
+
+
+def tokens_drawn(seed: int, count: int, dim: int) -> TokenEmbeddings:
+    """Tokens that a number stands for."""
+    vectors = np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+    return TokenEmbeddings(vectors, np.ones(count, np.float32))
+
+
+def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
+) -> None:
+    count, length = 1000, 64
+    store.create("c", settings(minilm, "int8"))
+    codes = [encode_tokens(tokens_drawn(i, length + i % 3, minilm.dim))[0] for i in range(count)]
+    writes = [
+        Write(Document(f"d{i}", "", {}), Embedded(drawn(i, minilm.dim), truncated=False, codes=codes[i]))
+        for i in range(count)
+    ]
+    store.upsert(store.collection("c"), writes)
+
+    async def use() -> None:
+        async with searching(store, minilm, tmp_path) as (search, local, texts):
+            given = Given("a cat sleeps", "/query")
+            (query,) = (await texts.embed(minilm, [given], "query", "tokens")).embeddings
+            await local.follow("c")
+            tracemalloc.start()
+            results = await search(SearchFor([given], "c", k=count, candidates=count, measure="rcmd"))
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert results.scored_from == "token_codes"
+            assert peak < count * length * minilm.dim * 4 / 3, "far less than the tokens of all candidates"
+            at_once = measure("rcmd").score_many(query, [decode_tokens(each) for each in codes])
+            found = {hit.document.id: hit.score for hit in results.hits[0]}
+            assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
+            assert list(found.values()) == sorted(found.values(), reverse=True)
 
     asyncio.run(use())
