@@ -110,7 +110,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "unknown_index": (422, "There is no such index engine"),
     "headers_too_large": (
         431,
-        "The request line and headers have more bytes than SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
+        "The request line and headers, or trailers, exceed SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
     ),
     "internal_error": (500, "Something failed here; the log knows it by the request id"),
 }
