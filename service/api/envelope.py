@@ -50,7 +50,7 @@ class Envelope:
         request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
         # the route goes by this too: were it to judge anew, a body might be held to no limit and yet be read as a whole
         scope["streamed"] = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
-        body = RequestBody(receive, self._limits, streamed=scope["streamed"])
+        body = RequestBody(receive, self._limits, streamed=scope["streamed"], announced=_has_body(Headers(scope=scope)))
         try:
             await self._serve(scope, body, request, request.marked(send, self._edge.draining))
         finally:
@@ -106,8 +106,7 @@ class Envelope:
         if length.isdigit() and int(length) > self._limits.max_bytes:
             self._metrics.errors.labels("body_too_large").inc()
             return problem(413, "body_too_large", self._limits.too_large())
-        has_body = length not in ("", "0") or "transfer-encoding" in headers
-        if has_body and not _JSON.fullmatch(headers.get("content-type", "")):
+        if _has_body(headers) and not _JSON.fullmatch(headers.get("content-type", "")):
             self._metrics.errors.labels("unsupported_media_type").inc()
             return problem(415, "unsupported_media_type", "send the body as content-type: application/json")
         return None
@@ -125,6 +124,10 @@ class Envelope:
             request.status,
             extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)} | request.caller,
         )
+
+
+def _has_body(headers: Headers) -> bool:
+    return headers.get("content-length", "0") not in ("", "0") or "transfer-encoding" in headers
 
 
 def _going_down() -> Response:

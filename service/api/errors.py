@@ -110,7 +110,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "unknown_index": (422, "There is no such index engine"),
     "headers_too_large": (
         431,
-        "The request line and headers have more bytes than SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
+        "The request line and headers, or trailers, exceed SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
     ),
     "internal_error": (500, "Something failed here; the log knows it by the request id"),
 }
@@ -121,6 +121,8 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 
 RETRY_AFTER_S = 1
 MAX_PARTS = 100  # refused parts that one answer names
+MAX_STEP = 100  # characters of a name in a pointer: one that no schema knows may be as long as the body
+MAX_DETAIL = 500
 
 
 class ProblemPart(BaseModel):
@@ -237,9 +239,19 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
 
 
 def part_of(given: Mapping[str, Any]) -> errors.Problem:
-    """A finding of pydantic, without the value that it found, which may be large or not UTF-8."""
-    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in given["loc"])
-    return errors.Problem(pointer, _code(given["type"]), _MESSAGES.get(given["type"], given["msg"]))
+    """A finding of pydantic, without the value that it found, which may be large or not UTF-8; long names are cut."""
+    steps = (_cut(str(step), MAX_STEP) for step in given["loc"])
+    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+    return errors.Problem(pointer, _code(given["type"]), _cut(_MESSAGES.get(given["type"], given["msg"]), MAX_DETAIL))
+
+
+def _cut(text: str, most: int) -> str:
+    """Its beginning, if it is too long.
+
+    >>> _cut("abcd", 4), _cut("abcde", 4)
+    ('abcd', 'abc…')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _code(type_: str) -> str:

@@ -33,22 +33,49 @@ def is_ndjson(method: str, path: str, headers: Mapping[str, str]) -> bool:
 
 async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIterator[Line]:
     """The lines of a body that are not blank, each held in memory up to the limit only."""
-    number, rest, skipping = 1, b"", False
+    number, coming = 1, _ComingLine(max_line_bytes)
     async for piece in body:
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            if skipping or line.strip():
-                yield Line(number, _too_long(max_line_bytes) if skipping or len(line) > max_line_bytes else _read(line))
-            skipping = False
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            coming.add(end)
+            line = coming.whole()
+            if line is None or line.strip():
+                yield Line(number, _read(line, max_line_bytes))
             number += 1
-        if len(rest) > max_line_bytes:  # its end will come, but its beginning need not be kept
-            rest, skipping = b"", True
-    if skipping or rest.strip():
-        yield Line(number, _too_long(max_line_bytes) if skipping else _read(rest))
+        coming.add(rest)
+    line = coming.whole()
+    if line is None or line.strip():
+        yield Line(number, _read(line, max_line_bytes))
 
 
-def _read(line: bytes) -> Document | Problem:
+class _ComingLine:
+    """A line whose end is still to come. Each piece is copied once, however small it is."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = bytearray()
+        self._too_long = False
+
+    def add(self, piece: bytes) -> None:
+        """Take what follows; of a line over the limit nothing is kept."""
+        self._too_long = self._too_long or len(self._bytes) + len(piece) > self._max_bytes
+        if self._too_long:
+            self._bytes.clear()
+        else:
+            self._bytes += piece
+
+    def whole(self) -> bytes | None:
+        """The line, None if it is too long; the next one begins."""
+        line = None if self._too_long else bytes(self._bytes)
+        self._bytes.clear()
+        self._too_long = False
+        return line
+
+
+def _read(line: bytes | None, max_line_bytes: int) -> Document | Problem:
     """The document that a line holds, by the same rules as in a JSON body."""
+    if line is None:
+        return Problem("", "body_too_large", f"the line has more than {max_line_bytes:,} bytes")
     if too_many_values(line):
         return Problem("", "body_too_large", f"the line has more than {MOST_VALUES:,} values")
     try:
@@ -58,10 +85,6 @@ def _read(line: bytes) -> Document | Problem:
     except (ValueError, RecursionError):
         return Problem("", "malformed_json", "the line is not JSON")
     return Document(given.id, given.text, given.metadata)
-
-
-def _too_long(max_line_bytes: int) -> Problem:
-    return Problem("", "body_too_large", f"the line has more than {max_line_bytes:,} bytes")
 
 
 class StreamAnswer(StreamingResponse):

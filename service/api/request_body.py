@@ -39,10 +39,11 @@ class BodyLimits:
 class RequestBody:
     """One body, up to the limits: its length may be wrong or not given.
 
-    A streamed one is read, and answered, line by line: only its pauses are limited.
+    A streamed one is read, and answered, line by line: only its pauses are limited. Where the headers announce none, it
+    is whole from the start: many routes never ask for it, and yet it must be noticed that their client leaves.
     """
 
-    def __init__(self, receive: Receive, limits: BodyLimits, *, streamed: bool) -> None:
+    def __init__(self, receive: Receive, limits: BodyLimits, *, streamed: bool, announced: bool = True) -> None:
         self._receive = receive
         self._limits = limits
         self._streamed = streamed
@@ -50,10 +51,16 @@ class RequestBody:
         self._values = JsonValues()
         self._ends: float | None = None  # set at the first piece asked for: a route may look at other things first
         self._whole = asyncio.Event()
+        self._to_tell = not announced  # to the route, that there is no body: `left` may take the message that says so
+        if not announced:
+            self._whole.set()
         self.broken_off = False  # the client left before it had sent everything
 
     async def receive(self) -> Message:
         """The next message; after the last of the body nothing comes but the news that the client left, at any time."""
+        if self._to_tell:
+            self._to_tell = False
+            return {"type": "http.request", "body": b"", "more_body": False}
         over = self._whole.is_set() or self.broken_off
         message = await (self._receive() if over else self._in_time())
         if not self._streamed:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+import httptools
 from starlette.responses import Response
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -66,6 +67,30 @@ class HeadTooLarge(Exception):
     """A request line with headers over the limit."""
 
 
+class _Parser(httptools.HttpRequestParser):
+    """A parser for which an offer to change the protocol (h2c, as Java's client makes it) is none.
+
+    By itself it stops after the head of such a request, as if a body were in the other protocol already.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # uvicorn gives bytes
+        """Parse it; a head with an offer is parsed again without it, and then what comes after it."""
+        while True:
+            try:
+                super().feed_data(data)
+            except httptools.HttpParserUpgrade as stopped:
+                if not self._connection.offered:  # it was CONNECT
+                    raise
+                head = self._connection.head_without_offer()
+                data = head + data[stopped.args[0] :]
+            else:
+                return
+
+
 class _Flow(FlowControl):
     """Reading that stays paused while bytes are held back."""
 
@@ -87,9 +112,12 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, limits: ConnectionLimits, idle: dict[Connection, None], **given: Any) -> None:
         super().__init__(**given)
+        self.parser = _Parser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
         self._limits = limits
         self._idle = idle
         self._in_body = False
+        self.offered = False  # to change the protocol, by the head that was parsed last
         self._head_bytes = 0  # that came since the last of a body, or of a head that ended
         self._too_large = False
         self._refused = False
@@ -167,6 +195,9 @@ class Connection(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self._limits.head_bytes:
             self._too_large = True
             raise HeadTooLarge  # the parser stops, and send_400_response follows
+        self.offered = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+        if self.offered:
+            return
         self._head_came()
         self._idle.pop(self, None)
         self._in_body = True
@@ -179,9 +210,18 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request ends."""
+        if self.offered:  # its head is to be parsed again
+            return
         self._in_body = False
         self._head_bytes = 0
         super().on_message_complete()
+
+    def head_without_offer(self) -> bytes:
+        """The head that was parsed last, without its offer to change the protocol."""
+        version = self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
 
     # what uvicorn calls
 

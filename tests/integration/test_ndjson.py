@@ -83,6 +83,38 @@ def test_bad_lines_are_listed_and_good_ones_kept(api: Api, http: httpx2.Client) 
     assert {each["id"]: each["text"] for each in listed} == {"a": "Good, and later than line 1.", "g": "Good too."}
 
 
+def test_a_refused_line_is_not_repeated_in_the_answer(api: Api, http: httpx2.Client) -> None:
+    """Names and types that the schema does not know may be as long as a line."""
+    api.collection("lines")
+    long = "n/" * (BODY_LIMIT // 3)
+    lines = [json.dumps({"id": "a", "text": "x", long: 1}), json.dumps({"id": "b", "text": "x"})]
+    stored, last = send(http, "lines", lines)
+    assert (last["upserted"], last["failed"]) == (1, 1)
+    (refused,) = stored["errors"]
+    assert (refused["code"], refused["pointer"]) == ("unknown_field", "/" + "n~1" * 49 + "n…")
+    whole = api.post("/similarity", {"pairs": [{"a": "x", "b": "y", long: 1}]})
+    assert (whole.status_code, len(whole.content) < 2000) == (422, True)
+    assert whole.json()["errors"][0]["pointer"] == "/pairs/0/" + "n~1" * 49 + "n…"
+
+
+def test_a_long_line_in_small_pieces_takes_time_in_proportion_to_its_length() -> None:
+    text = "x" * 8_000_000
+    body = json.dumps({"id": "x", "text": text}).encode()
+
+    async def read(size: int) -> list[Line]:
+        async def pieces() -> Any:
+            for start in range(0, len(body), size):
+                yield body[start : start + size]
+
+        return [each async for each in read_lines(pieces(), len(body))]
+
+    began = time.perf_counter()
+    (line,) = asyncio.run(read(128))
+    assert isinstance(line.content, Document)
+    assert line.content.text == text
+    assert time.perf_counter() - began < 3, "it takes minutes to copy what has come with each piece"
+
+
 def test_a_line_without_end_is_refused_without_being_held(api: Api, http: httpx2.Client) -> None:
     api.collection("lines")
 

@@ -76,6 +76,46 @@ def test_under_v1_failures_and_going_down_take_the_shape_of_openai() -> None:
     }
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_client_that_leaves_before_a_request_without_body_is_answered_ends_it(
+    caplog: pytest.LogCaptureFixture, reads: bool
+) -> None:
+    """Whether or not the route asks for the body that there is not."""
+    ended: list[object] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        message = await receive() if reads else None
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            ended.append(message)
+            raise
+
+    async def use() -> None:
+        coming: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> Message:
+            if coming:
+                return coming.pop()
+            await asyncio.sleep(0.05)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/explain", "headers": []}
+        async with asyncio.timeout(2):
+            await Envelope(slow, metrics, LIMITS)(scope, receive, send)
+
+    metrics = Metrics()
+    with caplog.at_level(logging.INFO, "service.access"):
+        asyncio.run(use())
+    assert ended == [{"type": "http.request", "body": b"", "more_body": False} if reads else None]
+    assert [record.getMessage() for record in caplog.records] == ["GET /explain 499"]
+    assert 'method="GET",route="unmatched",status="499"} 1.0' in metrics.exposition().decode()
+
+
 def test_a_request_that_is_cut_off_gets_one_answer_and_goes_on_nowhere() -> None:
     """What uvicorn does to requests that outlast the time to finish: it cancels their task."""
     ended: list[str] = []

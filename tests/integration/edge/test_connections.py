@@ -83,6 +83,28 @@ def test_trailers_do_not_count_as_headers(service: Service) -> None:
             assert answer_on(connection).status == 200
 
 
+@pytest.mark.parametrize("size", [1, 50, 100_000])
+def test_an_offer_of_another_protocol_is_passed_over(service: Service, size: int) -> None:
+    """As Java's client makes it with every request, wherever the network cuts; the connection is kept."""
+    offer = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAABAAMAAABk")
+    requests = b"".join(
+        [
+            head("POST", "/similarity", AS_READER, *offer, length=len(PAIR)) + PAIR,
+            CHUNKED[:-2] + "\r\n".join([*offer, "", ""]).encode() + chunk(PAIR) + chunk(b""),
+            head("GET", "/live", *offer),
+            head("GET", "/live", "connection: Upgrade", "upgrade: websocket"),
+            head("POST", "/similarity", *offer, length=len(PAIR)) + PAIR,
+        ]
+    )
+    with dialled(service.url) as connection:
+        for start in range(0, len(requests), size):
+            connection.sendall(requests[start : start + size])
+        connection.sendall(head("GET", "/live", "connection: close"))
+        answers = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"200", b"200", b"200", b"401", b"200"]
+    assert answers.count(b'"scores":[') == 2
+
+
 def test_small_chunks_of_a_large_body_are_no_trailers(service: Service) -> None:
     body = PAIR.replace(b"A cat.", b"A cat." + b" " * 2 * HEADER_BYTES)
     with dialled(service.url) as connection:
