@@ -133,7 +133,7 @@ class Rows:
 
 def measure(engine: str, rows: Rows, queries: Floats, cases: Sequence[Case]) -> list[Row]:
     """All lines of one engine; the cases with all rows alive come first."""
-    index = CollectionIndex(catalogue.find(ENGINES, engine)(rows.vectors.shape[1]), "epoch", engine)
+    index = CollectionIndex(catalogue.find(ENGINES, engine)(rows.vectors.shape[1], len(rows.vectors)), "epoch", engine)
     began = time.perf_counter()
     for page in rows.changes():
         index.apply(page)

@@ -266,6 +266,12 @@ class VectorRows(Protocol):
     suffix: ClassVar[str]
     """What its files end in."""
 
+    def __init__(self, dim: int, expected: int = 0) -> None:
+        """Empty; about `expected` rows are going to be added before anybody waits for it."""
+
+    def outgrown(self, count: int) -> bool:
+        """Whether one made for `count` rows would search better."""
+
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
+log = logging.getLogger(__name__)
+
 BUSY_S = 30.0  # how long a writer waits for another to finish
+LOG_BYTES = 64 << 20  # the write-ahead log is emptied beyond that; SQLite by itself tries at 4 MB
+EMPTYING_S = 1.0  # how long a writer waits for readers to the end of emptying the log; else the next one tries
 
 
 def sqlite_engine(file: Path) -> Engine:
     """An engine on `file`, which is created with its folder if missing.
 
     Write-ahead logging lets readers go on during a write; synchronous FULL has every commit on disk before it returns.
+    SQLite empties the log only at a moment without readers. Where they overlap there is none, so a writer makes one.
+
     The texts in a statement stay out of errors, and so out of the log.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -24,7 +32,7 @@ def sqlite_engine(file: Path) -> Engine:
     def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # the driver must not start transactions of its own: see _begin
         cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"journal_size_limit={LOG_BYTES}"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -32,4 +40,28 @@ def sqlite_engine(file: Path) -> Engine:
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
+    @event.listens_for(engine, "commit")
+    def _note_write(connection: Connection) -> None:
+        connection.info["wrote"] = True
+
+    @event.listens_for(engine, "checkin")
+    def _after_write(connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
+        if entry.info.pop("wrote", False) and connection is not None:
+            _keep_log_short(connection, file.with_name(f"{file.name}-wal"))
+
     return engine
+
+
+def _keep_log_short(connection: DBAPIConnection, log_file: Path) -> None:
+    """Write a long log into the database and empty it; new readers look into the database alone meanwhile."""
+    cursor = connection.cursor()
+    try:
+        if log_file.stat().st_size > LOG_BYTES:
+            cursor.execute(f"PRAGMA busy_timeout={EMPTYING_S * 1000:.0f}")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            cursor.fetchall()
+            cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000:.0f}")
+    except (OSError, sqlite3.Error) as error:  # what was written is safe in the log
+        log.warning("the write-ahead log could not be emptied: %s", error)
+    finally:
+        cursor.close()

@@ -71,9 +71,12 @@ class CollectionIndex:
 
     @property
     def outgrown(self) -> bool:
-        """Whether it should be built anew: another engine suits so many documents, or too many rows are dead."""
+        """Whether it should be built anew: another engine suits so many documents, or too many rows are dead.
+
+        Or the engine was made for fewer.
+        """
         wasteful = self.rows > 2 * len(self) + SPARE_ROWS
-        return wasteful or not suits(self._rows.name, self._index, len(self))
+        return wasteful or self._rows.outgrown(len(self)) or not suits(self._rows.name, self._index, len(self))
 
     @property
     def version(self) -> Version:

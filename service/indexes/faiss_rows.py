@@ -18,7 +18,7 @@ Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 class FaissRows:
     """Rows in a FAISS index of inner products, whose numbers are those of the rows.
 
-    An engine makes `_index` and says how to search it.
+    An engine says how to search it, and how it begins, if not as all vectors one after another.
     """
 
     suffix: ClassVar[str] = "faiss"
@@ -26,13 +26,18 @@ class FaissRows:
 
     _index: Any  # FAISS's type stubs describe the C++ calls, not the Python ones that wrap them
 
-    def __init__(self, dim: int) -> None:
-        raise NotImplementedError
+    def __init__(self, dim: int, expected: int = 0) -> None:
+        self._index = self._empty(dim)
+        self._expected = expected
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
         use_one_thread()
         self._index.add(np.ascontiguousarray(vectors, np.float32))
+
+    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - most engines suit any number
+        """Whether one made for `count` rows would search better."""
+        return False
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """(n, d) those rows."""
@@ -55,6 +60,9 @@ class FaissRows:
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
+
+    def _empty(self, dim: int) -> Any:
+        return faiss.IndexFlatIP(dim)
 
     def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[Numbers]:
         """For each of (q, d) queries, up to k rows that FAISS finds with those parameters, most similar first."""

@@ -27,7 +27,7 @@ class IndexFolder:
         """An empty index for a collection that holds about so many documents."""
         settings = collection.settings
         engine = catalogue.find(ENGINES, engine_for(settings.index, documents))
-        return CollectionIndex(engine(settings.dim), collection.version.epoch, settings.index)
+        return CollectionIndex(engine(settings.dim, documents), collection.version.epoch, settings.index)
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """The index as the snapshot has it, or None."""

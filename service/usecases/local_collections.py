@@ -160,10 +160,16 @@ class LocalCollections:
             except VersionMismatch:  # made anew since we looked
                 continue
             self._indexes[name] = index
-            if index.outgrown and name not in self._building and not self._closing.is_set():
-                self._building.add(name)
-                self._builder.submit(self._build_in_background, name)
+            if index.outgrown and name not in self._building:
+                self._order_build(name)
             return index
+
+    def _order_build(self, name: str) -> None:
+        try:
+            self._builder.submit(self._build_in_background, name)
+        except RuntimeError:  # the builder is shut down: the next start builds it
+            return
+        self._building.add(name)
 
     def _load(self, collection: Collection) -> VectorIndex | None:
         """The snapshot, which is gone from the disk if it is of no use.

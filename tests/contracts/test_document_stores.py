@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DatabaseError
 
 from models.embeddings import unit_rows
+from service.documents import sqlite
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
@@ -243,3 +245,36 @@ def test_an_error_of_the_database_shows_no_text_of_a_document(store: SqlDocument
         fill()
     assert "SECRET" not in str(failure.value)
     assert store.sizes(["c"])[0][1].documents == store.collection("c").version.number, "and nothing is half-written"
+
+
+def test_the_log_of_writes_stays_short_while_reads_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is always a reader, as in a busy service; SQLite alone would never begin its log anew."""
+    bound, text = 1 << 20, "x" * 100_000
+    monkeypatch.setattr(sqlite, "LOG_BYTES", bound)
+    engine = sqlite_engine(tmp_path / "documents.sqlite")
+    store = SqlDocumentStore(engine)
+    store.create("c", SETTINGS)
+    upsert(store, [new(f"d{i}", text) for i in range(5)])
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            with engine.connect() as connection:
+                connection.exec_driver_sql("SELECT count(*) FROM documents")
+                done.wait(0.02)
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        try:
+            lengths = []
+            for i in range(60):
+                upsert(store, [new("d", f"{i}{text}")])
+                lengths.append((tmp_path / "documents.sqlite-wal").stat().st_size)
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result(timeout=10)
+    assert max(lengths) < 2 * bound
+    assert lengths.count(0) >= 3, "it was emptied again and again"
+    assert store.get("c", ["d"])["d"].text == f"59{text}"
+    store.close()

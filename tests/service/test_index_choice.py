@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from service.documents.sqlite import sqlite_engine
 from service.indexes import choice
 from service.indexes.choice import FLAT_ROWS, HNSW_ROWS, engine_for, suits
 from service.indexes.collection_index import SPARE_ROWS, CollectionIndex
+from service.indexes.engines import faiss_ivf
 from service.indexes.engines.exact import Exact
 from service.indexes.index_folder import IndexFolder
 from service.ports import ENGINES, Change, Collection, CollectionSettings, Document, Embedded, VectorIndex, Write
@@ -87,6 +89,44 @@ def test_a_collection_that_grows_changes_its_engine(tmp_path: Path, monkeypatch:
 
     asyncio.run(use())
     assert built == ["faiss_flat", "faiss_hnsw"]
+
+
+def test_centroids_are_learned_beside_searches_and_writes_not_between_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faiss_ivf, "TRAINED_AT", 200)
+    monkeypatch.setattr(faiss_ivf, "LISTS", 4)
+    store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(250, DIM))).astype(np.float32)
+    trained_by: list[str] = []
+
+    class Noting(faiss_ivf.FaissIvf):
+        def _train(self) -> None:
+            trained_by.append(threading.current_thread().name)
+            super()._train()
+
+    monkeypatch.setattr(catalogue, "find", lambda *_: Noting)
+
+    async def use() -> None:
+        local = LocalCollections(store, IndexFolder(tmp_path / "indexes"))
+        store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "faiss_ivf", "none"))
+        for start in range(0, 250, 50):
+            writes = [
+                Write(Document(f"d{i}", "", {}), Embedded(vectors[i], truncated=False))
+                for i in range(start, start + 50)
+            ]
+            await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
+        await asyncio.to_thread(local._builder.submit(lambda: None).result)  # it builds one after the other
+        index = await local.follow("c")
+        assert isinstance(index, CollectionIndex)
+        assert not index.outgrown
+        assert isinstance(index._rows, Noting)
+        assert index._rows._trained
+        assert [hit.id for hit in index.search(vectors[7:8], 1, None)[1][0]] == ["d7"]
+        local.close()
+
+    asyncio.run(use())
+    assert trained_by == ["builder_0"]
 
 
 @pytest.mark.parametrize("engine", [name for name in catalogue.names(ENGINES) if name.startswith("faiss")])

@@ -292,3 +292,18 @@ def test_an_end_in_the_middle_of_building_does_not_wait_for_it(store: SqlDocumen
         await asyncio.wait_for(asyncio.to_thread(local.close), 5)
 
     asyncio.run(use())
+
+
+def test_a_write_at_the_very_end_succeeds_though_nothing_is_built_any_more(
+    store: SqlDocumentStore, indexes: Watched
+) -> None:
+    async def use() -> None:
+        local = LocalCollections(store, indexes)
+        store.create("c", SETTINGS)
+        local._builder.shutdown()  # as `close` begins, while a write is under way
+        await wear_out(local)
+        assert (await local.follow("c")).outgrown
+        assert store.get("c", ["299"])["299"].version == 6
+        local.close()
+
+    asyncio.run(use())

@@ -19,8 +19,8 @@ class Exact:
     exact: ClassVar[bool] = True
     suffix: ClassVar[str] = "npy"
 
-    def __init__(self, dim: int) -> None:
-        self._matrix = np.empty((16, dim), np.float32)
+    def __init__(self, dim: int, expected: int = 0) -> None:
+        self._matrix = np.empty((max(16, expected), dim), np.float32)
         self._count = 0
 
     def add(self, vectors: Floats) -> None:
@@ -39,6 +39,10 @@ class Exact:
         scores = queries @ self._matrix[rows].T
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return [rows[order].tolist() for order in best]
+
+    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - it suits any number
+        """Whether one made for `count` rows would search better."""
+        return False
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """(n, d) those rows."""

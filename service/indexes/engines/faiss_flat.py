@@ -22,9 +22,6 @@ class FaissFlat(FaissRows):
     exact: ClassVar[bool] = True
     kinds = (faiss.IndexFlatIP, faiss.IndexFlat)
 
-    def __init__(self, dim: int) -> None:
-        self._index = faiss.IndexFlatIP(dim)
-
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """For each of (q, d) queries, the k allowed rows of largest product."""
         parameters = faiss.SearchParameters(sel=selector(allowed, len(self)))  # type: ignore[call-arg]

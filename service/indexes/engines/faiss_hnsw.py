@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import faiss
 from pyroaring import BitMap
@@ -31,13 +31,14 @@ class FaissHnsw(FaissRows):
     exact: ClassVar[bool] = False
     kinds = (faiss.IndexHNSWFlat,)
 
-    def __init__(self, dim: int) -> None:
-        self._index = faiss.IndexHNSWFlat(dim, M, faiss.METRIC_INNER_PRODUCT)
-        self._index.hnsw.efConstruction = EF_CONSTRUCTION
-
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """For each of (q, d) queries, up to k allowed rows of largest product among those it came across."""
         candidates = min(len(self), round(max(EF_SEARCH, 2 * k) * len(self) / len(allowed)))
         parameters = faiss.SearchParametersHNSW(efSearch=candidates)  # type: ignore[attr-defined]
         found = self._nearest(queries, candidates, parameters)
         return [[row for row in rows.tolist() if row in allowed][:k] for rows in found]
+
+    def _empty(self, dim: int) -> Any:
+        graph = faiss.IndexHNSWFlat(dim, M, faiss.METRIC_INNER_PRODUCT)
+        graph.hnsw.efConstruction = EF_CONSTRUCTION
+        return graph

@@ -24,7 +24,8 @@ class FaissIvf(FaissRows):
     A filter makes it look into more lists, until it has compared as many rows as without one: what the filter lets
     through may lie far from the query, while the nearest lists hold little or nothing of it.
 
-    The centroids are learned once, from the first `TRAINED_AT` rows; as long as there are fewer, search is exhaustive.
+    The centroids are learned once, from the first `TRAINED_AT` rows, and only if so many were expected from the start:
+    it takes a quarter of a minute, in which nothing can be searched. Without them, search is exhaustive.
 
     Source: douze-etal-2024-faiss; sivic-zisserman-2003-video.
     """
@@ -33,14 +34,15 @@ class FaissIvf(FaissRows):
     exact: ClassVar[bool] = False
     kinds = (faiss.IndexIVFFlat, faiss.IndexFlatIP, faiss.IndexFlat)
 
-    def __init__(self, dim: int) -> None:
-        self._index = faiss.IndexFlatIP(dim)
-
     def add(self, vectors: Floats) -> None:
-        """Append (n, d) rows, and learn the centroids once there are enough."""
+        """Append (n, d) rows, and learn the centroids once there are enough, if that was expected."""
         super().add(vectors)
-        if not self._trained and len(self) >= TRAINED_AT:
+        if min(self._expected, len(self)) >= TRAINED_AT and not self._trained:
             self._train()
+
+    def outgrown(self, count: int) -> bool:
+        """Whether one made for `count` rows would learn centroids, which this one lacks."""
+        return count >= TRAINED_AT and not self._trained
 
     @property
     def _trained(self) -> bool:
