@@ -35,7 +35,7 @@ class Proof:
 
 PROOFS = (
     Proof("fuzz", "Generated requests, valid and not, get documented answers", ("--examples", "200")),
-    Proof("crashes", "Killed at random moments, it loses nothing that it acknowledged", ("--kills", "60")),
+    Proof("crashes", "Killed at random moments, it loses nothing that it acknowledged", ("--kills", "40")),
     Proof("index_recall", "Every engine finds what an exhaustive search finds, or nearly", ()),
     Proof("load", "32 clients, a fifth of the requests cancelled", ("--seconds", "120", "--clients", "32")),
     Proof("crowd", "Idle and slow connections, tiny and huge requests", ()),
