@@ -27,7 +27,7 @@ from rich.table import Table
 
 from benchmarks.figures import keep
 from benchmarks.running_service import Service
-from service.app import embedded_store
+from service.embedded_store import embedded_store
 from service.settings import read_settings
 from service.usecases.verify import verify
 

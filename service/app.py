@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -38,11 +38,10 @@ from service.batching.worker import Worker
 from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
-from service.documents.lock import hold
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.draining import Draining
-from service.errors import NoStore, NoSuchDevice
+from service.errors import NoSuchDevice
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
@@ -111,24 +110,6 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
 def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
     """The use cases without HTTP, at work for the time of the block. Raises as `create_app`, before it."""
     return _open(settings, Metrics(), _models(settings), lambda: None)
-
-
-@contextmanager
-def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, IndexFolder]]:
-    """The documents of a service that does not run, and where the snapshots of its indexes lie.
-
-    Raises:
-        NoStore: there are none.
-        StoreInUse: a service runs on them.
-    """
-    if not settings.database_file.is_file():
-        raise NoStore(f"there are no documents in {settings.database_file.parent}: name their folder with --home")
-    with hold(settings.home):
-        store = SqlDocumentStore(sqlite_engine(settings.database_file))
-        try:
-            yield store, IndexFolder(settings.snapshot_folder)
-        finally:
-            store.close()
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from models.errors import SemblanceError
+from service.embedded_store import embedded_store
 from service.settings import read_settings
 from service.usecases.local_collections import LocalCollections
 
@@ -32,8 +33,6 @@ def rebuild(
       semblance index rebuild
       semblance index rebuild --collection help --home /var/lib/semblance
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from service.app import embedded_store  # noqa: PLC0415 - it loads torch, which --help need not wait for
-
     settings = read_settings(home=home)
     console = Console()
     try:

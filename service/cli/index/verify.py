@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.errors import SemblanceError
+from service.embedded_store import embedded_store
 from service.settings import read_settings
 from service.usecases.verify import verify as verified
 
@@ -31,8 +32,6 @@ def verify(
     Example:
       semblance index verify --home /var/lib/semblance
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from service.app import embedded_store  # noqa: PLC0415 - it loads torch, which --help need not wait for
-
     settings = read_settings(home=home)
     console = Console()
     table = Table("collection", "documents", "version", "snapshot", "faults")
