@@ -154,7 +154,9 @@ class LocalCollections:
             collection = self._store.collection(name)
             index = self._indexes.get(name)
             if index is None or index.version.epoch != collection.version.epoch:
-                index = self._load(collection) or self._empty(collection)
+                index = self._load(collection)
+                if index is None:  # not "or": one without documents is false
+                    index = self._empty(collection)
             try:
                 catch_up(self._store, name, index)
             except VersionMismatch:  # made anew since we looked

@@ -30,7 +30,9 @@ def verify(store: DocumentStore, indexes: Indexes) -> Iterator[Verified]:
     for collection in store.collections():
         saved = indexes.load(collection)
         snapshot = "none" if saved is None else str(saved.version)
-        index = saved or indexes.new(collection, store.sizes([collection.name])[0][1].documents)
+        index = saved
+        if index is None:
+            index = indexes.new(collection, store.sizes([collection.name])[0][1].documents)
         try:
             catch_up(store, collection.name, index)
         except (ValueError, AssertionError):  # one of another length fits into no index; which, the look at each tells

@@ -243,6 +243,24 @@ def test_a_collection_and_its_index_are_of_one_life(store: SqlDocumentStore, ind
     asyncio.run(use())
 
 
+def test_a_snapshot_without_documents_is_one_too(store: SqlDocumentStore, indexes: Watched) -> None:
+    async def use() -> None:
+        store.create("c", SETTINGS)
+        before = LocalCollections(store, indexes)
+        put(store, "a", 1)
+        await before.follow_all()
+        await before.write("c", lambda store: store.delete("c", "a"))
+        await before.save()
+        made = indexes.made
+        after = LocalCollections(store, indexes)
+        await after.follow_all()
+        assert indexes.made == made
+        assert (await after.current("c", None))[1].version == store.collection("c").version
+        after.close()
+
+    asyncio.run(use())
+
+
 def test_what_did_not_change_is_not_saved_again(store: SqlDocumentStore, indexes: Watched, tmp_path: Path) -> None:
     async def use() -> None:
         store.create("c", SETTINGS)
