@@ -21,7 +21,7 @@ from service.ports import Change, Hit, Metadata, VectorRows, Version
 
 SPARE_ROWS = 1000  # rows of replaced and deleted documents that are kept in any case, beside as many as live ones
 PIECE = 256  # changes applied at a time: searches get their turn between pieces
-QUERIES = 64  # queries searched at a time: changes get their turn in between, 30 ms apart for 50,000 rows
+QUERIES = 64  # queries searched at a time: changes get their turn in between
 
 
 @dataclass(frozen=True, slots=True)
