@@ -13,6 +13,7 @@ from models.text import TokenizedText
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Want: TypeAlias = Literal["pooled", "tokens"]
+Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; words are tokens that know their text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,16 @@ class TokenEmbeddings:
         weights = self.weights.astype(np.float64)
         mean: Floats = (weights @ self.vectors / max(weights.sum(), 1e-9)).astype(np.float32)
         return mean
+
+    def weighted(self) -> Doubles:
+        """(n, d) float64, each token vector times its weight.
+
+        >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.array([1, 2], np.float32)).weighted()
+        array([[1., 2.],
+               [6., 0.]])
+        """
+        weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.vectors
+        return weighted
 
     @property
     def nbytes(self) -> int:

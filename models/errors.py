@@ -64,6 +64,12 @@ class BadCheckpoint(SemblanceError):
     code = "bad_checkpoint"
 
 
+class BadDataSet(SemblanceError):
+    """A file of a benchmark is missing, or a row of it cannot be read; the message names file and line."""
+
+    code = "bad_data_set"
+
+
 class BuildDisagrees(SemblanceError):
     """A runtime's vectors are too far from the float32 ones to serve the same space."""
 

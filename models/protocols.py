@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-from models.embeddings import Doubles, TokenEmbeddings, Want
+from models.embeddings import Doubles, Needs, TokenEmbeddings, Want
 from models.explanation import Explanation
 from models.text import Role, TokenizedText, Truncate
 
@@ -55,15 +55,16 @@ class Encoder(Protocol):
 class Similarity(Protocol):
     """A measure of how alike two texts are: higher is more alike. Scores are computed in float32 or better.
 
-    `needs` says which embeddings it compares; `bounds` holds its smallest and largest value; `reference` is a key of
-    references.bib and the place in that work.
+    `needs` says what it compares: pooled vectors, token vectors, or words, which are tokens that know their text;
+    `bounds` holds its smallest and largest value, which may be infinite; `reference` is a key of references.bib and the
+    place in that work. A measure that weighs tokens at all does so by the weights of the embeddings.
     """
 
     name: ClassVar[str]
     reference: ClassVar[str]
     bounds: ClassVar[tuple[float, float]]
     symmetric: ClassVar[bool]
-    needs: ClassVar[Want]
+    needs: ClassVar[Needs]
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """How alike `a` and `b` are."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, TokenEmbeddings, Want, unit_rows
+from models.embeddings import Doubles, Needs, TokenEmbeddings, unit_rows
 from models.errors import NotExplainable
 from models.explanation import Explanation
 
@@ -44,7 +44,7 @@ class Cosine:
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, eq. 3"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = True
-    needs: ClassVar[Want] = "pooled"
+    needs: ClassVar[Needs] = "pooled"
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """u . z / (|u| |z|)."""
@@ -78,7 +78,7 @@ class Cosine:
 
 def _scaled(embeddings: TokenEmbeddings) -> Doubles:
     """(n, d) v_i x_i / |u|: token vectors that sum to the pooled vector at unit length."""
-    weighted = embeddings.weights.astype(np.float64)[:, None] * embeddings.vectors
+    weighted = embeddings.weighted()
     length = np.linalg.norm(weighted.sum(axis=0))
     scaled: Doubles = weighted / length if length > 0 else np.zeros_like(weighted)
     return scaled

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from models.alignment import best_match_means, cosine_matrix
-from models.embeddings import Doubles, TokenEmbeddings, Want
+from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.similarities.rcmd1 import row_parts
 
@@ -42,7 +42,7 @@ class Rcmd2:
     reference: ClassVar[str] = "lee-etal-2022-clrcmd, sec. 3, 1 - d_RCMD2"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
-    needs: ClassVar[Want] = "tokens"
+    needs: ClassVar[Needs] = "tokens"
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s2."""

@@ -12,7 +12,7 @@ from models.protocols import Encoder
 from models.text import Truncate
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from service.usecases.measures import explainable, measure, word_links
+from service.usecases.measures import explainable, measure, wanted, word_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Compare:
         """Score text i of the left with text i of the right."""
         similarity = measure(with_.measure)
         explainer = explainable(with_.measure) if explain else None
-        encoder, both = await self._embed([*left, *right], with_, "tokens" if explain else similarity.needs)
+        encoder, both = await self._embed([*left, *right], with_, "tokens" if explain else wanted(similarity))
         pairs = list(zip(both.embeddings[: len(left)], both.embeddings[len(left) :], strict=True))
 
         def compute() -> tuple[list[float], list[LinkList] | None]:
@@ -73,7 +73,7 @@ class Compare:
     async def matrix(self, left: Sequence[Given], right: Sequence[Given], with_: Comparison) -> ComparedMatrix:
         """Score every text of the left with every text of the right."""
         similarity = measure(with_.measure)
-        encoder, both = await self._embed([*left, *right], with_, similarity.needs)
+        encoder, both = await self._embed([*left, *right], with_, wanted(similarity))
         rows, columns = both.embeddings[: len(left)], both.embeddings[len(left) :]
 
         def compute() -> list[list[float]]:

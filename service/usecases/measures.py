@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models import catalogue
-from models.embeddings import TokenEmbeddings
+from models.embeddings import TokenEmbeddings, Want
 from models.errors import NotExplainable, UnknownName
 from models.explanation import LinkList
 from models.protocols import Explainable, Similarity
@@ -28,6 +28,11 @@ def explainable(name: str) -> Explainable:
     if not isinstance(found, Explainable):
         raise NotExplainable(f"{name} does not decompose into token links: ask for scores only")
     return found
+
+
+def wanted(similarity: Similarity) -> Want:
+    """What an encoder is asked for, so that the measure has what it needs."""
+    return "pooled" if similarity.needs == "pooled" else "tokens"
 
 
 def word_links(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> LinkList:

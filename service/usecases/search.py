@@ -22,7 +22,7 @@ from service.ports import Collection, Document, Hit, VectorIndex, Version
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import explainable, measure, word_links
+from service.usecases.measures import explainable, measure, wanted, word_links
 
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
@@ -108,7 +108,7 @@ class Search:
         similarity = measure(request.measure or collection.settings.measure)
         explainer = explainable(similarity.name) if request.explain else None
         encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer else similarity.needs
+        want: Want = "tokens" if explainer else wanted(similarity)
         queries = await self._texts.embed(encoder, request.queries, "query", want, request.truncate)
         at = _At(collection, index, encoder, similarity)
         version, source, found = await self._search(at, request, queries.embeddings)
@@ -223,7 +223,8 @@ def _source(at: _At) -> Source:
     """Where the measure's view of a document comes from, if the index's own scores are not enough."""
     if at.similarity.needs == "pooled":
         return "index"
-    return "token_codes" if at.collection.settings.tokens == "int8" else "encoder"
+    coded = at.similarity.needs == "tokens" and at.collection.settings.tokens == "int8"
+    return "token_codes" if coded else "encoder"
 
 
 def _score(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from models import catalogue
@@ -57,9 +58,10 @@ def test_a_symmetric_measure_is_symmetric(name: str, a: TokenEmbeddings, b: Toke
 @every_measure
 @given(a=token_embeddings())
 def test_a_text_is_most_like_itself(name: str, a: TokenEmbeddings) -> None:
-    assume(bool((np.abs(a.vectors).max(axis=1) > 0).all()) and float(np.linalg.norm(a.pooled())) > 1e-2)
+    """Wherever the measure sees anything in it: a fuzzy set without any positive membership is empty, and gives 0."""
     measure = catalogue.similarity(name)
-    assert measure.score(a, a) == pytest.approx(measure.bounds[1], abs=1e-5)
+    seen = replace(a, vectors=np.abs(a.vectors) + np.float32(0.01))
+    assert measure.score(seen, seen) == pytest.approx(measure.bounds[1], abs=1e-5)
 
 
 @every_measure
