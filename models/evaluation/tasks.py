@@ -72,7 +72,7 @@ class ChunkLink:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedPair:
-    """A sentence pair of iSTS: words as the gold file splits them, chunks as 1-based word numbers, the gold alignment."""
+    """A sentence pair of iSTS: words as the gold file splits them, chunks as 1-based word numbers, gold alignment."""
 
     id: str
     left: tuple[str, ...]

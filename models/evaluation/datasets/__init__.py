@@ -1,4 +1,4 @@
-"""The benchmarks, one a file. Each file's `SETS` names the sets it can read, where to get them, and how they are read."""
+"""The benchmarks, one a file: `SETS` of each names the sets it reads, where to get them, and how they are read."""
 
 from __future__ import annotations
 
