@@ -1,0 +1,194 @@
+"""How sure is a figure? Confidence intervals by resampling the items that it was measured on (BCa bootstrap).
+
+A figure is a function of counts: how often each of the n items stands in the sample. So one resample is a row of n
+counts, and leaving one item out (the jackknife) is a row of ones with a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from models.embeddings import Doubles
+from models.evaluation.row_blocks import row_blocks
+
+Statistic: TypeAlias = Callable[[Doubles], Doubles]
+"""From counts (b, n) to the figure of each of the b samples (b,); never nan."""
+
+_ELEMENTS = 1 << 21  # of counts at once: 16 MB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """A figure with its confidence interval.
+
+    Attributes:
+        estimate: the figure itself, on the items as they are.
+        low, high: the ends of the BCa interval: elements of `draws`.
+        level: the share of such intervals that should hold the true value.
+        z0: the bias correction; 0 where all draws lie on one side of the estimate.
+        acceleration: how fast the standard error changes with the figure; 0 where leaving out an item changes nothing.
+        alphas: the shares of the sorted draws that stand before `low` and before `high`.
+        ranks: the positions of `low` and `high` among the sorted draws, from 0.
+        draws: (B,) the figure of each resample, in the order of drawing.
+        influence: (n,) what each item adds to the figure, by the jackknife: (n - 1)/n (mean_j theta_(j) - theta_(i)),
+            with theta_(i) the figure without item i; all items of all sets, for a mean over sets.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    z0: float
+    acceleration: float
+    alphas: tuple[float, float]
+    ranks: tuple[int, int]
+    draws: Doubles
+    influence: Doubles
+
+    @property
+    def percentile(self) -> tuple[float, float]:
+        """The ends of the plain percentile interval of the same draws: z0 = a = 0."""
+        ordered = np.sort(self.draws)
+        low, high = _ranks(_alphas(0.0, 0.0, self.level), len(ordered))
+        return float(ordered[low]), float(ordered[high])
+
+    @property
+    def significant(self) -> bool:
+        """Whether zero lies outside: for a difference of two systems, whether they differ."""
+        return self.low > 0 or self.high < 0
+
+
+def bca(statistic: Statistic, n: int, draws: int = 10_000, seed: int = 1111, level: float = 0.95) -> Interval:
+    """The BCa interval (bias-corrected and accelerated) of a figure of n >= 1 items.
+
+    In symbols::
+
+        z0 = PhiInv(#{theta* < theta} / B)             theta* the figure of each of the B = draws resamples
+        a  = sum_i u_i^3 / (6 (sum_i u_i^2)^(3/2))     u_i the influence of item i, by the jackknife
+        alpha' = Phi(z0 + (z0 + z_alpha) / (1 - a (z0 + z_alpha)))     alpha = (1 - level)/2 and 1 - (1 - level)/2
+
+    Its ends are the sorted theta* at positions round((B - 1) alpha'), counted from 0, halves to the even one, without
+    interpolation. Resamples are drawn by `np.random.RandomState(seed)`, n items with replacement each, one after the
+    other, so figures can be repeated elsewhere.
+
+    With z0 = a = 0 this is the percentile interval. Where z0 would be infinite, as no draw or every draw lies below
+    the estimate, z0 and a are taken as 0; so where all draws are equal, as with n = 1, the interval is that one point.
+
+    Raises:
+        ValueError: n or draws below 1, or a level that is not between 0 and 1.
+
+    Source: diciccio-efron-1996-bootstrap, section 2; efron-1987-bca.
+    """
+    if n < 1 or draws < 1:
+        raise ValueError(f"a bootstrap needs items and draws, not {n} and {draws}")
+    estimate = float(statistic(np.ones((1, n)))[0])
+    return _interval(estimate, _resampled(statistic, n, draws, seed), _influence(statistic, n), level)
+
+
+def bca_mean(intervals: Sequence[Interval], seed: int = 1111) -> Interval:
+    """The BCa interval of the mean of k figures, each measured on a set of its own (an average over benchmarks).
+
+    The sets are resampled independently of each other: the b-th draw of the mean is the mean of one draw of each set.
+    The draws of each set are put in an order of its own first, as sets that were resampled from one seed are not
+    independent else. With u_si the influence of item i of set s on the figure of that set, the item's influence on the
+    mean is u_si / k, and z0, a and the ends follow as in `bca`, with a over all items of all sets: the formula for
+    several samples (in terms of l_si = n_s u_si, a = 1/6 sum_si (l_si/n_s)^3 / (sum_si (l_si/n_s)^2)^(3/2)).
+
+    Raises:
+        ValueError: no intervals, or they differ in the number of draws or in level.
+
+    Source: diciccio-efron-1996-bootstrap, section 2; the sum over samples as in Davison and Hinkley,
+    davison-hinkley-1997-bootstrap, section 5.3.
+    """
+    if len({(len(each.draws), each.level) for each in intervals}) != 1:
+        raise ValueError("a mean needs intervals, all of the same number of draws and the same level")
+    random = np.random.RandomState(seed)
+    return _interval(
+        float(np.mean([each.estimate for each in intervals])),
+        np.mean([random.permutation(each.draws) for each in intervals], axis=0),
+        np.concatenate([each.influence for each in intervals]) / len(intervals),
+        intervals[0].level,
+    )
+
+
+def difference(system: Statistic, baseline: Statistic) -> Statistic:
+    """How much better the system is than the baseline on the same items (a paired difference)."""
+
+    def of_both(counts: Doubles) -> Doubles:
+        return system(counts) - baseline(counts)
+
+    return of_both
+
+
+def _interval(estimate: float, draws: Doubles, influence: Doubles, level: float) -> Interval:
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+    below = float(np.mean(draws < estimate))
+    z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
+    alphas = _alphas(z0, acceleration, level)
+    low, high = ranks = _ranks(alphas, len(draws))
+    ordered = np.sort(draws)
+    return Interval(
+        estimate=estimate,
+        low=float(ordered[low]),
+        high=float(ordered[high]),
+        level=level,
+        z0=z0,
+        acceleration=acceleration,
+        alphas=alphas,
+        ranks=ranks,
+        draws=draws,
+        influence=influence,
+    )
+
+
+def _resampled(statistic: Statistic, n: int, draws: int, seed: int) -> Doubles:
+    random = np.random.RandomState(seed)  # frozen by NumPy's policy: the same stream in every version
+
+    def of_rows(rows: int) -> Doubles:
+        items = random.randint(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        return statistic(np.bincount(items.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64))
+
+    return np.concatenate([of_rows(part.stop - part.start) for part in row_blocks(draws, n, _ELEMENTS)])
+
+
+def _influence(statistic: Statistic, n: int) -> Doubles:
+    if n == 1:
+        return np.zeros(1)  # nothing is left without the only item
+
+    def without(part: slice) -> Doubles:
+        counts = np.ones((part.stop - part.start, n))
+        counts[np.arange(len(counts)), np.arange(part.start, part.stop)] = 0
+        return statistic(counts)
+
+    left_out = np.concatenate([without(part) for part in row_blocks(n, n, _ELEMENTS)])
+    influence: Doubles = (left_out.mean() - left_out) * ((n - 1) / n)
+    return influence
+
+
+def _acceleration(influence: Doubles) -> float:
+    largest = np.abs(influence).max()
+    if largest == 0:
+        return 0.0
+    relative = influence / largest  # cubes of small numbers vanish
+    return float((relative**3).sum() / (6 * (relative**2).sum() ** 1.5))
+
+
+def _alphas(z0: float, acceleration: float, level: float) -> tuple[float, float]:
+    def moved(alpha: float) -> float:
+        shifted = z0 + float(ndtri(alpha))
+        stretch = 1 - acceleration * shifted
+        # |a| is below 1/6, so only at extreme levels does the stretch reach 0, from where the end is that of the draws
+        return float(ndtr(z0 + shifted / stretch)) if stretch > 0 else float(shifted > 0)
+
+    return moved((1 - level) / 2), moved(1 - (1 - level) / 2)
+
+
+def _ranks(alphas: tuple[float, float], draws: int) -> tuple[int, int]:
+    low, high = (round((draws - 1) * alpha) for alpha in alphas)
+    return low, high

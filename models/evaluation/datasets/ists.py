@@ -1,0 +1,144 @@
+"""Interpretable STS: which chunk of one sentence says the same as which of the other, with a label and a score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from models.errors import BadDataSet
+from models.evaluation.datasets import DataSet
+from models.evaluation.tables import fault, finite, numbered_lines
+from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+
+Chunks = tuple[tuple[int, ...], ...]
+
+_OPENING = re.compile(r'<sentence id="([^"]*)"')
+_LINK = re.compile(r"([\d ]+?)\s*<==>\s*([\d ]+?)\s*//\s*([^\s/]+)\s*//\s*([^\s/]+)\s*(//.*)?")
+
+
+def read(path: Path, errors: str = "strict") -> ChunkAlignment:
+    """A file X.wa of the release, with the chunks of X.sent1.chunk.txt and X.sent2.chunk.txt where they stand beside.
+
+    Words are numbered as the two sentence lines split at spaces. Where there are no chunk files (2015), or where their
+    words are not those of the sentence (4 pairs of answers-students), the chunks are those that the alignment names,
+    the unaligned ones (NOALI, ALIC) included.
+
+    Args:
+        path: the .wa file.
+        errors: "replace" for the 2015 headlines, which hold a few bytes that are not UTF-8.
+    """
+    read_pairs = [_pair(block) for block in _blocks(path, errors)]
+    if not read_pairs:
+        raise BadDataSet(f"{path} holds no sentence pairs")
+    sides = [_chunk_lines(path.with_suffix(f".sent{side}.chunk.txt"), len(read_pairs)) for side in (1, 2)]
+    return ChunkAlignment([_with_chunks(pair, *lines) for pair, *lines in zip(read_pairs, *sides, strict=True)])
+
+
+@dataclass(slots=True)
+class _Block:
+    """The lines of one sentence pair that matter: both sentences, and the links with their line numbers."""
+
+    file: Path
+    line: int
+    id: str
+    sentences: list[str] = field(default_factory=list)
+    links: list[tuple[int, str]] = field(default_factory=list)
+
+
+def _blocks(path: Path, errors: str) -> Iterator[_Block]:
+    block: _Block | None = None
+    for number, line in numbered_lines(path, errors):
+        opening = _OPENING.match(line)
+        if opening:
+            if block:
+                raise fault(path, number, f"a sentence pair opens, but pair {block.id} has not ended")
+            block = _Block(path, number, opening[1])
+        elif block and line.startswith("</sentence>"):
+            yield block
+            block = None
+        elif block and line.startswith("//"):
+            block.sentences.append(line[2:])
+        elif block and "<==>" in line:
+            block.links.append((number, line.strip()))
+    if block:
+        raise fault(path, block.line, f"pair {block.id} does not end")
+
+
+def _pair(block: _Block) -> ChunkedPair:
+    if len(block.sentences) != 2:
+        raise fault(block.file, block.line, f"pair {block.id} has {len(block.sentences)} sentences (lines with //)")
+    left, right = (tuple(sentence.split()) for sentence in block.sentences)
+    gold = tuple(_link(block.file, number, line, (len(left), len(right))) for number, line in block.links)
+    return ChunkedPair(block.id, left, right, _named([x.left for x in gold]), _named([x.right for x in gold]), gold)
+
+
+def _link(file: Path, number: int, line: str, lengths: tuple[int, int]) -> ChunkLink:
+    found = _LINK.fullmatch(line)
+    if not found:
+        raise fault(file, number, "this is no alignment: words <==> words // LABEL // score // comment")
+    left, right = (_words(ids, length, file, number) for ids, length in zip(found.group(1, 2), lengths, strict=True))
+    score = None if found[4] == "NIL" else finite(found[4], file, number, "score")
+    return ChunkLink(left, right, frozenset(found[3].split("_")), score)
+
+
+def _words(ids: str, length: int, file: Path, number: int) -> tuple[int, ...]:
+    words = tuple(map(int, ids.split()))
+    if words == (0,):
+        return ()
+    if not words or min(words) < 1 or max(words) > length:
+        raise fault(file, number, f"words {ids.strip()!r} of a sentence with {length}")
+    return words
+
+
+def _named(chunks: Sequence[tuple[int, ...]]) -> Chunks:
+    return tuple(sorted({chunk for chunk in chunks if chunk}))
+
+
+def _chunk_lines(file: Path, pairs: int) -> Sequence[str | None]:
+    if not file.exists():
+        return [None] * pairs
+    lines = [line for _, line in numbered_lines(file) if line.strip()]
+    if len(lines) != pairs:
+        raise fault(file, len(lines), f"the last chunked sentence, but there are {pairs} pairs")
+    return lines
+
+
+def _with_chunks(pair: ChunkedPair, left: str | None, right: str | None) -> ChunkedPair:
+    chunks_left = _bracketed(left, pair.left) or pair.left_chunks
+    chunks_right = _bracketed(right, pair.right) or pair.right_chunks
+    return ChunkedPair(pair.id, pair.left, pair.right, chunks_left, chunks_right, pair.gold)
+
+
+def _bracketed(line: str | None, words: tuple[str, ...]) -> Chunks | None:
+    """Word numbers of the chunks of a line such as `[ A child ] [ runs ]`; None if its words are not the sentence's."""
+    groups = [group.split() for group in re.findall(r"(?<!\S)\[\s(.*?)\s\](?!\S)", line or "")]
+    if [word for group in groups for word in group] != list(words):
+        return None
+    ends = [sum(map(len, groups[:i])) for i in range(len(groups) + 1)]
+    return tuple(tuple(range(start + 1, end + 1)) for start, end in pairwise(ends))
+
+
+def _set(name: str, what: str, *files: str, errors: str = "strict") -> DataSet:
+    return DataSet(
+        name=name,
+        what=f"iSTS {what}: chunks to align",
+        source="interpretable STS of SemEval-2015 and 2016 [agirre-etal-2015-sts, agirre-etal-2016-ists]",
+        files=tuple(f"{folder}{file}" for folder in ("ists/", "") for file in files),
+        read=partial(read, errors=errors),
+    )
+
+
+SETS = (
+    _set("ists_images", "2016 test, image captions", "2016_test/STSint.testinput.images.wa"),
+    _set("ists_headlines", "2016 test, news headlines", "2016_test/STSint.testinput.headlines.wa"),
+    _set("ists_answers", "2016 test, answers of students", "2016_test/STSint.testinput.answers-students.wa"),
+    _set("ists_images_train", "2016 train, image captions", "2016_train/STSint.input.images.wa"),
+    _set("ists_headlines_train", "2016 train, news headlines", "2016_train/STSint.input.headlines.wa"),
+    _set("ists_answers_train", "2016 train, answers of students", "2016_train/STSint.input.answers-students.wa"),
+    _set("ists_images_2015", "2015 test, image captions", "2015_test/STSint.gs.images.wa"),
+    _set("ists_headlines_2015", "2015 test, news headlines", "2015_test/STSint.gs.headlines.wa", errors="replace"),
+)

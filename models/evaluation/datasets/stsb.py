@@ -1,0 +1,30 @@
+"""The STS benchmark: a selection of the STS tasks of 2012 to 2017, graded from 0 to 5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.evaluation.datasets import DataSet
+from models.evaluation.pairs import graded_pairs
+from models.evaluation.tables import bare_table, table
+from models.evaluation.tasks import GradedPairs
+
+
+def read(path: Path) -> GradedPairs:
+    """A table with the columns sentence1, sentence2 and score, or sts-*.csv of the release: tabs, no header."""
+    if path.suffix == ".csv":
+        return graded_pairs(bare_table(path, {"score": 4, "sentence1": 5, "sentence2": 6}), path)
+    return graded_pairs(table(path, ("sentence1", "sentence2", "score")), path)
+
+
+def _split(name: str, split: str) -> DataSet:
+    return DataSet(
+        name=name,
+        what=f"STS benchmark {split}, grades 0 to 5",
+        source="STS benchmark, also in SentEval and GLUE [cer-etal-2017-stsb]",
+        files=(f"stsb/stsb.{split}.tsv", f"STS/STSBenchmark/sts-{split}.csv", f"stsbenchmark/sts-{split}.csv"),
+        read=read,
+    )
+
+
+SETS = (_split("stsb", "test"), _split("stsb_dev", "dev"), _split("stsb_train", "train"))

@@ -1,0 +1,114 @@
+"""Interpretable STS: chunks, words and links of the release, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from models.errors import BadDataSet
+from models.evaluation.datasets import data_set
+from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+from tests.models.evaluation.written import write
+
+LINES = (
+    '<sentence id="7" status="">',
+    "// A dog runs : yes .",
+    "// Dogs [ run ]",
+    "<source>",
+    "1 A : ",
+    "</source>",
+    "<alignment>",
+    "1 2 <==> 1 // SPE1_FACT // 4 // A dog <==> Dogs ",
+    "3 <==> 2 3 4 // EQUI // 5 // ",
+    "4 <==> 0 // NOALI // NIL // : <==> -not aligned- ",
+    "6 <==> 0 // ALIC // NIL",
+    "</alignment>",
+    "</sentence>",
+)
+LINKS = (
+    ChunkLink((1, 2), (1,), frozenset({"SPE1", "FACT"}), 4.0),
+    ChunkLink((3,), (2, 3, 4), frozenset({"EQUI"}), 5.0),
+    ChunkLink((4,), (), frozenset({"NOALI"}), None),
+    ChunkLink((6,), (), frozenset({"ALIC"}), None),
+)
+
+
+def read(file: Path, name: str = "ists_images") -> ChunkAlignment:
+    task = data_set(name).read(file)
+    assert isinstance(task, ChunkAlignment)
+    return task
+
+
+def test_without_chunk_files_the_alignment_names_the_chunks(tmp_path: Path) -> None:
+    words = (("A", "dog", "runs", ":", "yes", "."), ("Dogs", "[", "run", "]"))
+    chunks = (((1, 2), (3,), (4,), (6,)), ((1,), (2, 3, 4)))
+    assert read(write(tmp_path / "X.wa", *LINES)).pairs == [ChunkedPair("7", *words, *chunks, LINKS)]
+
+
+def test_chunk_files_say_where_chunks_are_unless_their_words_are_others(tmp_path: Path) -> None:
+    file = write(tmp_path / "X.wa", *LINES)
+    write(tmp_path / "X.sent1.chunk.txt", "[ A dog ] [ runs ] [ : yes ] [ . ] ")
+    write(tmp_path / "X.sent2.chunk.txt", "[ Dogs ] [ ran ]")
+    pair = read(file).pairs[0]
+    assert pair.left_chunks == ((1, 2), (3,), (4, 5), (6,))
+    assert pair.right_chunks == ((1,), (2, 3, 4))
+    write(tmp_path / "X.sent1.chunk.txt", "[ A dog ]", "[ runs ]")
+    with pytest.raises(BadDataSet, match=r"X\.sent1\.chunk\.txt, line 2: the last chunked sentence.*1 pairs"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("number", "line", "says"),
+    [
+        (8, "1 2 <==> 9 // EQUI // 5 // ", r"line 8: words '9' of a sentence with 4"),
+        (8, "0 1 <==> 1 // EQUI // 5 // ", r"line 8: words '0 1'"),
+        (8, "1 2 <==> 1 // EQUI // high // ", r"line 8: score is 'high', not a number"),
+        (8, "1 2 <==> 1 // EQUI // nan // ", r"line 8: score is 'nan'"),
+        (8, "1 2 <==> 1 // EQUI", "line 8: this is no alignment"),
+        (8, "one <==> 1 // EQUI // 5 // ", "line 8: this is no alignment"),
+        (2, "A dog runs", r"line 1: pair 7 has 1 sentences"),
+        (13, "", "line 1: pair 7 does not end"),
+        (12, '<sentence id="8" status="">', "line 12: a sentence pair opens, but pair 7 has not ended"),
+        (1, "", "holds no sentence pairs"),
+    ],
+)
+def test_a_broken_alignment_is_refused_by_file_and_line(tmp_path: Path, number: int, line: str, says: str) -> None:
+    with pytest.raises(BadDataSet, match=rf"X\.wa.*{says}"):
+        read(write(tmp_path / "X.wa", *LINES[: number - 1], line, *LINES[number:]))
+
+
+def test_only_the_headlines_of_2015_may_hold_broken_bytes(tmp_path: Path) -> None:
+    file = write(tmp_path / "X.wa", *LINES)
+    file.write_bytes(file.read_bytes().replace(b"yes", b"y\xe9s"))
+    assert read(file, "ists_headlines_2015").pairs[0].left[4] == "y\ufffds"
+    with pytest.raises(BadDataSet, match=r"X\.wa, line 2: this is not UTF-8"):
+        read(file)
+
+
+def test_sets_have_their_published_counts(data: Path) -> None:
+    counts = {
+        "ists_images": 375,
+        "ists_images_train": 750,
+        "ists_headlines_train": 756,
+        "ists_answers_train": 330,
+        "ists_images_2015": 375,
+        "ists_headlines_2015": 378,
+    }
+    for name, count in counts.items():
+        pairs = read(data / data_set(name).files[0], name).pairs
+        assert len(pairs) == count
+        for pair in pairs:
+            for words, chunks in ((pair.left, pair.left_chunks), (pair.right, pair.right_chunks)):
+                assert all(1 <= word <= len(words) for chunk in chunks for word in chunk)
+
+
+def test_the_labels_of_the_test_images_are_the_published_ones(data: Path) -> None:
+    pairs = read(data / data_set("ists_images").files[0]).pairs
+    labels = Counter("_".join(link.labels) for pair in pairs for link in pair.gold)
+    published = {"NOALI": 1318, "EQUI": 624, "SIMI": 185, "SPE2": 152, "SPE1": 150, "REL": 32, "OPPO": 1}
+    assert labels == published
+    for pair in pairs:  # the chunks of the chunk files make up the sentences
+        for words, chunks in ((pair.left, pair.left_chunks), (pair.right, pair.right_chunks)):
+            assert [word for chunk in chunks for word in chunk] == list(range(1, len(words) + 1))

@@ -1,0 +1,18 @@
+"""Small files for tests of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def write(file: Path, *lines: str) -> Path:
+    """A file of these lines; its folders are made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return file
+
+
+def write_table(file: Path, rows: Iterable[Sequence[object]]) -> Path:
+    """A file of rows, fields separated by tabs."""
+    return write(file, *("\t".join(map(str, row)) for row in rows))
