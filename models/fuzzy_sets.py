@@ -34,9 +34,13 @@ class Degrees:
     left: Doubles
     right: Doubles
 
+    def memberships(self) -> tuple[Doubles, Doubles]:
+        """a and b (K,)."""
+        return self.left.max(axis=0, initial=0.0), self.right.max(axis=0, initial=0.0)
+
     def score(self, formula: Formula) -> float:
         """How alike the two sets are, in [0, 1]; 0 where the formula says 0/0."""
-        terms, whole = formula(_memberships(self.left), _memberships(self.right))
+        terms, whole = formula(*self.memberships())
         # rounding must not push a score out of its bounds
         return min(1.0, float(terms.sum()) / whole) if whole > 0 else 0.0
 
@@ -46,7 +50,7 @@ class Degrees:
         Exact ties go to the lowest index.
         """
         parts = np.zeros((len(self.left), len(self.right)))
-        terms, whole = formula(_memberships(self.left), _memberships(self.right))
+        terms, whole = formula(*self.memberships())
         if whole > 0 and parts.size:
             np.add.at(parts, (self.left.argmax(axis=0), self.right.argmax(axis=0)), terms / whole)
         return parts
@@ -108,11 +112,6 @@ def dice(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
 def cosine(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
     """Terms a_k b_k over |a| |b|."""
     return a * b, float(np.sqrt((a @ a) * (b @ b)))
-
-
-def _memberships(degrees: Doubles) -> Doubles:
-    memberships: Doubles = degrees.max(axis=0, initial=0.0)
-    return memberships
 
 
 def _ids(embeddings: TokenEmbeddings) -> list[int | None]:
