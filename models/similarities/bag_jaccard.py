@@ -30,7 +30,7 @@ class BagJaccard:
 
     Prefer it to `set_jaccard` for long texts, where how often a word stands tells more than whether it does.
 
-    Costs n + m look-ups a pair.
+    Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> from models.text import TokenizedText

@@ -32,7 +32,8 @@ class MaxPooledCosine:
     Max-pooling without the clip can be below 0 where all tokens are; here such a dimension counts as empty, so that
     this and `max_pooled_jaccard` compare the same memberships, as the paper does.
 
-    Prefer `max_pooled_jaccard`: the paper shows that max-pooled vectors are fuzzy sets, and should be compared as such.
+    Prefer `max_pooled_jaccard` on static word vectors, where the paper finds it better; on the last layer of a
+    transformer this one can be the better of the two.
 
     Costs (n + m) d comparisons a pair.
 

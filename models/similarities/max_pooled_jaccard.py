@@ -31,7 +31,7 @@ class MaxPooledJaccard:
     As the paper and the authors' code: DynaMax with the unit vectors as its universe, U = I. The weights of the
     embeddings stand for SIF weighting; the special tokens of a transformer take part, as in `rcmd`.
 
-    Prefer it to `dynamax_jaccard` where speed counts more than the last point of quality: it is linear in the tokens.
+    Prefer it to `dynamax_jaccard` where texts are long: it is linear in their tokens, and often not much worse.
 
     Costs (n + m) d comparisons a pair.
 

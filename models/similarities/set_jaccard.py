@@ -30,7 +30,7 @@ class SetJaccard:
 
     Prefer it as the baseline that any measure on vectors must beat, or where only the very same words should count.
 
-    Costs n + m look-ups a pair.
+    Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> from models.text import TokenizedText

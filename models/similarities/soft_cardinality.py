@@ -26,14 +26,16 @@ class SoftCardinality:
     tokens, by a common rotation and by a positive factor on any vector that stands in one of the bags only.
 
     The part above is never below 0, but the score can pass 1, for a token between two others makes a text softer: with
-    X = [[1, 0], [0, 1]] and Y = [[1, 1]], |X ∪ Y| = 1.585786 is less than |X| = 2. It has no bound: the d unit vectors
-    against the d rows of a Hadamard matrix give about sqrt(d) / 2.
+    X = [[1, 0], [0, 1]] and Y = [[1, 1]], |X ∪ Y| = 1.585786 is less than |X| = 2. Pairs of real sentences pass
+    1 by a little, under static word vectors; there is no bound, for the d unit vectors against the d rows of a Hadamard
+    matrix give about sqrt(d) / 2. No sum over pairs of tokens, so it cannot be explained.
 
     Departs from the authors' code, which divides twice by the length of s_j, so that what it sums is no cosine. Vectors
     are equal if all their bits are; that is so for equal words under an encoder without context, and needs no words.
     Under a transformer hardly any two are, and the union holds all tokens of both texts.
 
-    Prefer `dynamax_jaccard`, which also explains itself; take this one to compare with it, on static word vectors.
+    Prefer it for pairs of sentences under a transformer, where nobody asks why: a token weighs the less the more like
+    it there are. `rcmd` and `dynamax_jaccard` explain themselves.
 
     Costs (n + m)^2 d multiplications a pair.
 
