@@ -1,0 +1,66 @@
+"""Fuzzy Jaccard index of max-pooled token vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.explanation import Explanation
+from models.fuzzy_sets import jaccard, max_pooled
+
+
+class MaxPooledJaccard:
+    """The overlap of two max-pooled texts: each dimension is an element, and the largest value the membership.
+
+    With X (n, d) and Y (m, d) the token vectors, each times its weight, a_k = max(0, max_i X_ik) and
+    b_k = max(0, max_j Y_jk) (d,) their largest values in each dimension, clipped at 0::
+
+        s    = sum_k min(a_k, b_k) / sum_k max(a_k, b_k)             in [0, 1]
+        h_ij = the sum of min(a_k, b_k) / sum_k' max(a_k', b_k')
+               over the k with i = argmax_i' X_i'k
+               and j = argmax_j' Y_j'k                               sum_ij h_ij = s
+
+    Symmetric; 1 on identical texts if any value is above 0; 0 where no dimension is above 0 in both texts, where a side
+    has no value above 0, and where neither has (0/0). Unchanged by the order of the tokens, by repeating one and by one
+    positive factor on all vectors, but not by a rotation. Exact ties go to the lowest index; a link's similarity is
+    cos(x_i, y_j).
+
+    As the paper and the authors' code: DynaMax with the unit vectors as its universe, U = I. The weights of the
+    embeddings stand for SIF weighting; the special tokens of a transformer take part, as in `rcmd`.
+
+    Prefer it to `dynamax_jaccard` where texts are long: it is linear in their tokens, and often not much worse.
+
+    Costs (n + m) d comparisons a pair.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[1, 0], [0, 2]], np.float32), np.ones(2, np.float32))
+    >>> b = TokenEmbeddings(np.array([[1, 1]], np.float32), np.ones(1, np.float32))
+    >>> round(MaxPooledJaccard().score(a, b), 6)  # a = [1, 2] and b = [1, 1]: 2/3
+    0.666667
+
+    Raises:
+        ValueError: when only pooled vectors were kept.
+
+    Source: zhelezniak-etal-2019-dynamax, max-pooled word vectors as fuzzy sets: universe U = I.
+    """
+
+    name: ClassVar[str] = "max_pooled_jaccard"
+    reference: ClassVar[str] = "zhelezniak-etal-2019-dynamax, max-pooling with U = I"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "tokens"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        return max_pooled(a, b).score(jaccard)
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s of the query with each candidate."""
+        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """The parts h_ij."""
+        return max_pooled(a, b).explanation(a, b, jaccard)
