@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -34,16 +35,23 @@ def settings() -> Iterator[str]:
 
 
 def measures() -> Iterator[str]:
-    """One line a measure."""
-    yield "| measure | what it is | bounds | symmetric | explains | source |"
-    yield "|---|---|---|---|---|---|"
+    """One line a measure, from what its docstring says in paragraphs of their own."""
+    yield "| measure | what it is | formula | bounds | explains | cost | when | source |"
+    yield "|---|---|---|---|---|---|---|---|"
     for name in catalogue.names("models.similarities"):
         found = catalogue.similarity(name)
-        low, high = found.bounds
-        explains = "yes" if isinstance(found, Explainable) else "no"
-        symmetric = "yes" if found.symmetric else "no"
-        bounds = f"{low:g} to {high:g}"
-        yield f"| `{name}` | {catalogue.summary(name)} | {bounds} | {symmetric} | {explains} | {found.reference} |"
+        doc = inspect.getdoc(type(found)) or ""
+        cells = (
+            f"`{name}`",
+            catalogue.summary(name),
+            f"`{_formula(doc)}`",
+            " to ".join(_bound(bound) for bound in found.bounds),
+            "yes" if isinstance(found, Explainable) else "no",
+            _paragraph(doc, "Costs "),
+            _paragraph(doc, "Prefer "),
+            found.reference,
+        )
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def codes() -> Iterator[str]:
@@ -75,6 +83,22 @@ def filled(name: str) -> tuple[Path, str]:
     if count != 1:
         raise SystemExit(f"{file} needs one <!-- {name} --> ... <!-- /{name} -->")
     return path, text
+
+
+def _formula(doc: str) -> str:
+    """The first line of the first indented block, without the range that may stand at its end."""
+    line = doc.partition("::\n\n")[2].partition("\n")[0]
+    return " ".join(re.sub(r"\s+in [\[(].*", "", line).split())
+
+
+def _bound(bound: float) -> str:
+    return {-math.inf: "minus infinity", math.inf: "infinity"}.get(bound, f"{bound:g}")
+
+
+def _paragraph(doc: str, opening: str) -> str:
+    """The paragraph that begins so, on one line; what the docstring lacks stays empty."""
+    found = [paragraph for paragraph in doc.split("\n\n") if paragraph.startswith(opening)]
+    return " ".join(found[0].split()) if found else ""
 
 
 def _first_line(leaf: type[Exception]) -> str:

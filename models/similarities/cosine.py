@@ -10,6 +10,7 @@ import numpy as np
 from models.embeddings import Doubles, Needs, TokenEmbeddings, unit_rows
 from models.errors import NotExplainable
 from models.explanation import Explanation
+from models.transport import average_pooling_plan
 
 
 class Cosine:
@@ -23,10 +24,13 @@ class Cosine:
 
     Symmetric; 1 on identical texts; 0 where a pooled vector is zero. A link's similarity is cos(x_i, y_j).
 
-    The paper writes the pair's part as a transport plan times a cost that sums to 1 - s; `h` is the form of its
-    published code, which sums to s. It is also the average-pooling explanation for any weights, not only 1/n.
+    h_ij is T_ij C_ij with the plan T of average pooling (models/transport.py) and the cosines C. The paper writes the
+    pair's part as that plan times a cost, which sums to 1 - s; `h` is the form of its published code, which sums to s.
+    It is also the average-pooling explanation for any weights, not only 1/n.
 
-    Prefer it for search (one vector a text); prefer `rcmd` where the order or number of matching words matters.
+    Prefer it for search (one vector a text), unless you know better; `rcmd` looks at each word.
+
+    Costs d multiplications a pair once the texts are pooled; an index searches by it.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
@@ -65,20 +69,6 @@ class Cosine:
                 "this encoder does not pool by a mean of its tokens, so a cosine of its vectors has no token parts; "
                 "use rcmd, which compares the tokens themselves"
             )
-        left, right = _scaled(a), _scaled(b)
-        parts = left @ right.T
-        return Explanation.of(
-            a,
-            b,
-            score=self.score(a, b),
-            similarity=unit_rows(a.vectors) @ unit_rows(b.vectors).T,
-            contribution=parts,
-        )
-
-
-def _scaled(embeddings: TokenEmbeddings) -> Doubles:
-    """(n, d) v_i x_i / |u|: token vectors that sum to the pooled vector at unit length."""
-    weighted = embeddings.weighted()
-    length = np.linalg.norm(weighted.sum(axis=0))
-    scaled: Doubles = weighted / length if length > 0 else np.zeros_like(weighted)
-    return scaled
+        cosines = unit_rows(a.vectors) @ unit_rows(b.vectors).T
+        parts = average_pooling_plan(a, b) * cosines
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -10,7 +10,7 @@ import numpy as np
 from models.alignment import best_match_means, cosine_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
-from models.similarities.rcmd1 import row_parts
+from models.transport import column_plan, row_plan
 
 
 class Rcmd:
@@ -27,7 +27,10 @@ class Rcmd:
     Departs from the authors' code on exact ties: there every tied pair counts, and the parts sum to more than the
     score; here the lowest index wins. The special tokens take part in n, m and the matches, as in that code.
 
-    Prefer it for sentence pairs; for search with short queries see `rcmd1`. Costs n m d multiplications a pair.
+    Prefer it for pairs of sentences, and to score the nearest documents of a search anew; for short queries over long
+    documents see `rcmd1`.
+
+    Costs n m d multiplications a pair.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
@@ -60,5 +63,5 @@ class Rcmd:
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
         cosines = cosine_matrix(a, b).astype(np.float64)
-        parts = (row_parts(cosines) + row_parts(cosines.T).T) / 2
+        parts = (row_plan(cosines) + column_plan(cosines)) / 2 * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

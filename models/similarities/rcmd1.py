@@ -10,6 +10,7 @@ import numpy as np
 from models.alignment import best_match_means, cosine_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
+from models.transport import row_plan
 
 
 class Rcmd1:
@@ -26,6 +27,8 @@ class Rcmd1:
 
     Prefer it to `rcmd` for search with short queries over long documents: words of the document that the query does not
     mention cost nothing.
+
+    Costs n m d multiplications a pair.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
@@ -57,13 +60,5 @@ class Rcmd1:
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
         cosines = cosine_matrix(a, b).astype(np.float64)
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=row_parts(cosines))
-
-
-def row_parts(cosines: Doubles) -> Doubles:
-    """(n, m) C_ij / n at each row's first largest entry, 0 elsewhere."""
-    n = len(cosines)
-    rows, best = np.arange(n), cosines.argmax(axis=1)
-    parts = np.zeros_like(cosines)
-    parts[rows, best] = cosines[rows, best] / n
-    return parts
+        parts = row_plan(cosines) * cosines
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -10,7 +10,7 @@ import numpy as np
 from models.alignment import best_match_means, cosine_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
-from models.similarities.rcmd1 import row_parts
+from models.transport import column_plan
 
 
 class Rcmd2:
@@ -25,6 +25,8 @@ class Rcmd2:
     Exact ties go to the lowest i.
 
     Prefer it where the document should be covered by the query, as when looking for the source of a short quotation.
+
+    Costs n m d multiplications a pair.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
@@ -56,4 +58,5 @@ class Rcmd2:
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
         cosines = cosine_matrix(a, b).astype(np.float64)
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=row_parts(cosines.T).T)
+        parts = column_plan(cosines) * cosines
+        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fastapi import APIRouter
 
 from models import catalogue
@@ -39,11 +41,12 @@ def _model(name: str, use: Services) -> ModelOut:
 
 def _measure(name: str) -> MeasureOut:
     found = measure(name)
+    low, high = (bound if math.isfinite(bound) else None for bound in found.bounds)
     return MeasureOut(
         name=name,
         summary=catalogue.summary(name),
         reference=found.reference,
-        bounds=found.bounds,
+        bounds=(low, high),
         symmetric=found.symmetric,
         explainable=isinstance(found, Explainable),
     )

@@ -31,12 +31,15 @@ def signed(value: float, decimals: int) -> str:
 
 
 def decimals_for(limit: float) -> int:
-    """Decimals that show numbers up to `limit` with two digits that count, and at least three.
+    """Decimals that show numbers up to `limit` with two digits that count: three, more for small, fewer for large ones.
 
-    >>> decimals_for(0.5), decimals_for(0.0042), decimals_for(0.0)
-    (3, 4, 3)
+    >>> decimals_for(0.5), decimals_for(0.0042), decimals_for(0.0), decimals_for(38.1)
+    (3, 4, 3, 2)
     """
-    return min(max(3, 1 - math.floor(math.log10(limit))), 9) if limit > 0 else 3
+    if limit <= 0:
+        return 3
+    magnitude = math.floor(math.log10(limit))
+    return max(3 - magnitude, 0) if magnitude > 0 else min(max(3, 1 - magnitude), 9)
 
 
 def rounded_parts(parts: Sequence[float], total: float, decimals: int) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.embeddings import TokenEmbeddings, Want, unit_rows
 from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
@@ -180,9 +180,6 @@ class Search:
         """What the measure compares of those documents that still exist, from the cheapest place that has it."""
         name = at.collection.name
         match _source(at):
-            case "index":
-                vectors = await self._local.search(partial(at.index.vectors, ids))
-                return {doc_id: _pooled_only(vector) for doc_id, vector in vectors.items()}
             case "token_codes":
                 with timed("search"):
                     codes = await self._local.read(lambda store: store.codes(name, ids))
@@ -191,7 +188,7 @@ class Search:
                     )
             case "encoder":
                 _, documents = await self._documents(name, ids)
-                return await self._encoded(at.encoder, list(documents.values()))
+                return await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
 
     def _require_few(self, scores: int) -> None:
         if scores > self._max_scores:
@@ -201,16 +198,16 @@ class Search:
     async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
         return await self._local.read(lambda store: store.get_at(name, ids))
 
-    async def _encoded(self, encoder: Encoder, documents: Sequence[Document]) -> dict[str, TokenEmbeddings]:
+    async def _encoded(self, encoder: Encoder, documents: Sequence[Document], want: Want) -> dict[str, TokenEmbeddings]:
         given = [Given(document.text, f"/documents/{document.id}") for document in documents]
-        encoded = await self._texts.embed(encoder, given, "document", "tokens")
+        encoded = await self._texts.embed(encoder, given, "document", want)
         return {document.id: each for document, each in zip(documents, encoded.embeddings, strict=True)}
 
     async def _explained(
         self, at: _At, explainer: Explainable, query: TokenEmbeddings, found: Sequence[Found]
     ) -> list[Found]:
         """The same hits with score and links from freshly encoded texts, so that the one sums to the other."""
-        encoded = await self._encoded(at.encoder, [hit.document for hit in found])
+        encoded = await self._encoded(at.encoder, [hit.document for hit in found], "tokens")
 
         def explain() -> list[Found]:
             links = [word_links(explainer, query, encoded[hit.document.id]) for hit in found]
@@ -219,10 +216,11 @@ class Search:
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
 
 
-def _source(at: _At) -> Source:
-    """Where the measure's view of a document comes from, if the index's own scores are not enough."""
-    if at.similarity.needs == "pooled":
-        return "index"
+def _source(at: _At) -> Literal["token_codes", "encoder"]:
+    """Where the measure's view of a document comes from, if the index's own scores are not enough.
+
+    Never from the index: it keeps directions, and a measure may ask for the length of a pooled vector.
+    """
     coded = at.similarity.needs == "tokens" and at.collection.settings.tokens == "int8"
     return "token_codes" if coded else "encoder"
 
@@ -233,7 +231,3 @@ def _score(
     held = [hit.id for hit in hits if hit.id in known]
     scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
     return [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
-
-
-def _pooled_only(vector: Floats) -> TokenEmbeddings:
-    return TokenEmbeddings(vectors=vector[None, :0], weights=np.zeros(0, np.float32), given=vector)

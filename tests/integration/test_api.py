@@ -56,6 +56,10 @@ def test_truncation_is_reported_and_can_be_refused(api: Api) -> None:
 
 @pytest.mark.parametrize("measure", EXPLAINABLE)
 def test_explanations_of_pairs_sum_to_their_scores(api: Api, measure: str) -> None:
+    if not isinstance(catalogue.similarity(measure), Explainable):
+        refused = api.post("/similarity", {"pairs": [GUITAR], "measure": measure, "explain": True})
+        assert (refused.status_code, refused.json()["code"]) == (422, "not_explainable")
+        return
     answer = api.ok("/similarity", {"pairs": [GUITAR, TAX], "measure": measure, "explain": True})
     for score, explanation in zip(answer["scores"], answer["explanations"], strict=True):
         assert explanation["score"] == pytest.approx(score, abs=1e-9)
@@ -142,7 +146,10 @@ def test_search_finds_by_meaning(api: Api) -> None:
 
 
 @pytest.mark.parametrize("tokens", ["none", "int8"])
-@pytest.mark.parametrize("measure", ["cosine", "rcmd", "rcmd1", "rcmd2", "dynamax_jaccard", "set_jaccard"])
+@pytest.mark.parametrize(
+    "measure",
+    ["cosine", "rcmd", "rcmd1", "cmd", "dynamax_jaccard", "set_jaccard", "bertscore_f1", "negative_manhattan"],
+)
 def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) -> None:
     name = f"scores-{tokens}-{measure}"
     api.collection(name, tokens=tokens, measure=measure)
@@ -153,13 +160,35 @@ def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) 
         "/similarity", {"pairs": [{"a": "A cat rests.", "b": text} for text in texts], "measure": measure}
     )
     assert answer["measure"] == measure
-    coded = "token_codes" if tokens == "int8" else "encoder"
-    source = {"pooled": "index", "tokens": coded, "words": "encoder"}[similarity(measure).needs]
+    # an index keeps directions only, and token codes no words: what looks at lengths or words is encoded again
+    coded = tokens == "int8" and similarity(measure).needs == "tokens"
+    source = "index" if measure == "cosine" else "token_codes" if coded else "encoder"
     assert answer["scored_from"] == source
     error = api.http.get(f"/collections/{name}").json()["token_error"]
     allowed = error if source == "token_codes" else 1e-5
     found = {hit["id"]: hit["score"] for hit in answer["results"][0]["hits"]}
     assert [found[str(i)] for i in range(4)] == pytest.approx(expected["scores"], abs=allowed)
+
+
+def test_a_measure_without_a_lower_bound_is_told_searched_and_explained(api: Api, http: httpx2.Client) -> None:
+    """JSON has no infinity: the missing bound is null, and the least score is a negative number as any."""
+    bounds = {each["name"]: each["bounds"] for each in http.get("/models").json()["measures"]}
+    assert bounds["word_movers"] == [None, 0.0]
+    assert bounds["rcmd"] == [-1.0, 1.0]
+    body = {"query": "my parcel never came", "k": 5, "measure": "word_movers"}
+    scores = [hit["score"] for hit in api.ok("/search", body)["results"][0]["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert max(scores) < 0
+    kept = api.ok("/search", body | {"min_score": scores[2]})["results"][0]["hits"]
+    assert [hit["score"] for hit in kept] == scores[:3]
+    pair = {"a": "A cat sleeps.", "b": "The kitten naps on a chair."}
+    scored = api.ok("/similarity", {"pairs": [pair, {"a": "same", "b": "same"}], "measure": "word_movers"})["scores"]
+    explained = http.get("/explain", params=pair | {"measure": "word_movers"}).json()
+    assert explained["score"] == pytest.approx(scored[0], abs=1e-5)
+    assert total(explained) == pytest.approx(explained["score"], abs=1e-6)
+    assert scored[1] == 0.0
+    svg = http.get("/explain", params=pair | {"measure": "word_movers", "format": "svg"})
+    assert svg.headers["content-type"] == "image/svg+xml"
 
 
 def test_explained_hits_sum_to_their_scores_and_come_from_fresh_vectors(api: Api) -> None:

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import ot
 import pytest
 
 from models.alignment import cosine_matrix
 from models.catalogue import similarity
 from models.protocols import Explainable
+from models.transport import average_pooling_plan, column_plan, row_plan
 from tests.contracts.token_matrices import embeddings_of
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "clrcmd.json").read_text())
@@ -40,17 +40,25 @@ def test_one_more_token_changes_the_score_as_worked_out() -> None:
     assert similarity("rcmd").score(longer, Y) == pytest.approx(GOLDEN["rcmd_if_the_masked_row_counted"], abs=TOLERANCE)
 
 
-def test_the_relaxed_distances_stay_below_exact_transport() -> None:
-    """With POT as the oracle of exact transport under uniform marginals, on random token matrices."""
-    rng = np.random.default_rng(0)
-    assert _exact_distance(X.vectors, Y.vectors) == pytest.approx(GOLDEN["exact_transport_distance"], abs=TOLERANCE)
-    for _ in range(50):
-        x, y = (rng.normal(size=(rng.integers(1, 9), 5)).astype(np.float32) for _ in range(2))
-        exact = _exact_distance(x, y)
-        for name in ("rcmd1", "rcmd2"):
-            assert 1 - similarity(name).score(embeddings_of(x), embeddings_of(y)) <= exact + 1e-6
+def test_plans() -> None:
+    cosines = cosine_matrix(X, Y).astype(np.float64)
+    assert row_plan(cosines) == pytest.approx(np.array(GOLDEN["row_plan"]), abs=TOLERANCE)
+    assert column_plan(cosines) == pytest.approx(np.array(GOLDEN["column_plan"]), abs=TOLERANCE)
+    assert average_pooling_plan(X, Y) == pytest.approx(np.array(GOLDEN["average_pooling_plan"]), abs=TOLERANCE)
 
 
-def _exact_distance(x: np.ndarray, y: np.ndarray) -> float:
-    cost = 1 - cosine_matrix(embeddings_of(x), embeddings_of(y))
-    return float(ot.emd2(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), cost))
+def test_average_pooling_as_transport() -> None:
+    """The paper's costs for it, which its plan takes to one minus the cosine of the means."""
+    plan = average_pooling_plan(X, Y)
+    costs = 1 / (len(X) * len(Y)) / plan - cosine_matrix(X, Y)
+    assert costs == pytest.approx(np.array(GOLDEN["average_pooling_costs"]), abs=TOLERANCE)
+    distance = float((plan * costs).sum())
+    assert distance == pytest.approx(GOLDEN["average_pooling_distance"], abs=TOLERANCE)
+    assert distance == pytest.approx(1 - similarity("cosine").score(X, Y), abs=TOLERANCE)
+    assert np.linalg.matrix_rank(plan) == GOLDEN["average_pooling_rank"]
+
+
+def test_distances() -> None:
+    assert 1 - similarity("cmd").score(X, Y) == pytest.approx(GOLDEN["exact_transport_distance"], abs=TOLERANCE)
+    for name, distance in GOLDEN["relaxed_distances"].items():
+        assert 1 - similarity(name).score(X, Y) == pytest.approx(distance, abs=TOLERANCE)

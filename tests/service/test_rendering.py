@@ -159,6 +159,29 @@ def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special:
     assert numbers["special"] == pytest.approx(special, abs=1.6e-4)
 
 
+def bars(svg: str) -> dict[str, tuple[float, float]]:
+    """Left and right end of each bar."""
+    found = {e.get("data-part"): e for e in ET.fromstring(svg).iter(f"{SVG}rect")}
+    starts = {name: float(e.attrib["x"]) for name, e in found.items() if name}
+    return {name: (x, x + float(found[name].attrib["width"])) for name, x in starts.items()}
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0, 2000.0])
+def test_a_score_that_is_all_distance_is_drawn_from_nought_to_the_left(size: float) -> None:
+    """As of `word_movers`: every part is negative, and they still stand end to end."""
+    svg = render_svg(*explained("a b", "c d", np.array([[-3.0, 0.0], [0.0, -1.5]]) * size, -0.5 * size))
+    drawn = bars(svg)
+    nought = drawn["score"][1]
+    reached = nought - 0.9 * (nought - drawn["score"][0])
+    assert list(drawn["links"]) == pytest.approx([reached, nought], abs=0.2)
+    assert list(drawn["special"]) == pytest.approx([drawn["score"][0], reached], abs=0.2)
+    assert drawn["omitted"][0] == pytest.approx(drawn["omitted"][1], abs=1e-9)
+    assert printed(svg)["score"] == pytest.approx(-5.0 * size)
+    cells = [text for text in texts_in(svg) if re.fullmatch(r"\u2212[\d.]+", text)]
+    assert all(em_width(text) * 11.0 <= 50.0 for text in cells[:2]), "the numbers fit into their cells"
+    assert "lowers the score" in texts_in(svg)
+
+
 def test_a_broken_sum_is_not_rounded_away() -> None:
     """Parts that do not make up the score are printed as they are."""
     assert rounded_parts([0.1, 0.1, 0.1], 0.5, 4) == (0.1, 0.1, 0.1)

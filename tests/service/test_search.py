@@ -6,6 +6,7 @@ import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -168,5 +169,34 @@ def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
             found = {hit.document.id: hit.score for hit in results.hits[0]}
             assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
             assert list(found.values()) == sorted(found.values(), reverse=True)
+
+    asyncio.run(use())
+
+
+def test_a_distance_is_of_the_vectors_at_their_own_length(store: SqlDocumentStore, tmp_path: Path) -> None:
+    """An index keeps directions: with a model that leaves its vectors long, what it holds is not what is compared."""
+    long = Transformer("minilm", replace(read_checkpoints("minilm")["minilm"], normalize=False))
+    texts = ["a cat sleeps", "the dog of my neighbour barks all night long", "tax law"]
+
+    async def use() -> None:
+        async with searching(store, long, tmp_path) as (search, local, embedder):
+            store.create("c", settings(long))
+            given = [Given(text, "") for text in texts]
+            made = (await embedder.embed(long, given, "document", "pooled")).embeddings
+            store.upsert(
+                store.collection("c"),
+                [
+                    Write(Document(text, text, {}), Embedded(unit_rows(each.pooled()).astype(np.float32), False))
+                    for text, each in zip(texts, made, strict=True)
+                ],
+            )
+            await local.follow("c")
+            query = (await embedder.embed(long, given[:1], "query", "pooled")).embeddings[0].pooled()
+            results = await search(SearchFor(given[:1], "c", k=3, candidates=3, measure="negative_euclidean"))
+            found = {hit.document.text: hit.score for hit in results.hits[0]}
+            right = [-float(np.linalg.norm(query - each.pooled())) for each in made]
+            assert found == pytest.approx(dict(zip(texts, right, strict=True)), abs=1e-4)
+            assert min(right) < -2, "further apart than any two vectors of unit length"
+            assert results.scored_from == "encoder"
 
     asyncio.run(use())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 
 class ModelOut(BaseModel):
@@ -26,7 +26,9 @@ class MeasureOut(BaseModel):
     name: str
     summary: str
     reference: str
-    bounds: tuple[float, float]
+    bounds: tuple[float | None, float | None] = Field(
+        description="The smallest and the largest score; null where there is none, as for minus a distance."
+    )
     symmetric: bool
     explainable: bool
 

@@ -1,0 +1,55 @@
+"""Euclidean distance of the pooled vectors, as a similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.embeddings import Doubles, Needs, TokenEmbeddings
+
+
+class NegativeEuclidean:
+    """Minus the Euclidean distance of the two pooled vectors.
+
+    With u and z (d,) the pooled vectors, at the length that the encoder gives them::
+
+        s = -sqrt(sum_k (u_k - z_k)^2)                     in (-inf, 0]
+
+    Symmetric; 0 on identical texts, below it otherwise. Where the encoder brings its vectors to unit length, as the
+    built-in one does, s = -sqrt(2 - 2 cosine), which ranks as `cosine`. Otherwise the lengths count, so scores of two
+    models cannot be compared. No sum over pairs of tokens, so it cannot be explained.
+
+    Prefer it for models that were trained by distances, such as those of a triplet loss; else take `cosine`.
+
+    Costs d subtractions a pair once the texts are pooled; in a search, documents are encoded anew, since an index keeps
+    directions and no lengths.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[1, 0], [3, 0]], np.float32), np.ones(2, np.float32))
+    >>> b = TokenEmbeddings(np.array([[5, 4]], np.float32), np.ones(1, np.float32))
+    >>> NegativeEuclidean().score(a, b)
+    -5.0
+
+    Source: reimers-gurevych-2019-sbert, section 4.
+    """
+
+    name: ClassVar[str] = "negative_euclidean"
+    reference: ClassVar[str] = "reimers-gurevych-2019-sbert, sec. 4"
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "pooled"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        return float(self.score_many(a, [b])[0])
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s of the query with each candidate."""
+        if not candidates:
+            return np.zeros(0)
+        pooled = np.stack([candidate.pooled() for candidate in candidates])
+        apart = pooled.astype(np.float64) - query.pooled()
+        scores: Doubles = 0.0 - np.linalg.norm(apart, ord=2, axis=1)
+        return scores

@@ -1,0 +1,72 @@
+"""Relaxed word mover's similarity: every token travels to its nearest one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from models.alignment import distance_matrix
+from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.explanation import Explanation
+from models.transport import column_plan, row_plan
+
+
+class RelaxedWordMovers:
+    """Minus the mean distance of a text's tokens to their nearest in the other text, for the text where that is larger.
+
+    With X (n, d) and Y (m, d) the token vectors and d_ij = |x_i - y_j|::
+
+        s    = -max((1/n) sum_i min_j d_ij, (1/m) sum_j min_i d_ij)    in (-inf, 0]
+        h_ij = -d_ij / n  if j = argmin_j' d_ij', else 0               sum_ij h_ij = s, if the left mean is the larger
+        h_ij = -d_ij / m  if i = argmin_i' d_i'j, else 0               sum_ij h_ij = s, if the right mean is the larger
+
+    Symmetric; 0 on identical texts and on zero vectors. Never below `word_movers`, of which each mean drops one
+    constraint; the larger is the tighter bound. A link's similarity is -d_ij. Exact ties go to the lowest index, of the
+    two texts to the left one. Every token counts alike, the special ones included, whatever its weight.
+
+    Prefer it to `word_movers` where that takes too long; the paper uses it to sift documents.
+
+    Costs n m d multiplications a pair.
+
+    >>> from models.embeddings import TokenEmbeddings
+    >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))
+    >>> b = TokenEmbeddings(np.array([[0, 0], [0, 0], [3, 4]], np.float32), np.ones(3, np.float32))
+    >>> c = TokenEmbeddings(np.array([[0, 0]], np.float32), np.ones(1, np.float32))
+    >>> RelaxedWordMovers().score(a, b), RelaxedWordMovers().score(a, c), RelaxedWordMovers().score(c, a)
+    (0.0, -2.5, -2.5)
+
+    Raises:
+        ValueError: when only pooled vectors were kept.
+
+    Source: kusner-etal-2015-wmd, section 4.1.
+    """
+
+    name: ClassVar[str] = "relaxed_word_movers"
+    reference: ClassVar[str] = "kusner-etal-2015-wmd, sec. 4.1, minus the relaxed distance"
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
+    symmetric: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "tokens"
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        """s."""
+        distances = distance_matrix(a, b)
+        return 0.0 - float(max(_means(distances)))
+
+    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c,) s of the query with each candidate."""
+        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+
+    def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
+        """The parts h_ij of the side whose mean is larger."""
+        distances = distance_matrix(a, b)
+        left, right = _means(distances)
+        plan = row_plan(-distances) if left >= right else column_plan(-distances)
+        similarity = 0.0 - distances
+        return Explanation.of(a, b, score=0.0 - max(left, right), similarity=similarity, contribution=plan * similarity)
+
+
+def _means(distances: Doubles) -> tuple[float, float]:
+    """Mean distance to the nearest, of the left tokens and of the right ones."""
+    return float(distances.min(axis=1).mean()), float(distances.min(axis=0).mean())

@@ -1,0 +1,57 @@
+"""Pooling against worked numbers, and what must not change it: padding, and the order of the token vectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.embeddings import TokenEmbeddings
+from models.encoders.transformer import Transformer
+from service.served_models import read_checkpoints
+from tests.contracts.token_matrices import token_embeddings
+
+# reimers-gurevych-2019-sbert, section 3, worked out by hand for these tokens; the last one is padding
+TOKENS, REAL = [[1.0, 2.0], [3.0, 0.0], [5.0, 4.0], [9.0, 9.0]], [1, 1, 1, 0]
+POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0]}
+
+
+@pytest.fixture(scope="module", params=POOLED)
+def pooling(request: pytest.FixtureRequest) -> Transformer:
+    kind: Literal["mean", "max", "cls"] = request.param
+    return Transformer("pooling", replace(read_checkpoints("minilm")["minilm"], pooling=kind))
+
+
+def pooled(encoder: Transformer, tokens: list[list[float]], real: list[int]) -> list[float]:
+    mask = torch.tensor([real])
+    made: list[float] = encoder._pool(torch.tensor([tokens]), mask, mask.float())[0].tolist()
+    return made
+
+
+def test_worked_numbers(pooling: Transformer) -> None:
+    assert pooled(pooling, TOKENS, REAL) == POOLED[pooling._checkpoint.pooling]
+
+
+def test_more_padding_changes_nothing(pooling: Transformer) -> None:
+    assert pooled(pooling, [*TOKENS, [-99.0, 99.0], [7.0, 7.0]], [*REAL, 0, 0]) == pooled(pooling, TOKENS, REAL)
+
+
+def test_the_order_of_token_vectors_matters_to_the_first_token_only(pooling: Transformer) -> None:
+    turned = pooled(pooling, [TOKENS[2], TOKENS[0], TOKENS[1], TOKENS[3]], REAL)
+    assert (turned == pooled(pooling, TOKENS, REAL)) == (pooling._checkpoint.pooling != "cls")
+
+
+def test_the_weighted_mean_gives_the_worked_numbers() -> None:
+    assert TokenEmbeddings(np.array(TOKENS, np.float32), np.array(REAL, np.float32)).pooled().tolist() == POOLED["mean"]
+
+
+@given(a=token_embeddings(), drawn=st.data())
+def test_the_weighted_mean_does_not_know_the_order(a: TokenEmbeddings, drawn: st.DataObject) -> None:
+    order = drawn.draw(st.permutations(range(len(a))))
+    moved = TokenEmbeddings(a.vectors[order], a.weights[order])
+    assert moved.pooled() == pytest.approx(a.pooled(), abs=1e-5)

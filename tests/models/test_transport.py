@@ -1,0 +1,239 @@
+"""Transport between tokens: the plans' laws, and the measures made of them against slow oracles."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+from models.alignment import cosine_matrix, distance_matrix
+from models.catalogue import similarity
+from models.embeddings import Doubles, TokenEmbeddings
+from models.protocols import Explainable
+from models.transport import average_pooling_plan, column_plan, exact_plan, row_plan
+from tests.contracts.token_matrices import embeddings_of, token_embeddings
+
+TRANSPORTS = ("cmd", "rcmd", "rcmd1", "rcmd2", "word_movers", "relaxed_word_movers", "bertscore_f1")
+SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 7))
+COSTS = SHAPES.flatmap(lambda shape: npst.arrays(np.float64, shape, elements=st.floats(-2, 2)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """The solver takes longer to load than one drawn example may take."""
+    exact_plan(np.zeros((1, 1)))
+
+
+def least_cost(cost: Doubles) -> float:
+    """Exact transport with uniform marginals, as the linear programme that it is."""
+    n, m = cost.shape
+    rows, columns = np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))
+    marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
+    solved = linprog(cost.ravel(), A_eq=np.vstack((rows, columns)), b_eq=marginals, method="highs")
+    assert solved.fun is not None
+    return float(solved.fun)
+
+
+def plain_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    return np.array(
+        [
+            [float(x @ y / np.sqrt((x @ x) * (y @ y))) if x.any() and y.any() else 0.0 for y in b.vectors.astype(float)]
+            for x in a.vectors.astype(float)
+        ]
+    )
+
+
+@given(cost=COSTS)
+def test_the_exact_plan_moves_all_mass_at_the_least_cost(cost: Doubles) -> None:
+    n, m = cost.shape
+    plan = exact_plan(cost)
+    assert (plan >= 0).all()
+    assert plan.sum(axis=1) == pytest.approx(np.full(n, 1 / n), abs=1e-12)
+    assert plan.sum(axis=0) == pytest.approx(np.full(m, 1 / m), abs=1e-12)
+    assert float((plan * cost).sum()) == pytest.approx(least_cost(cost), abs=1e-9)
+
+
+@given(similarity=COSTS)
+def test_the_relaxed_plans_keep_one_marginal_each(similarity: Doubles) -> None:
+    n, m = similarity.shape
+    rows, columns = row_plan(similarity), column_plan(similarity)
+    assert rows.sum(axis=1) == pytest.approx(np.full(n, 1 / n), abs=1e-12)
+    assert columns.sum(axis=0) == pytest.approx(np.full(m, 1 / m), abs=1e-12)
+    assert (np.count_nonzero(rows, axis=1) == 1).all()
+    assert (np.count_nonzero(columns, axis=0) == 1).all()
+    assert (rows * similarity).sum() == pytest.approx(similarity.max(axis=1).mean(), abs=1e-12)
+    assert (columns * similarity).sum() == pytest.approx(similarity.max(axis=0).mean(), abs=1e-12)
+
+
+@given(similarity=COSTS, drawn=st.data())
+def test_rows_that_do_not_count_send_nothing(similarity: Doubles, drawn: st.DataObject) -> None:
+    n = len(similarity)
+    counted = np.array(drawn.draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(any)))
+    plan = row_plan(similarity, counted)
+    assert plan.sum(axis=1) == pytest.approx(counted / counted.sum(), abs=1e-12)
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_average_pooling_is_a_plan_of_rank_one_that_gives_the_cosine(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    plan = average_pooling_plan(a, b)
+    assert np.linalg.matrix_rank(plan) <= 1
+    if float(plan.max()) < 1e3:  # the pooled vector is not what cancellation leaves of its tokens
+        parts = plan * plain_cosines(a, b)
+        assert float(parts.sum()) == pytest.approx(similarity("cosine").score(a, b), abs=1e-5)
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_cmd_is_the_linear_programme_of_the_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    assert similarity("cmd").score(a, b) == pytest.approx(1 - least_cost(1 - plain_cosines(a, b)), abs=1e-6)
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_word_movers_is_the_linear_programme_of_the_distances(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    distances = cdist(a.vectors.astype(float), b.vectors.astype(float))
+    assert similarity("word_movers").score(a, b) == pytest.approx(-least_cost(distances), abs=1e-8)
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_relaxed_word_movers_is_the_larger_mean_of_nearest_distances(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    def one_way(x: TokenEmbeddings, y: TokenEmbeddings) -> float:
+        return sum(min(float(np.linalg.norm(i - j)) for j in y.vectors) for i in x.vectors) / len(x)
+
+    expected = -max(one_way(a, b), one_way(b, a))
+    assert similarity("relaxed_word_movers").score(a, b) == pytest.approx(expected, abs=1e-5)
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_what_is_relaxed_is_never_further_than_exact_transport(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    exact = similarity("cmd").score(a, b)
+    for name in ("rcmd1", "rcmd2", "rcmd"):
+        assert similarity(name).score(a, b) >= exact - 1e-6
+    assert similarity("relaxed_word_movers").score(a, b) >= similarity("word_movers").score(a, b) - 1e-9
+
+
+@given(a=token_embeddings(), b=token_embeddings())
+def test_the_parts_of_the_larger_side_are_those_that_sum_to_the_score(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    """Each token of one text, and of one only, has exactly one link."""
+    measure = similarity("relaxed_word_movers")
+    assert isinstance(measure, Explainable)
+    a, b = embeddings_of(a.vectors), embeddings_of(b.vectors)
+    parts, distances = measure.explain(a, b).contribution, distance_matrix(a, b)
+    left, right = distances.min(axis=1), distances.min(axis=0)
+    if left.mean() >= right.mean():
+        assert parts.sum(axis=1) == pytest.approx(-left / len(a), abs=1e-12)
+    else:
+        assert parts.sum(axis=0) == pytest.approx(-right / len(b), abs=1e-12)
+
+
+@given(a=token_embeddings())
+def test_identical_texts_are_as_alike_as_can_be(a: TokenEmbeddings) -> None:
+    seen = embeddings_of(np.abs(a.vectors) + np.float32(0.01))
+    for name in ("cmd", "rcmd", "bertscore_f1"):
+        assert similarity(name).score(seen, seen) == pytest.approx(1.0, abs=1e-6)
+    for name in ("word_movers", "relaxed_word_movers", "negative_manhattan", "negative_euclidean"):
+        assert similarity(name).score(a, a) == 0.0
+        assert np.copysign(1.0, similarity(name).score(a, a)) == 1.0, "not minus zero, which JSON would show"
+
+
+@pytest.mark.parametrize("tokens", [(256, 256), (512, 511), (1, 512)])
+def test_long_texts_are_solved_to_the_end(tokens: tuple[int, int]) -> None:
+    """A solver that stops early warns, which is an error here, and gives another plan than the best."""
+    rng = np.random.default_rng(0)
+    x, y = (embeddings_of(rng.normal(size=(n, 64)).astype(np.float32)) for n in tokens)
+    assert similarity("cmd").score(x, y) <= similarity("rcmd").score(x, y)
+    shuffled = embeddings_of(x.vectors[rng.permutation(len(x))])
+    assert similarity("cmd").score(x, shuffled) == pytest.approx(1.0, abs=1e-6)
+    assert similarity("word_movers").score(x, shuffled) == pytest.approx(0.0, abs=1e-9)
+
+
+def lengthened(a: TokenEmbeddings, factors: Doubles) -> TokenEmbeddings:
+    return embeddings_of((a.vectors * factors[:, None]).astype(np.float32), special_of(a), a.weights)
+
+
+def special_of(a: TokenEmbeddings) -> list[bool]:
+    assert a.text is not None
+    return [bool(special) for special in a.text.special]
+
+
+@pytest.mark.parametrize("name", ["cmd", "rcmd", "rcmd1", "rcmd2", "bertscore_f1"])
+@given(a=token_embeddings(), b=token_embeddings(), drawn=st.data())
+def test_measures_of_cosines_do_not_see_how_long_a_token_vector_is(
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, drawn: st.DataObject
+) -> None:
+    factors = drawn.draw(npst.arrays(np.float64, len(a), elements=st.floats(0.25, 8)))
+    assert similarity(name).score(lengthened(a, factors), b) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+@given(a=token_embeddings(), b=token_embeddings(), drawn=st.data())
+def test_the_order_of_tokens_does_not_matter(
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, drawn: st.DataObject
+) -> None:
+    order = drawn.draw(st.permutations(range(len(a))))
+    special = special_of(a)
+    moved = embeddings_of(a.vectors[order], [special[i] for i in order], a.weights[order])
+    assert similarity(name).score(moved, b) == pytest.approx(similarity(name).score(a, b), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [*TRANSPORTS, "cosine", "negative_euclidean"])
+@given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
+def test_a_common_rotation_does_not_matter(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(a.vectors.shape[1],) * 2))
+
+    def turned(x: TokenEmbeddings) -> TokenEmbeddings:
+        return embeddings_of((x.vectors @ turn).astype(np.float32), special_of(x), x.weights)
+
+    if name == "cosine" and float(average_pooling_plan(a, b).max()) > 1e3:
+        return  # what cancellation leaves of a pooled vector has any direction
+    assert similarity(name).score(turned(a), turned(b)) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+@given(a=token_embeddings(), b=token_embeddings())
+def test_every_token_counts_alike_whatever_its_weight(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    plain = [embeddings_of(x.vectors, special_of(x)) for x in (a, b)]
+    assert similarity(name).score(a, b) == similarity(name).score(*plain)
+
+
+@pytest.mark.parametrize(("name", "norm"), [("negative_manhattan", "cityblock"), ("negative_euclidean", "euclidean")])
+@given(a=token_embeddings(), b=token_embeddings())
+def test_the_distances_are_those_of_the_weighted_means(
+    name: str, norm: Literal["cityblock", "euclidean"], a: TokenEmbeddings, b: TokenEmbeddings
+) -> None:
+    left, right = (np.average(x.vectors.astype(float), axis=0, weights=x.weights)[None] for x in (a, b))
+    distance = float(cdist(left, right, norm)[0, 0])
+    assert similarity(name).score(a, b) == pytest.approx(-distance, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+def test_vectors_of_the_whole_text_are_not_enough(name: str) -> None:
+    pooled = TokenEmbeddings(np.zeros((0, 3), np.float32), np.zeros(0, np.float32), given=np.ones(3, np.float32))
+    with pytest.raises(ValueError, match=r"w(as|ere) kept"):
+        similarity(name).score(pooled, pooled)
+
+
+def test_the_measures_are_listed_without_loading_a_solver() -> None:
+    """It takes seconds to load, and GET /models shall not wait for it."""
+    listed = "import sys; from models import catalogue; [catalogue.similarity(n) for n in catalogue.names(sys.argv[1])]"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{listed}; print('ot' in sys.modules, 'scipy' in sys.modules)", "models.similarities"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.split() == ["False", "False"]
+
+
+def test_cosines_and_distances_agree_with_plain_ones() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (embeddings_of(rng.normal(size=(n, 9)).astype(np.float32)) for n in (4, 6))
+    distances = np.array([[np.linalg.norm(x - y) for y in b.vectors] for x in a.vectors])
+    assert cosine_matrix(a, b) == pytest.approx(plain_cosines(a, b), abs=1e-6)
+    assert distance_matrix(a, b) == pytest.approx(distances, abs=1e-5)
