@@ -21,7 +21,7 @@ from models.errors import BadCheckpoint, BuildDisagrees
 from service.served_models import read_checkpoints
 
 DIM = 32
-BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].folder
+BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].location
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 
 
