@@ -7,6 +7,7 @@ import typer
 from service.cli import index
 from service.cli.key import key
 from service.cli.models import models
+from service.cli.project import project
 from service.cli.serve import serve
 
 app = typer.Typer(
@@ -15,7 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models):
+for verb in (serve, models, project):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")
