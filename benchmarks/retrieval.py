@@ -113,7 +113,7 @@ def exhaustive(test_set: TestSet) -> Row:
     """The same by sentence-transformers, over every document that has a text."""
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - an oracle; the service does without
 
-    model = SentenceTransformer(str(read_checkpoints("minilm")["minilm"].folder), device="cpu")
+    model = SentenceTransformer(str(read_checkpoints("minilm")["minilm"].location), device="cpu")
     ids = [doc_id for doc_id, text in test_set.corpus.items() if text.strip()]
     documents = model.encode([test_set.corpus[doc_id] for doc_id in ids], normalize_embeddings=True)
     began = time.perf_counter()

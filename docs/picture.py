@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from models.catalogue import similarity
-from models.encoders.transformer import Transformer
 from models.protocols import Explainable
 from service.rendering.caption import Caption
 from service.rendering.png import render_png
@@ -15,7 +14,7 @@ A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 
 if __name__ == "__main__":
-    encoder = Transformer("minilm", read_checkpoints("minilm")["minilm"])
+    encoder = read_checkpoints("minilm")["minilm"].load("minilm", "cpu", "float32")
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd")
     assert isinstance(measure, Explainable)

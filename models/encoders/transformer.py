@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 import transformers
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from tokenizers import Encoding, Tokenizer, normalizers
 from transformers import AutoModel, AutoTokenizer
 
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadCheckpoint, BadTexts, BuildDisagrees, DeviceLost, TextProblem
+from models.errors import BadCheckpoint, BuildDisagrees, DeviceLost
+from models.model_files import Precision
 from models.text import Role, TokenizedText, Truncate
-
-Precision: TypeAlias = Literal["float32", "bfloat16"]
+from models.text_faults import require_tokens, require_visible
+from models.token_head import TokenHead
 
 AGREEMENT = 0.999  # least cosine to float32 at which another number type may serve the same space
 PROBES = (
@@ -35,7 +37,8 @@ PROBES = (
 class Transformer:
     """The last layer of a transformer network as token vectors; their mean, maximum or first as the text's vector.
 
-    With H (n, d) the last hidden states of a text's n tokens, the special ones included, the pooled vector is::
+    With H (n, d) the last hidden states of a text's n tokens, the special ones included, or what the folder's affine
+    head makes of each of them, the pooled vector is::
 
         mean: sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
         cls:  H_1
@@ -64,11 +67,12 @@ class Transformer:
         self._device = torch.device(device)
         tokenizer, network = _load(checkpoint)
         self._network = network.eval().to(self._device)
+        self._head = _head(checkpoint.head).to(self._device)
         self._pad_id = tokenizer.pad_token_id or 0
         self._tokenizer = _bare(tokenizer.backend_tokenizer, checkpoint.lower_case).to_str()
         self._own = threading.local()
         self._precision: Precision = "float32"
-        self.dim = int(network.config.hidden_size)
+        self.dim = checkpoint.head.out_features if checkpoint.head else int(network.config.hidden_size)
         self.max_tokens = min(checkpoint.max_tokens or _positions(network), _positions(network))
         self.space = checkpoint.space
         self.build = _build_digest(checkpoint.space, precision)
@@ -82,19 +86,13 @@ class Transformer:
         Raises:
             BadTexts: naming every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
         """
-        problems = [TextProblem(i, *found) for i, text in enumerate(texts) if (found := _fault(text))]
-        if problems:
-            raise BadTexts(problems)
+        require_visible(texts)
         prompt = self._checkpoint.prompts[role]
         encodings = self._thread_tokenizer().encode_batch([prompt + text for text in texts])
         tokenized = [
             self._cut(text, encoding, len(prompt), truncate) for text, encoding in zip(texts, encodings, strict=True)
         ]
-        problems = [
-            TextProblem(i, *found) for i, text in enumerate(tokenized) if (found := _token_fault(text, truncate))
-        ]
-        if problems:
-            raise BadTexts(problems)
+        require_tokens(tokenized, truncate)
         return tokenized
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
@@ -126,7 +124,7 @@ class Transformer:
         reduced = torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16")
         with torch.inference_mode(), reduced:
             ids, mask, weights = ids.to(self._device), mask.to(self._device), weights.to(self._device)
-            hidden = self._network(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+            hidden = self._head(self._network(input_ids=ids, attention_mask=mask).last_hidden_state).float()
             pooled = self._pool(hidden, mask, weights).cpu().numpy()
             vectors = (hidden if want == "tokens" else hidden[:, :0]).cpu().numpy()
         if self._checkpoint.normalize:
@@ -242,6 +240,19 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     return tokenizer, network
 
 
+def _head(head: TokenHead | None) -> torch.nn.Module:
+    """The affine map of every token vector, with its weights; without one, nothing happens to them."""
+    if head is None:
+        return torch.nn.Identity()
+    linear = torch.nn.Linear(head.in_features, head.out_features, bias=head.bias)
+    try:
+        weights = load_file(head.weights)
+        linear.load_state_dict({name.removeprefix("linear."): value.float() for name, value in weights.items()})
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise BadCheckpoint(f"cannot load {head.weights}: {error}") from error
+    return linear.eval()
+
+
 def _positions(network: Any) -> int:
     """Most tokens the network has positions for; RoBERTa's kin number theirs from the padding id on."""
     table = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
@@ -253,21 +264,3 @@ def _positions(network: Any) -> int:
 def _build_digest(space: str, precision: Precision) -> str:
     parts = (space, "torch", precision, torch.__version__, transformers.__version__)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _fault(text: str) -> tuple[str, str] | None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "ill_formed_text", "it holds a lone surrogate, which is no character"
-    if all(unicodedata.category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in text):
-        return "empty_text", "it has no visible character"
-    return None
-
-
-def _token_fault(text: TokenizedText, truncate: Truncate) -> tuple[str, str] | None:
-    if text.special.all():
-        return "empty_text", "nothing of it is left after tokenising"
-    if text.truncated and truncate == "NONE":
-        return "text_too_long", "it has more tokens than the model takes, and truncate is NONE"
-    return None

@@ -13,7 +13,11 @@ from service.served_models import read_checkpoints
 from service.settings import read_settings
 
 Served = Annotated[
-    list[str] | None, typer.Option(help="Model to serve: minilm, or name=folder. May be given several times.")
+    list[str] | None,
+    typer.Option(
+        help="Model to serve: minilm, or name=source?option=value&..., where the source is minilm, a folder or a file. "
+        "May be given several times."
+    ),
 ]
 
 
@@ -23,19 +27,20 @@ def models(model: Served = None) -> None:
     \b
     Example:
       semblance models --model minilm --model mine=/models/mine
+      semblance models --model 'cls=minilm?pooling=cls' --model glove=/vectors/glove.txt
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
         checkpoints = read_checkpoints(read_settings(models=",".join(model) if model else None).models)
     except BadCheckpoint as error:
         raise SystemExit(str(error)) from error
     table = Table("name", "pooling", "max tokens", "space", title="Served models (the first is the default)")
-    table.add_column("folder", overflow="fold")
+    table.add_column("files", overflow="fold")
     for name, checkpoint in checkpoints.items():
         table.add_row(
             name,
             checkpoint.pooling,
             str(checkpoint.max_tokens or "as the network"),
             checkpoint.space[:12],
-            str(checkpoint.folder),
+            str(checkpoint.location),
         )
     Console().print(table)

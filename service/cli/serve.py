@@ -45,7 +45,7 @@ def serve(
       semblance serve
       semblance serve --port 9000 --model minilm --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from service.app import create_app  # noqa: PLC0415 - it loads torch, which the other verbs need not wait for
+    from service.app import create_app  # noqa: PLC0415 - it loads all there is, which the other verbs need not wait for
 
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     logs.configure()

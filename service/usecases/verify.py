@@ -80,7 +80,8 @@ def _faults_of(change: Change, dim: int, *, alive: bool) -> Iterator[str]:
         return
     if len(vector) != dim:
         yield f"{change.id!r} has a vector of {len(vector)} numbers, not {dim}"
-    elif not abs(float(np.linalg.norm(vector.astype(np.float64))) - 1.0) <= LENGTH_ERROR:  # NaN is wrong too
+    elif not abs(float(np.linalg.norm(vector.astype(np.float64))) - 1.0) <= LENGTH_ERROR and vector.any():
+        # a model of words has the zero vector for a text without a known one; NaN is neither
         yield f"{change.id!r} has a vector that is not of unit length"
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +15,12 @@ import pytest
 from models.embeddings import TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.errors import BadTexts
+from models.projections.common_component_removal import CommonComponentRemoval
+from models.projections.whitening import Whitening
 from models.protocols import Encoder
+from models.similarities.cosine import Cosine
+from service.served_models import read_checkpoints
+from tests.small_model import DIM, WORD_DIM, make_small, save_map, write_glove
 
 TEXTS = (
     "A man is playing a guitar on stage.",
@@ -23,10 +32,51 @@ TEXTS = (
 )
 
 
-@pytest.fixture(params=["minilm"])
-def encoder(request: pytest.FixtureRequest) -> Encoder:
-    encoder: Encoder = request.getfixturevalue(request.param)
-    return encoder
+WORDS = (
+    *("a", "man", "is", "playing", "guitar", "on", "stage", ".", "no", "3.5", "%", "the", "quick", "brown", "fox"),
+    *("jumps", "over", "lazy", "dog", "word", "first", "middle", "last"),
+)
+MEAN_POOLED = (
+    "minilm",
+    "{small}?weighting=uniform",
+    "{small}?weighting=sif&frequencies={counts}",
+    "{small}?projection={ccr}",
+    "{words}",
+    "{words}?weighting=sif&frequencies={counts}",
+    "{words}?weighting=sif&frequencies={counts}&projection={white}",
+)
+OTHERS = ("{small}?pooling=max", "{small}?pooling=cls")
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """What the sources above name in braces."""
+    folder = tmp_path_factory.mktemp("encoders")
+    found = {name: folder / name for name in ("small", "words", "counts", "ccr", "white")}
+    make_small(found["small"])
+    write_glove(found["words"], WORDS)
+    found["counts"].write_text("the\t50\na\t30\nfox\t2\nguitar\t1\n")
+    rng = np.random.default_rng(0)
+    save_map(CommonComponentRemoval().fit(rng.normal(1, 1, (9, DIM))), found["ccr"], str(found["small"]))
+    weighted = MEAN_POOLED[5].format(**found)
+    save_map(Whitening().fit(rng.normal(1, 1, (40, WORD_DIM)), 5), found["white"], weighted)
+    return found
+
+
+@cache
+def loaded(source: str) -> Encoder:
+    [found] = read_checkpoints(f"m={source}").values()
+    return found.load("m", "cpu", "float32")
+
+
+@pytest.fixture(params=[*MEAN_POOLED, *OTHERS])
+def encoder(request: pytest.FixtureRequest, files: Mapping[str, Path]) -> Encoder:
+    return loaded(request.param.format(**files))
+
+
+@pytest.fixture(params=MEAN_POOLED)
+def mean_pooled(request: pytest.FixtureRequest, files: Mapping[str, Path]) -> Encoder:
+    return loaded(request.param.format(**files))
 
 
 def encoded(encoder: Encoder, texts: tuple[str, ...]) -> list[TokenEmbeddings]:
@@ -61,11 +111,28 @@ def test_pooled_is_the_same_whether_or_not_tokens_are_wanted(encoder: Encoder) -
         assert pooled.vectors.shape == (0, encoder.dim)
 
 
-def test_a_weighted_mean_of_the_tokens_points_where_the_pooled_vector_does(encoder: Encoder) -> None:
-    for embeddings in encoded(encoder, TEXTS):
+def test_a_weighted_mean_of_the_tokens_points_where_the_pooled_vector_does(mean_pooled: Encoder) -> None:
+    for embeddings in encoded(mean_pooled, TEXTS):
         assert embeddings.mean_pooled
         mean = embeddings.weights @ embeddings.vectors
-        assert float(unit_rows(mean) @ unit_rows(embeddings.pooled())) == pytest.approx(1.0, abs=1e-6)
+        known = float(np.any(mean))  # a text without a known word is zero, and so is its cosine
+        assert float(unit_rows(mean) @ unit_rows(embeddings.pooled())) == pytest.approx(known, abs=1e-6)
+        assert np.isfinite(embeddings.pooled()).all()
+
+
+def test_the_parts_of_a_cosine_sum_to_it_whatever_weighs_or_maps_the_tokens(mean_pooled: Encoder) -> None:
+    left, right = encoded(mean_pooled, TEXTS), encoded(mean_pooled, TEXTS[::-1])
+    for a, b in itertools.product(left, right):
+        found = Cosine().explain(a, b)
+        assert found.contribution.sum() + found.special == pytest.approx(Cosine().score(a, b), abs=1e-6)
+
+
+@pytest.mark.parametrize("source", OTHERS)
+def test_a_pooling_other_than_the_mean_is_what_it_says(files: Mapping[str, Path], source: str) -> None:
+    for embeddings in encoded(loaded(source.format(**files)), TEXTS):
+        assert not embeddings.mean_pooled
+        pooled = embeddings.vectors.max(axis=0) if source.endswith("max") else embeddings.vectors[0]
+        assert embeddings.pooled() == pytest.approx(unit_rows(pooled), abs=1e-6)
 
 
 def test_shapes_and_types(encoder: Encoder) -> None:
@@ -93,8 +160,7 @@ def test_truncation_cuts_the_chosen_end_and_says_so(encoder: Encoder, truncate: 
     cut = encoder.tokenize([text], "document", truncate)[0]  # type: ignore[arg-type]
     assert cut.truncated
     assert len(cut) == encoder.max_tokens
-    assert cut.special[0]
-    assert cut.special[-1]
+    assert not cut.special.any() or (cut.special[0] and cut.special[-1])
     words = [unit.text for unit in cut.units()]
     assert words[0 if truncate == "END" else -1] == kept
     assert not encoder.tokenize(["short"], "document", truncate)[0].truncated  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture(scope="module")
 def oracle() -> SentenceTransformer:
-    return SentenceTransformer(str(read_checkpoints("minilm")["minilm"].folder), device="cpu")
+    return SentenceTransformer(str(read_checkpoints("minilm")["minilm"].location), device="cpu")
 
 
 def vectors(client: openai.OpenAI, texts: list[str], **more: Any) -> Floats:

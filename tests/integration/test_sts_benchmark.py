@@ -54,7 +54,7 @@ def test_spearman_with_people(api: Api, rows: list[dict[str, str]], measure: str
 
 def test_cosines_equal_those_of_sentence_transformers(api: Api, rows: list[dict[str, str]]) -> None:
     some = rows[::7]
-    oracle = SentenceTransformer(str(read_checkpoints("minilm")["minilm"].folder), device="cpu")
+    oracle = SentenceTransformer(str(read_checkpoints("minilm")["minilm"].location), device="cpu")
     left, right = (oracle.encode([row[side] for row in some]) for side in ("sentence1", "sentence2"))
     pairs = [{"a": row["sentence1"], "b": row["sentence2"]} for row in some]
     assert api.ok("/similarity", {"pairs": pairs})["scores"] == pytest.approx(

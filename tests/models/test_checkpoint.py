@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel
@@ -19,29 +18,14 @@ from models.checkpoint import read_checkpoint
 from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint, BuildDisagrees
 from service.served_models import read_checkpoints
+from tests.small_model import BUILT_IN_FOLDER, DIM, draw_weights, edit, make_small
 
-DIM = 32
-BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].folder
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
-
-
-def draw_weights(folder: Path) -> None:
-    """Give a folder the random weights that its config.json asks for, the same ones every time."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = AutoModel.from_config(AutoConfig.from_pretrained(folder))  # type: ignore[no-untyped-call]
-    network.save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built-in model with a network of two layers and random weights in the place of its own: quick to load."""
-    copy = tmp_path_factory.mktemp("small") / "model"
-    shutil.copytree(BUILT_IN_FOLDER, copy, ignore=shutil.ignore_patterns("*.safetensors", "*.md"))
-    edit(copy / "config.json", hidden_size=DIM, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
-    edit(copy / "1_Pooling" / "config.json", embedding_dimension=DIM)
-    draw_weights(copy)
-    return copy
+    return make_small(tmp_path_factory.mktemp("small") / "model")
 
 
 @pytest.fixture
@@ -50,11 +34,6 @@ def folder(small: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "model"
     shutil.copytree(small, copy)
     return copy
-
-
-def edit(file: Path, **changes: object) -> None:
-    config = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps(config | changes))
 
 
 def pooled(folder: Path, role: str = "document") -> np.ndarray:
@@ -154,11 +133,12 @@ def test_what_is_not_supported_is_refused_by_name(
         Transformer("copy", read_checkpoint(folder))
 
 
-def test_an_unknown_module_is_refused_by_name(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["LSTM", "Dense"])
+def test_a_module_that_is_unknown_or_stands_after_the_pooling_is_refused_by_name(folder: Path, name: str) -> None:
     modules = json.loads((folder / "modules.json").read_text())
-    modules.append({"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"})
+    modules.append({"idx": 3, "name": "3", "path": f"3_{name}", "type": f"sentence_transformers.models.{name}"})
     (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(BadCheckpoint, match="Dense"):
+    with pytest.raises(BadCheckpoint, match=name):
         read_checkpoint(folder)
 
 

@@ -100,7 +100,7 @@ async def _store_offline(
     settings: Settings, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
 ) -> None:
     """The same without a service; the lock makes sure that none serves this folder meanwhile."""
-    from service.app import open_services  # noqa: PLC0415 - it loads torch, which the other ways need not wait for
+    from service.app import open_services  # noqa: PLC0415 - it loads all there is, which the other ways need not wait for
 
     with hold(settings.home):
         async with open_services(settings) as services:

@@ -1,0 +1,78 @@
+"""An encoder whose token vectors are changed after the fact: weighed, or mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.model_files import digest
+from models.protocols import Encoder
+from models.text import Role, TokenizedText, Truncate
+
+
+class AdaptedEncoder:
+    """What another encoder makes of a text, changed, and the mean of that as the text's vector.
+
+    With x_i (d,) the token vectors after the change and w_i their weights, the pooled vector is::
+
+        mean: sum_i w_i x_i / sum_i w_i
+
+    brought to unit length where the model says so. So explanations still sum to the score: they are made of the changed
+    token vectors. The encoder must pool by a mean, and its own mean is not used; of a normalised one, that of the
+    vectors before. Whatever is zero for a text without known words stays so.
+
+    Args:
+        encoder: the other one.
+        change: of the embeddings of a text, which hold its tokens.
+        dim: d after the change.
+        space: digest of the encoder's space and of the change.
+        normalize: whether the pooled vector is brought to unit length.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        change: Callable[[TokenEmbeddings], TokenEmbeddings],
+        *,
+        dim: int,
+        space: str,
+        normalize: bool,
+    ) -> None:
+        self.name = encoder.name
+        self.dim = dim
+        self.max_tokens = encoder.max_tokens
+        self.space = space
+        self.build = digest(space=space, build=encoder.build)
+        self._encoder = encoder
+        self._change = change
+        self._normalize = normalize
+
+    def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
+        """As the encoder does. Raises BadTexts."""
+        return self._encoder.tokenize(texts, role, truncate)
+
+    def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
+        """Vectors of each text. Tokens are computed also where they are not wanted. Raises DeviceLost."""
+        return [self._changed(each, want) for each in self._encoder.encode(tokenized, "tokens")]
+
+    def _changed(self, embeddings: TokenEmbeddings, want: Want) -> TokenEmbeddings:
+        changed = self._change(embeddings)
+        mean = mean_of_tokens(changed)
+        return replace(
+            changed,
+            vectors=changed.vectors if want == "tokens" else np.zeros((0, self.dim), np.float32),
+            given=unit_rows(mean).astype(np.float32) if self._normalize else mean,
+        )
+
+
+def mean_of_tokens(embeddings: TokenEmbeddings) -> Floats:
+    """(d,) the weighted mean of the token vectors, whatever length the encoder brought its own to.
+
+    >>> tokens = np.array([[1, 2], [3, 0]], np.float32)
+    >>> mean_of_tokens(TokenEmbeddings(tokens, np.ones(2, np.float32), given=np.ones(2, np.float32)))
+    array([2., 1.], dtype=float32)
+    """
+    return replace(embeddings, given=None).pooled()

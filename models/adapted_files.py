@@ -1,0 +1,169 @@
+"""A model with everything that was asked of it: its own options, a weighting of its tokens, a projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Protocol, Self
+
+from models import catalogue
+from models.adapted_encoder import AdaptedEncoder
+from models.affine_map import AffineMap, read_affine_map
+from models.embeddings import Doubles, Floats, TokenEmbeddings
+from models.errors import BadCheckpoint, UnknownName
+from models.model_files import ModelFiles, Precision, Source, digest, format_of, require_known
+from models.protocols import Encoder
+from models.text import TokenizedText
+
+WEIGHTINGS = "models.weightings"
+PROJECTIONS = "models.projections"
+
+
+class Weighting(Protocol):
+    """How much each token counts. A file of `models/weightings/` holds one; `options` names what it has to be told."""
+
+    options: ClassVar[tuple[str, ...]]
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything that decides the weights."""
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> Self:
+        """With its options. Raises BadCheckpoint."""
+
+    def weights(self, text: TokenizedText) -> Floats:
+        """(n,) >= 0, the share of each token in a weighted mean; not all 0."""
+
+
+class Projection(Protocol):
+    """A map that is fitted to the vectors of many texts. A file of `models/projections/` holds one."""
+
+    def fit(self, vectors: Doubles, dims: int | None = None) -> AffineMap:
+        """The map for vectors like these (n, d), into `dims` dimensions if it can leave some out. Raises NotFitted."""
+
+
+def read_model(source: Source) -> ModelFiles:
+    """What the files of a model say, with all its options.
+
+    The weighting comes first, then the projection: each multiplies or maps the token vectors of what stands before it.
+
+    Raises:
+        BadCheckpoint: files are missing, altered or not supported, or there is no such option, or no such value.
+    """
+    form = format_of(source.path)
+    weighting = _weighting(source.options.get("weighting"))
+    own_of_weighting = () if weighting is None else ("weighting", *weighting.options)
+    require_known(source.options, (*form.options, "weighting", "projection", *own_of_weighting), source.path)
+    own = {name: value for name, value in source.options.items() if name in form.options}
+    files = form.read(replace(source, options=own))
+    if weighting is not None:
+        files = Weighted(_pooled_by_mean(files, "weighting"), weighting.read(source.options))
+    if "projection" in source.options:
+        file = Path(source.options["projection"]).expanduser()
+        files = Projected(_pooled_by_mean(files, "projection"), _fitted_for(files, file))
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class _Adapted:
+    """The files of a model whose token vectors are changed once it is loaded."""
+
+    files: ModelFiles
+
+    @property
+    def location(self) -> Path:
+        return self.files.location
+
+    @property
+    def pooling(self) -> str:
+        return self.files.pooling
+
+    @property
+    def normalize(self) -> bool:
+        return self.files.normalize
+
+    @property
+    def max_tokens(self) -> int | None:
+        return self.files.max_tokens
+
+    @property
+    def needs_device(self) -> bool:
+        return self.files.needs_device
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted(_Adapted):
+    """A model whose tokens are weighed."""
+
+    weighting: Weighting
+
+    @property
+    def space(self) -> str:
+        """Digest of the model's space and of what decides the weights."""
+        return digest(space=self.files.space, weighting=self.weighting.digest)
+
+    def load(self, name: str, device: str, precision: Precision) -> Encoder:
+        """The encoder. Raises as that of the model."""
+        inner = self.files.load(name, device, precision)
+        return AdaptedEncoder(inner, self._weigh, dim=inner.dim, space=self.space, normalize=self.normalize)
+
+    def _weigh(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:
+        assert embeddings.text is not None, "an encoder gives the text with its tokens"
+        return replace(embeddings, weights=embeddings.weights * self.weighting.weights(embeddings.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Projected(_Adapted):
+    """A model whose token vectors are mapped. The map is affine, so that it commutes with their weighted mean."""
+
+    affine_map: AffineMap
+
+    @property
+    def space(self) -> str:
+        """Digest of the model's space and of the map."""
+        return digest(space=self.files.space, projection=self.affine_map.digest)
+
+    def load(self, name: str, device: str, precision: Precision) -> Encoder:
+        """The encoder.
+
+        Raises:
+            BadCheckpoint: the map is one of vectors of another length; or as that of the model.
+        """
+        inner = self.files.load(name, device, precision)
+        d, k = self.affine_map.matrix.shape
+        if d != inner.dim:
+            raise BadCheckpoint(f"the projection of {name} maps {d} dimensions, but the model has {inner.dim}")
+        return AdaptedEncoder(inner, self._map, dim=k, space=self.space, normalize=self.normalize)
+
+    def _map(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:
+        return replace(embeddings, vectors=self.affine_map(embeddings.vectors))
+
+
+def _weighting(name: str | None) -> type[Weighting] | None:
+    if name is None:
+        return None
+    try:
+        return catalogue.find(WEIGHTINGS, name)
+    except UnknownName as error:
+        raise BadCheckpoint(str(error)) from error
+
+
+def _pooled_by_mean(files: ModelFiles, option: str) -> ModelFiles:
+    if files.pooling != "mean":
+        raise BadCheckpoint(
+            f"{files.location} pools by {files.pooling}: {option} needs a model whose vector is the mean of its tokens"
+        )
+    return files
+
+
+def _fitted_for(files: ModelFiles, file: Path) -> AffineMap:
+    found = read_affine_map(file)
+    fitted = found.about.get("space", "")
+    if fitted != files.space:
+        raise BadCheckpoint(
+            f"{file} was fitted to vectors of another model or other options (space {fitted[:12]}, not "
+            f"{files.space[:12]}): fit it again by `semblance project`"
+        )
+    return found

@@ -1,0 +1,115 @@
+"""Folders of Model2Vec: static vectors of a tokenizer's pieces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from models.encoders.word_vectors import Table, WordVectors
+from models.errors import BadCheckpoint
+from models.model_files import Precision, Source, digest, file_sha256
+from models.vector_text import require_finite
+from models.word_tokenizers import Pieces
+
+_DEFAULT_MAX_TOKENS = 512  # of the library, also where the folder is older than the setting
+_FILES = ("model.safetensors", "tokenizer.json")
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFiles:
+    """What a folder of Model2Vec says."""
+
+    location: Path
+    space: str
+    normalize: bool
+    max_tokens: int
+    pooling: str = "mean"
+    needs_device: bool = False
+
+    def load(self, name: str, device: str, precision: Precision) -> WordVectors:
+        """The vectors, read into memory; device and precision are those of networks.
+
+        Raises:
+            BadCheckpoint: the files do not fit together.
+        """
+        del device, precision
+        tokenizer, table = _load(self.location)
+        return WordVectors(
+            name, table, Pieces(tokenizer), space=self.space, max_tokens=self.max_tokens, normalize=self.normalize
+        )
+
+
+class Model2VecFolder:
+    """A folder with `model.safetensors` (embeddings, in newer ones also weights and mapping) and `tokenizer.json`.
+
+    Source: tulkens-vandongen-2024-model2vec.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ()
+    general: ClassVar[bool] = False
+
+    def reads(self, path: Path) -> bool:
+        """A folder that says so, or whose weights are one table of embeddings."""
+        if not (path / "config.json").is_file():
+            return False
+        return _config(path).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
+
+    def read(self, source: Source) -> StaticFiles:
+        """What the folder says.
+
+        Raises:
+            BadCheckpoint: a file is missing, unreadable or not the one that it should be.
+        """
+        folder = source.path
+        config = _config(folder)
+        files = {name: file_sha256(folder / name) for name in _FILES}
+        if source.weights_sha256 not in (None, files["model.safetensors"]):
+            raise BadCheckpoint(f"{folder}: model.safetensors is not the one with SHA-256 {source.weights_sha256}")
+        if "embeddings" not in _tensors(folder):
+            raise BadCheckpoint(f"{folder}: model.safetensors has no tensor `embeddings`")
+        settings: dict[str, Any] = {
+            "normalize": bool(config.get("normalize", False)),
+            "max_tokens": int(config.get("max_length") or _DEFAULT_MAX_TOKENS),
+        }
+        return StaticFiles(folder, digest(kind="model2vec", files=files, settings=settings), **settings)
+
+
+def _load(folder: Path) -> tuple[Tokenizer, Table]:
+    try:
+        with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
+            held: dict[str, np.ndarray] = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # both libraries raise plain Exception; numpy lacks some of torch's types
+        raise BadCheckpoint(f"cannot load {folder}: {error}") from error
+    table = Table(held["embeddings"], held.get("mapping"), held.get("weights"))
+    require_finite(table.vectors, folder)
+    size = len(table.vectors) if table.rows is None else len(table.rows)
+    last = max(tokenizer.get_vocab().values(), default=-1)
+    if last >= size or (table.scales is not None and last >= len(table.scales)):
+        raise BadCheckpoint(f"{folder}: its tokenizer has token {last}, but there are vectors of {size:,} only")
+    if table.rows is not None and not 0 <= table.rows.min() <= table.rows.max() < len(table.vectors):
+        raise BadCheckpoint(f"{folder}: `mapping` leads to rows that there are not")
+    return tokenizer, table
+
+
+def _tensors(folder: Path) -> list[str]:
+    """Names in the header of the weights; none where there are no such weights."""
+    try:
+        with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
+            return list(tensors.keys())
+    except (OSError, SafetensorError):
+        return []
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCheckpoint(f"cannot read {folder / 'config.json'}: {error}") from error
+    return config if isinstance(config, dict) else {}

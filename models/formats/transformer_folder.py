@@ -1,0 +1,35 @@
+"""Folders of sentence-transformers and Hugging Face encoders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, cast, get_args
+
+from models.checkpoint import Checkpoint, Pooling, read_checkpoint
+from models.errors import BadCheckpoint
+from models.model_files import Source
+
+
+class TransformerFolder:
+    """A folder with a transformer network in safetensors, and its tokenizer.
+
+    Options: `pooling` (mean, cls or max) in the place of what the folder says.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("pooling",)
+    general: ClassVar[bool] = True
+
+    def reads(self, path: Path) -> bool:
+        """Any folder: what is missing in it is said when it is read."""
+        return path.is_dir()
+
+    def read(self, source: Source) -> Checkpoint:
+        """What the folder says.
+
+        Raises:
+            BadCheckpoint: a file is missing, altered or not supported, or there is no such pooling.
+        """
+        pooling = source.options.get("pooling")
+        if pooling is not None and pooling not in get_args(Pooling):
+            raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
+        return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling))

@@ -1,0 +1,137 @@
+"""Files of word vectors: text as word2vec, GloVe and fastText write it, or NumPy's .npz."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.encoders.word_vectors import Table, WordVectors
+from models.errors import BadCheckpoint
+from models.model_files import Precision, Source, digest, file_sha256
+from models.vector_text import read_head, read_vectors, require_finite
+from models.word_tokenizers import tokenizer_for
+
+MAX_TOKENS = 512
+_WORDS = ("words", "vocab")  # names of the array of words in a .npz
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFile:
+    """What a file of word vectors says; `vocabulary` is the file of its words where they stand beside it."""
+
+    location: Path
+    space: str
+    vocabulary: Path | None = None
+    pooling: str = "mean"
+    normalize: bool = False
+    max_tokens: int = MAX_TOKENS
+    needs_device: bool = False
+
+    def load(self, name: str, device: str, precision: Precision) -> WordVectors:
+        """The vectors, read into memory; device and precision are those of networks.
+
+        Raises:
+            BadCheckpoint: naming the line that is malformed, or what does not fit together.
+        """
+        del device, precision
+        if self.location.suffix == ".npz":
+            rows, vectors = _read_arrays(self.location, self.vocabulary)
+        else:
+            rows, vectors = read_vectors(self.location)
+        if not rows:
+            raise BadCheckpoint(f"{self.location} holds no vector")
+        return WordVectors(
+            name,
+            Table(vectors),
+            tokenizer_for(rows),
+            space=self.space,
+            max_tokens=self.max_tokens,
+            normalize=self.normalize,
+        )
+
+
+class WordVectorFile:
+    """A text file with a word and its numbers a line, or a .npz with an array `vectors` (n, d).
+
+    The words of a .npz stand in its array `words` or `vocab`, or one a line in FILE.vocab.txt beside FILE.npz. Its
+    numbers may be of any type of float, or int8: those are taken as they are, since one scale for the whole table
+    changes no measure of angles.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ()
+    general: ClassVar[bool] = False
+
+    def reads(self, path: Path) -> bool:
+        """Any file: what is wrong with it is said when it is read."""
+        return path.is_file()
+
+    def read(self, source: Source) -> VectorFile:
+        """What the file says, as far as its beginning tells.
+
+        Raises:
+            BadCheckpoint: it is no such file, or not the one that it should be.
+        """
+        file = source.path
+        sha256 = file_sha256(file)
+        if source.weights_sha256 not in (None, sha256):
+            raise BadCheckpoint(f"{file} has SHA-256 {sha256}, expected {source.weights_sha256}: install it again")
+        settings: dict[str, Any] = {"max_tokens": MAX_TOKENS, "pooling": "mean"}
+        if file.suffix != ".npz":
+            read_head(file)
+            return VectorFile(file, digest(kind="words", vectors=sha256, settings=settings))
+        vocabulary = _vocabulary_of(file)
+        words = None if vocabulary is None else file_sha256(vocabulary)
+        return VectorFile(file, digest(kind="words", vectors=sha256, words=words, settings=settings), vocabulary)
+
+
+def _vocabulary_of(file: Path) -> Path | None:
+    """The file of words beside a .npz; None where it holds them itself."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            held = set(arrays.files)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise BadCheckpoint(f"{file} is no .npz of plain arrays: {error}") from error
+    if "vectors" not in held:
+        raise BadCheckpoint(f"{file} has no array `vectors`; it has {', '.join(sorted(held)) or 'none'}")
+    beside = file.with_suffix(".vocab.txt")
+    if held.intersection(_WORDS):
+        return None
+    if not beside.exists():
+        raise BadCheckpoint(f"{file} has no array {' or '.join(_WORDS)}, and there is no {beside}")
+    return beside
+
+
+def _read_arrays(file: Path, vocabulary: Path | None) -> tuple[dict[str, int], np.ndarray]:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            vectors = arrays["vectors"]
+            held = None if vocabulary else arrays[next(name for name in _WORDS if name in arrays.files)]
+        words = [str(word) for word in held.tolist()] if held is not None else _lines(vocabulary or file)
+    except (OSError, ValueError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+        raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or vectors.dtype == np.int8):
+        raise BadCheckpoint(f"{file}: `vectors` is {vectors.dtype} {vectors.shape}, not (n, d) of floats or int8")
+    if len(words) != len(vectors):
+        raise BadCheckpoint(f"{file} has {len(vectors):,} vectors for {len(words):,} words")
+    if vectors.dtype.itemsize > 4:
+        vectors = vectors.astype(np.float32)
+    require_finite(vectors, file)
+    return _first_rows(words), vectors
+
+
+def _first_rows(words: Sequence[str]) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for row, word in enumerate(words):
+        rows.setdefault(word, row)
+    return rows
+
+
+def _lines(file: Path) -> list[str]:
+    """Lines as files mean them: other characters that Unicode ends lines with may be words."""
+    lines = file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines

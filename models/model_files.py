@@ -1,0 +1,143 @@
+"""A model before it is loaded: where it comes from, what its files say, and what was asked of it.
+
+A file of `models/formats/` reads one kind of model files, such as the folder of a transformer. It imports no library
+that takes long to import (torch), so that models can be listed and checked at once; `load` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+from models import catalogue
+from models.errors import BadCheckpoint
+from models.protocols import Encoder
+
+FAMILY = "models.formats"
+
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model comes from.
+
+    Attributes:
+        path: its folder or file.
+        options: what was asked of it, by name, such as {"pooling": "max"}.
+        weights_sha256: the SHA-256 that its weights must have, where that is known.
+    """
+
+    path: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    weights_sha256: str | None = None
+
+
+class ModelFiles(Protocol):
+    """What the files of a model say."""
+
+    @property
+    def location(self) -> Path:
+        """The folder or file that holds the vectors or weights."""
+
+    @property
+    def pooling(self) -> str:
+        """How token vectors become one vector: mean, cls or max."""
+
+    @property
+    def normalize(self) -> bool:
+        """Whether that vector is brought to unit length."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Most tokens a text may have; None where only the loaded model says."""
+
+    @property
+    def space(self) -> str:
+        """Digest of everything that decides what a vector means."""
+
+    @property
+    def needs_device(self) -> bool:
+        """Whether it is a network, which runs on a device of torch; else it is a table in memory."""
+
+    def load(self, name: str, device: str, precision: Precision) -> Encoder:
+        """The encoder, under the name it is served under.
+
+        Raises:
+            BadCheckpoint: the files cannot be loaded.
+            BuildDisagrees: its vectors in that precision are too far from those in float32.
+        """
+
+
+class Format(Protocol):
+    """One kind of model files.
+
+    Attributes:
+        options: the options that it knows.
+        general: whether it takes any folder that no other format takes, and so is asked last.
+    """
+
+    options: ClassVar[tuple[str, ...]]
+    general: ClassVar[bool]
+
+    def reads(self, path: Path) -> bool:
+        """Whether this looks like such files."""
+
+    def read(self, source: Source) -> ModelFiles:
+        """What the files say.
+
+        Raises:
+            BadCheckpoint: a file is missing, altered or not supported, or an option has no such value.
+        """
+
+
+def format_of(path: Path) -> Format:
+    """The format that reads this folder or file.
+
+    Raises:
+        BadCheckpoint: none does.
+    """
+    if not path.exists():
+        raise BadCheckpoint(f"{path} is not a folder, and no file either: give the folder or the file of a model")
+    formats: list[Format] = [catalogue.find(FAMILY, name)() for name in catalogue.names(FAMILY)]
+    for each in sorted(formats, key=lambda one: one.general):
+        if each.reads(path):
+            return each
+    raise BadCheckpoint(
+        f"{path} is no file of vectors: give a text file of word2vec, GloVe or fastText, a .npz, or a model's folder"
+    )
+
+
+def require_known(options: Iterable[str], known: Iterable[str], path: Path) -> None:
+    """Refuse options that do not exist for this model.
+
+    Raises:
+        BadCheckpoint: naming the first of them, and what there is.
+    """
+    known = sorted(known)
+    for name in options:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "there are none"
+            raise BadCheckpoint(f"{path} has no option {name!r}: {there}")
+
+
+def digest(**parts: Any) -> str:
+    """SHA-256 of JSON values by name, in hexadecimal."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        BadCheckpoint: it cannot be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise BadCheckpoint(f"cannot read {file}: {error}") from error

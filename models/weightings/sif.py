@@ -1,0 +1,122 @@
+"""Smooth inverse frequency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+
+from models.embeddings import Floats
+from models.errors import BadCheckpoint
+from models.model_files import digest, file_sha256
+from models.text import TokenizedText
+
+A = 1e-3  # as in the paper's experiments
+
+
+class Sif:
+    """Frequent words count less.
+
+    With p(word) the word's share of all words in some large text, for each of n tokens::
+
+        w_i = a / (a + p(word_i))                        in (0, 1]
+        p(word) = count of the word / count of all words
+
+    A word that has no count has p = 0 and weight 1. All pieces of a word have the weight of the whole word, which is
+    looked up in lower case. Special tokens are no words, and have weight 0.
+
+    Args:
+        counts: word in lower case -> how often it stands in some large text.
+        digest: of the file of counts.
+        a: the smoothing parameter.
+
+    Prefer it to `uniform` for static vectors, whose mean is else led by words such as "the". Usually together with the
+    projection `common_component_removal`, which is the second half of the paper's method.
+
+    The mean of a text divides by the sum of its weights, where the paper divides by n: the direction is the same, the
+    length is not, so that a projection that is fitted afterwards weighs texts a little differently.
+
+    >>> spans = np.array([[0, 2], [3, 6], [7, 10]], np.int32)
+    >>> text = TokenizedText("of the owl", spans[0], spans, np.arange(3, dtype=np.int32))
+    >>> Sif({"the": 50, "of": 1, "others": 949}, "").weights(text).round(6)
+    array([0.5     , 0.019608, 1.      ], dtype=float32)
+
+    Source: arora-etal-2017-sif, algorithm 1, the first half.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("frequencies",)
+
+    def __init__(self, counts: Mapping[str, float], digest: str, a: float = A) -> None:
+        total = sum(counts.values())
+        self._weights = {word: a / (a + count / total) for word, count in counts.items()}
+        self.digest = digest
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> Self:
+        """With the counts of the file that the option `frequencies` names.
+
+        Raises:
+            BadCheckpoint: there is no such option or file, or a line of it is malformed.
+        """
+        if "frequencies" not in options:
+            raise BadCheckpoint("weighting=sif needs frequencies=FILE, with a word and its count a line")
+        file = Path(options["frequencies"]).expanduser()
+        sha256 = file_sha256(file)
+        return cls(read_counts(file), digest(kind="sif", a=A, frequencies=sha256))
+
+    def weights(self, text: TokenizedText) -> Floats:
+        """(n,) float32."""
+        whole = _words(text)
+        return np.array([self._weights.get(whole[word], 1.0) if word >= 0 else 0.0 for word in text.words], np.float32)
+
+
+def read_counts(file: Path) -> dict[str, float]:
+    """Word in lower case -> count, from lines of a word, a tab or space, and a count; a first line may be a header.
+
+    Counts of words that differ in case only add up.
+
+    Raises:
+        BadCheckpoint: naming the line that is malformed.
+    """
+    counts: dict[str, float] = {}
+    try:
+        for number, line in _lines(file):
+            word, _, count = (line if "\t" in line else line.replace(" ", "\t")).rpartition("\t")
+            value = _count(count)
+            if not word or value is None:
+                if number == 1:
+                    continue
+                raise BadCheckpoint(f"{file}, line {number}: not a word and its count")
+            counts[word.lower()] = counts.get(word.lower(), 0.0) + value
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if not sum(counts.values()):
+        raise BadCheckpoint(f"{file} holds no count of a word")
+    return counts
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    with file.open(encoding="utf-8-sig", newline="\n") as stream:
+        for number, line in enumerate(stream, 1):
+            if stripped := line.strip("\r\n"):
+                yield number, stripped
+
+
+def _count(text: str) -> float | None:
+    try:
+        count = float(text)
+    except ValueError:
+        return None
+    return count if math.isfinite(count) and count >= 0 else None
+
+
+def _words(text: TokenizedText) -> dict[int, str]:
+    """Number of each word -> the whole of it, in lower case."""
+    ends: dict[int, tuple[int, int]] = {}
+    for word, (start, end) in zip(text.words.tolist(), text.spans.tolist(), strict=True):
+        known = ends.get(word, (start, end))
+        ends[word] = min(known[0], start), max(known[1], end)
+    return {word: text.text[start:end].lower() for word, (start, end) in ends.items()}

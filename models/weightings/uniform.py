@@ -1,0 +1,45 @@
+"""The same weight for every token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from models.embeddings import Floats
+from models.text import TokenizedText
+
+
+class Uniform:
+    """Every token counts the same, the special ones included.
+
+    For each of n tokens::
+
+        w_i = 1
+
+    The mean stays what the model makes it: what other weightings are compared with.
+
+    >>> zeros = np.zeros((2, 2), np.int32)
+    >>> Uniform().weights(TokenizedText("a b", zeros[0], zeros, np.array([0, 1], np.int32)))
+    array([1., 1.], dtype=float32)
+
+    Source: arora-etal-2017-sif, section 4, the average that it is compared with.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> Self:
+        """It has no options."""
+        del options
+        return cls()
+
+    @property
+    def digest(self) -> str:
+        """What decides the weights: nothing."""
+        return "uniform"
+
+    def weights(self, text: TokenizedText) -> Floats:
+        """(n,) ones."""
+        return np.ones(len(text), np.float32)

@@ -1,0 +1,147 @@
+"""From a text to the rows of a table of vectors: by whole words, or by the pieces of a tokenizer."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+_CLITICS = ("n't", "'s", "'d", "'m", "'re", "'ve", "'ll")  # as the Penn Treebank splits them off
+
+
+class Token(NamedTuple):
+    """A row of the table, the characters `start` to `end` that it stands for, and the number of their word."""
+
+    row: int
+    start: int
+    end: int
+    word: int
+
+
+class WordTokenizer(Protocol):
+    """Finds what a table knows of texts; safe to call from any thread."""
+
+    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
+        """The known tokens of each text, in reading order; what is unknown is left out."""
+
+
+class Words:
+    """Whole words: what stands between spaces, else that without the punctuation around it, else its parts.
+
+    A vocabulary without upper case is looked up in lower case; any other first as written, then in lower case. English
+    clitics such as "n't" and "'s" are parts of their own where the vocabulary holds them.
+
+    >>> words = Words({"do": 0, "n't": 1, "u.s.": 2, "hat": 3, ",": 4})
+    >>> [(token.row, token.start, token.end) for token in words(["Don't hat, (U.S.)!"])[0]]
+    [(0, 0, 2), (1, 2, 5), (3, 6, 9), (4, 9, 10), (2, 12, 16)]
+    """
+
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        self._rows = rows
+        self._lower_only = not any(word != word.lower() for word in rows)
+        clitics = [rf"{clitic}\b" for clitic in _CLITICS if self._row(clitic) is not None]
+        self._spaces = pre_tokenizers.WhitespaceSplit()
+        self._parts = pre_tokenizers.Split(Regex("|".join([*clitics, r"[\p{P}\p{S}]"])), "isolated")
+
+    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
+        """The known words of each text."""
+        return [
+            [Token(row, start, end, word) for word, (row, start, end) in enumerate(self._known(text))] for text in texts
+        ]
+
+    def _known(self, text: str) -> Iterator[tuple[int, int, int]]:
+        for piece, (start, _) in self._spaces.pre_tokenize_str(text):
+            for part, at in self._divided(piece):
+                row = self._row(part)
+                if row is not None:
+                    yield row, start + at, start + at + len(part)
+
+    def _divided(self, piece: str) -> Iterator[tuple[str, int]]:
+        """The parts of what stands between two spaces, and where each begins in it."""
+        if self._row(piece) is not None:
+            yield piece, 0
+            return
+        start, end = _core(piece)
+        dotted = end + 1 if piece[end : end + 1] == "." else end  # an abbreviation ends in its full stop
+        whole = next((stop for stop in (dotted, end) if self._row(piece[start:stop]) is not None), None)
+        if whole is None:
+            yield from self._split(piece, 0)
+        else:
+            yield from self._split(piece[:start], 0)
+            yield piece[start:whole], start
+            yield from self._split(piece[whole:], whole)
+
+    def _split(self, piece: str, offset: int) -> Iterator[tuple[str, int]]:
+        for part, (start, _) in self._parts.pre_tokenize_str(piece) if piece else ():
+            yield part, offset + start
+
+    def _row(self, word: str) -> int | None:
+        if self._lower_only:
+            return self._rows.get(word.lower())
+        exact = self._rows.get(word)
+        return self._rows.get(word.lower()) if exact is None else exact
+
+
+def _core(piece: str) -> tuple[int, int]:
+    """Where a piece begins and ends without the punctuation around it."""
+    inner = [at for at, character in enumerate(piece) if unicodedata.category(character)[0] not in "PS"]
+    return (inner[0], inner[-1] + 1) if inner else (0, len(piece))
+
+
+class Pieces:
+    """The pieces of a tokenizer of the tokenizers library, without special ones and without its unknown token.
+
+    >>> pieces = Pieces(word_piece({"[UNK]": 0, "play": 1, "##ing": 2}))
+    >>> [(token.row, token.start, token.end, token.word) for token in pieces(["Zz PLAYING"])[0]]
+    [(1, 3, 7, 1), (2, 7, 10, 1)]
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = Tokenizer.from_str(tokenizer.to_str())
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._unknown = unknown_id(tokenizer)
+
+    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
+        """The known pieces of each text."""
+        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [
+            [
+                Token(row, *span, word=at if word is None else word)
+                for at, (row, span, word) in enumerate(zip(each.ids, each.offsets, each.word_ids, strict=True))
+                if row != self._unknown
+            ]
+            for each in encodings
+        ]
+
+
+def word_piece(rows: Mapping[str, int]) -> Tokenizer:
+    """A WordPiece tokenizer of that vocabulary; in lower case, without accents, if the vocabulary is."""
+    lower = not any(word != word.lower() for word in rows if not (word.startswith("[") and word.endswith("]")))
+    tokenizer = Tokenizer(models.WordPiece(dict(rows), unk_token="[UNK]"))  # noqa: S106 - it is no password
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def tokenizer_for(rows: Mapping[str, int]) -> WordTokenizer:
+    """What suits a vocabulary: WordPiece if it holds "[UNK]" and pieces such as "##ing", else whole words."""
+    if "[UNK]" in rows and any(word.startswith("##") and len(word) > 2 for word in rows):
+        return Pieces(word_piece(rows))
+    return Words(rows)
+
+
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """The id that a tokenizer gives to what it does not know, if it has one.
+
+    >>> unknown_id(word_piece({"a": 0, "[UNK]": 1}))
+    1
+    """
+    model = json.loads(tokenizer.to_str())["model"]
+    if model.get("unk_id") is not None:  # Unigram
+        return int(model["unk_id"])
+    token = model.get("unk_token")
+    return None if token is None else tokenizer.token_to_id(token)

@@ -1,0 +1,118 @@
+"""`semblance project`: a projection, fitted to the vectors of many texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from models import catalogue
+from models.adapted_encoder import mean_of_tokens
+from models.adapted_files import PROJECTIONS, Projection
+from models.embeddings import Doubles
+from models.errors import BadCheckpoint, NotFitted, SemblanceError
+from models.model_files import ModelFiles
+from models.protocols import Encoder
+from models.text_faults import fault_of
+from service.devices import device_for, load
+from service.served_models import read_checkpoints
+from service.settings import read_settings
+
+AT_ONCE = 32  # texts in a pass
+
+
+def project(
+    model: Annotated[str, typer.Option(help="Model, as `semblance serve` takes it.")],
+    projection: Annotated[str, typer.Option(help="Kind of projection: common_component_removal or whitening.")],
+    texts: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help='One text a line; of a .jsonl file, one {"text": ...}.')
+    ],
+    out: Annotated[Path, typer.Option(help="File to write, in safetensors.")],
+    dims: Annotated[
+        int | None, typer.Option(min=1, help="Dimensions that whitening keeps.", show_default="all")
+    ] = None,
+) -> None:
+    """Fit a projection to the vectors of many texts, and save it.
+
+    A model is then served with it by the option projection=FILE, the same for every text: name=SOURCE?projection=FILE.
+    It belongs to that model with those options, and to no other. Whitening wants texts like those that will be
+    compared, ten times as many as the model has dimensions or more. Texts without visible characters are left out, and
+    those of which the model knows no word.
+
+    \b
+    Example:
+      semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors
+      semblance serve --model 'white=minilm?projection=white.safetensors'
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    console = Console(stderr=True)
+    try:
+        fit: Projection = catalogue.find(PROJECTIONS, projection)()
+        read = read_texts(texts)
+        name, files = _only(model)
+        settings = read_settings()
+        vectors = _vectors(load(name, files, device_for([files], settings), settings), read, console)
+        about = {
+            "kind": projection,
+            "space": files.space,
+            "model": model,
+            "texts": str(len(vectors)),
+            "texts_sha256": hashlib.sha256("\n".join(read).encode()).hexdigest(),
+            "semblance": version("semblance"),
+        }
+        found = replace(fit.fit(vectors, dims), about=about)
+        found.save(out)
+    except (SemblanceError, OSError) as error:
+        raise SystemExit(str(error)) from error
+    d, k = found.matrix.shape
+    console.print(f"{out}: {projection} from {d} to {k} dimensions, fitted to {len(vectors):,} texts", markup=False)
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a file that can be seen: its lines, or the field `text` of each line of JSONL.
+
+    Raises:
+        NotFitted: a line of JSONL has no such field; the message names it.
+    """
+    lines = file.read_text("utf-8-sig", errors="replace").split("\n")
+    if file.suffix == ".jsonl":
+        lines = [_text_of(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    return [text for line in lines if fault_of(text := line.strip()) is None]
+
+
+def _text_of(file: Path, number: int, line: str) -> str:
+    try:
+        return str(json.loads(line)["text"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise NotFitted(f'{file}, line {number}: not of the form {{"text": ...}}') from error
+
+
+def _only(model: str) -> tuple[str, ModelFiles]:
+    found = read_checkpoints(model)
+    if len(found) != 1:
+        raise BadCheckpoint(f"--model must name one model, not {len(found)}")
+    return next(iter(found.items()))
+
+
+def _vectors(encoder: Encoder, texts: Sequence[str], console: Console) -> Doubles:
+    """(n, d) the mean token vectors before any normalising, without those that are zero."""
+    rows = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        in_order = sorted(texts, key=len)  # so that a pass holds texts of about one length
+        for start in bar.track(
+            range(0, len(texts), AT_ONCE), total=math.ceil(len(texts) / AT_ONCE), description="encoding"
+        ):
+            tokenized = encoder.tokenize(in_order[start : start + AT_ONCE], "document", "END")
+            rows += [mean_of_tokens(each) for each in encoder.encode(tokenized, "tokens")]
+    vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
+    return vectors[vectors.any(axis=1)]

@@ -1,0 +1,46 @@
+"""Where models run, and in which number type: what the settings leave open is decided here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from models.model_files import ModelFiles, Precision
+from models.protocols import Encoder
+from service.errors import NoSuchDevice
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
+    """The device of these models, as torch names it; torch itself is imported only if one of them needs a device.
+
+    Raises:
+        NoSuchDevice: torch cannot use the configured one.
+    """
+    if not any(files.needs_device for files in models):
+        return "cpu"
+    import torch  # noqa: PLC0415 - it takes seconds, which tables of word vectors need not wait for
+
+    if settings.device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
+    return settings.device
+
+
+def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:
+    """The encoder of these files, under that name.
+
+    Raises:
+        BadCheckpoint, BuildDisagrees: see `ModelFiles`.
+    """
+    on_device: Precision = "bfloat16" if device.startswith("cuda") else "float32"
+    precision = on_device if settings.precision == "auto" else settings.precision
+    how = f"on {device} in {precision}" if files.needs_device else "into memory"
+    log.info("loading model %s %s", name, how)
+    return files.load(name, device, precision)
