@@ -10,9 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from models.embeddings import Doubles
-from models.evaluation.row_blocks import row_blocks
-
-_ELEMENTS = 1 << 16  # of counts at once: a few arrays of 0.5 MB, which stay in a core's cache
+from models.evaluation.row_blocks import by_row_blocks
 
 
 def pearson(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
@@ -48,7 +46,7 @@ def pearson(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
         first = (rows > 0).argmax(axis=1)
         return _ratio(rows, left - left[first][:, None], right - right[first][:, None])
 
-    return _by_rows(of_rows, _counts(counts, len(x)))
+    return by_row_blocks(of_rows, counts, len(x))
 
 
 def spearman(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
@@ -69,7 +67,7 @@ def spearman(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
         middle = (rows.sum(axis=1, keepdims=True) + 1) / 2  # the mean of the ranks; all this is exact in floats
         return _ratio(rows, ranks_left(rows) - middle, ranks_right(rows) - middle)
 
-    return _by_rows(of_rows, _counts(counts, len(x)))
+    return by_row_blocks(of_rows, counts, len(x))
 
 
 def _ranks_within(values: Doubles) -> Callable[[Doubles], Doubles]:
@@ -104,13 +102,3 @@ def _scaled(values: Doubles) -> Doubles:
     largest = np.abs(values).max(initial=0.0)
     scaled: Doubles = values / largest if largest > 0 else values
     return scaled
-
-
-def _counts(counts: Doubles | None, n: int) -> Doubles:
-    return np.ones((1, n)) if counts is None else counts
-
-
-def _by_rows(of_rows: Callable[[Doubles], Doubles], counts: Doubles) -> Doubles:
-    if not counts.size:
-        return np.zeros(len(counts))
-    return np.concatenate([of_rows(counts[part]) for part in row_blocks(len(counts), counts.shape[1], _ELEMENTS)])

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from models.embeddings import Doubles
+
 
 def ndcg(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> float:
     """Normalised discounted cumulative gain of the first k of a ranking, with linear gain.
@@ -34,6 +38,57 @@ def recall(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> fl
     """
     relevant = {doc_id for doc_id, grade in relevance.items() if grade > 0}
     return len(relevant & set(ranking[:k])) / len(relevant) if relevant else 0.0
+
+
+def average_precision(ranking: Sequence[str], relevance: Mapping[str, float]) -> float:
+    """The mean, over all relevant documents (relevance above 0), of the precision at the rank of each.
+
+    1 if all relevant documents stand first; a relevant document that is not in the ranking counts 0; 0 if nothing is
+    relevant. The mean of this over queries is known as MAP.
+
+    >>> round(average_precision(["a", "b", "c", "d"], {"a": 1, "c": 1}), 6)
+    0.833333
+    """
+    relevant = {doc_id for doc_id, grade in relevance.items() if grade > 0}
+    ranks = [rank for rank, doc_id in enumerate(ranking, 1) if doc_id in relevant]
+    return math.fsum(found / rank for found, rank in enumerate(ranks, 1)) / len(relevant) if relevant else 0.0
+
+
+def reciprocal_rank(ranking: Sequence[str], relevance: Mapping[str, float], k: int | None = None) -> float:
+    """One over the rank of the first relevant document among the first k (None: among all); 0 if there is none.
+
+    The mean of this over queries is known as MRR.
+
+    >>> reciprocal_rank(["a", "b", "c"], {"b": 1, "c": 2})
+    0.5
+    """
+    ranks = (rank for rank, doc_id in enumerate(ranking[:k], 1) if relevance.get(doc_id, 0.0) > 0)
+    return 1 / next(ranks, math.inf)
+
+
+def ndcg_of_scores(scores: Doubles, relevance: Doubles, k: int | None = None) -> float:
+    """nDCG of c candidates ranked by their scores, averaged over all orders of candidates with equal scores.
+
+    As `ndcg`, but each of a group of equal scores gets the mean relevance of the group, so that the order in which the
+    candidates were given cannot matter. If all scores are equal, this is what a random ranking has on average.
+
+    Args:
+        scores: (c,) the higher the better.
+        relevance: (c,) the gain of each candidate, counted as 0 below 0.
+        k: how many ranks count; None for all.
+
+    >>> round(ndcg_of_scores(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])), 6)
+    0.95986
+
+    Source: jarvelin-kekalainen-2002-ndcg; for ties mcsherry-najork-2008-ties, section 2.
+    """
+    gains = np.maximum(relevance, 0.0)
+    discounts = 1 / np.log2(np.arange(len(gains))[:k] + 2.0)
+    ideal = float(np.sort(gains)[::-1][:k] @ discounts)
+    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
+    mean_gain = np.bincount(group, weights=gains) / sizes
+    gained = float(np.repeat(mean_gain, sizes)[:k] @ discounts)
+    return gained / ideal if ideal > 0 else 0.0
 
 
 def _dcg(grades: Sequence[float]) -> float:

@@ -1,0 +1,234 @@
+"""Chunks from parts of a score, and their F1: the worked examples, the official scorer, laws, the built-in model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.catalogue import similarity
+from models.embeddings import Doubles, TokenEmbeddings
+from models.encoders.transformer import Transformer
+from models.evaluation.chunk_f1 import AGREEMENTS, alignment_sums, f1, precision, recall, strong_links
+from models.evaluation.chunk_links import chunk_links, pooled_parts
+from models.evaluation.datasets import data_set
+from models.evaluation.datasets.ists import Chunks, read
+from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+from models.explanation import Explanation
+from models.text import Unit
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "chunks.json").read_text())
+TOLERANCE = GOLDEN["tolerance"]
+Alignment = Sequence[ChunkLink]
+
+
+def linked(left: Sequence[int], right: Sequence[int], labels: str = "EQUI", score: float | None = 5.0) -> ChunkLink:
+    return ChunkLink(tuple(left), tuple(right), frozenset(labels.split("_")), score)
+
+
+def pair_of(left: str, right: str, gold: Alignment = ()) -> ChunkedPair:
+    return ChunkedPair("1", tuple(left.split()), tuple(right.split()), (), (), tuple(gold))
+
+
+# ---- F1
+
+
+def test_the_worked_example_of_f1() -> None:
+    worked = GOLDEN["alignment"]
+    pairs = [pair_of(each["left"], each["right"]) for each in worked["pairs"]]
+    gold, system = ([[linked(*link) for link in each[name]] for each in worked["pairs"]] for name in ("gold", "system"))
+    sums = alignment_sums(gold, system, pairs)
+    for name in ("system_total", "gold_total"):
+        assert getattr(sums, name).sum() == pytest.approx(worked[name], abs=TOLERANCE)
+    for name in ("system_found", "gold_found"):
+        assert getattr(sums, name)[:, 0].sum() == pytest.approx(worked[name], abs=TOLERANCE)
+    for figure in (precision, recall, f1):
+        assert figure(sums) == pytest.approx([worked[figure.__name__]], abs=TOLERANCE)
+
+
+def test_a_system_is_scored_as_the_official_scorer_does(data: Path) -> None:
+    expected = json.loads((data / "ists" / "expected_eval.json").read_text())
+    shipped = next(figures["images"] for key, figures in expected.items() if key.startswith("evalF1.pl"))
+    gold = images_of_2016(data)
+    predicted = read(data / "ists" / "system_outputs_2016_test" / "predictions_test_images.wa")
+    by_id = {pair.id: pair.gold for pair in predicted.pairs}  # one pair is missing: it counts as not aligned
+    sums = alignment_sums([pair.gold for pair in gold], [by_id.get(pair.id, ()) for pair in gold], gold)
+    assert [round(float(f1(sums, None, agreement)[0]), 4) for agreement in AGREEMENTS] == shipped
+
+
+def test_the_filtered_gold_alignment_and_its_f1_are_the_known_ones(data: Path) -> None:
+    pairs = images_of_2016(data)
+    strong = [strong_links(pair.gold) for pair in pairs]
+    assert sum(map(len, strong)) == 1063
+    figure = f1(alignment_sums(strong, [pair.gold for pair in pairs], pairs))
+    assert figure == pytest.approx([0.9642], abs=5e-5)
+
+
+def images_of_2016(data: Path) -> Sequence[ChunkedPair]:
+    task = data_set("ists_images").read(data / data_set("ists_images").files[0])
+    assert isinstance(task, ChunkAlignment)
+    return task.pairs
+
+
+WORDS = ("a", "dog", "runs", ".", "'", "fast")
+links = st.builds(
+    linked,
+    st.sets(st.integers(1, 6), max_size=3).map(sorted),
+    st.sets(st.integers(1, 6), max_size=3).map(sorted),
+    st.sampled_from(["EQUI", "equi", "SPE1_FACT", "SPE1", "SIMI", "NOALI"]),
+    st.one_of(st.none(), st.integers(0, 5).map(float)),
+)
+alignments = st.lists(st.lists(links, max_size=5), min_size=1, max_size=4)
+
+
+def pairs_for(alignment: Sequence[Alignment]) -> list[ChunkedPair]:
+    return [pair_of(" ".join(WORDS), " ".join(WORDS)) for _ in alignment]
+
+
+def some_word_link(alignment: Sequence[Alignment]) -> bool:
+    real = {1, 2, 3, 6}
+    return any(real & {*link.left} and real & {*link.right} for links_ in alignment for link in links_)
+
+
+@given(alignments)
+def test_an_alignment_agrees_with_itself(alignment: Sequence[Alignment]) -> None:
+    sums = alignment_sums(alignment, alignment, pairs_for(alignment))
+    for agreement in AGREEMENTS:
+        assert f1(sums, None, agreement) == pytest.approx([1.0 if some_word_link(alignment) else 0.0])
+
+
+@given(st.data())
+def test_swapping_the_alignments_swaps_precision_and_recall(data: st.DataObject) -> None:
+    gold = data.draw(alignments)
+    system = data.draw(st.lists(st.lists(links, max_size=5), min_size=len(gold), max_size=len(gold)))
+    there, back = (alignment_sums(*both, pairs_for(gold)) for both in ((gold, system), (system, gold)))
+    for agreement in AGREEMENTS:
+        assert precision(there, None, agreement) == recall(back, None, agreement)
+        assert f1(there, None, agreement) == pytest.approx(f1(back, None, agreement), abs=1e-12)
+        assert 0 <= f1(there, None, agreement)[0] <= f1(there)[0] + 1e-12
+
+
+@given(alignments, alignments)
+def test_links_of_marks_and_links_to_nothing_change_nothing(gold: list[Alignment], system: list[Alignment]) -> None:
+    system = [*system[: len(gold)], *([[]] * (len(gold) - len(system)))]
+    more = [linked((4,), (4, 5)), linked((1,), (), "NOALI", None)]
+    plain = alignment_sums(gold, system, pairs_for(gold))
+    for changed in (
+        alignment_sums([[*each, *more] for each in gold], system, pairs_for(gold)),
+        alignment_sums(gold, [[*each, *more] for each in system], pairs_for(gold)),
+    ):
+        assert f1(changed) == f1(plain)
+
+
+@given(alignments, st.lists(st.integers(0, 3), min_size=4, max_size=4))
+def test_counts_are_the_pairs_written_out(gold: list[Alignment], times: list[int]) -> None:
+    """Against a system that links the first words of each pair."""
+    counts = np.array([times[: len(gold)]], np.float64)
+    written = [each for each, count in zip(gold, times, strict=False) for _ in range(count)]
+    once = alignment_sums(gold, [[linked((1, 2), (1,))]] * len(gold), pairs_for(gold))
+    many = alignment_sums(written, [[linked((1, 2), (1,))]] * len(written), pairs_for(written))
+    for agreement in AGREEMENTS:
+        assert f1(once, counts, agreement) == pytest.approx(f1(many, None, agreement), abs=1e-12)
+
+
+def test_labels_scores_and_both_count_as_described() -> None:
+    """By hand: labels {SPE1, FACT} and {SPE1} agree by 1/2, scores 4 and 2 by 3/5; the later of two lines counts."""
+    pair = pair_of("dog", "dogs")
+    gold = [linked((1,), (1,), "EQUI", 0.0), linked((1,), (1,), "SPE1_FACT", 4.0)]
+    sums = alignment_sums([gold], [[linked((1,), (1,), "spe1", 2.0)]], [pair])
+    assert [float(f1(sums, None, agreement)[0]) for agreement in AGREEMENTS] == pytest.approx([1.0, 0.5, 0.6, 0.3])
+
+
+# ---- chunks from parts
+
+
+def test_the_worked_example_of_pooling() -> None:
+    worked = GOLDEN["pooling"]
+    left, right = (tuple(map(tuple, worked[name])) for name in ("left_chunks", "right_chunks"))
+    parts = np.array(worked["parts"], np.float64)
+    rows, columns = (np.array([[i in chunk for i in (1, 2, 3, 4)] for chunk in side], float) for side in (left, right))
+    assert pooled_parts(parts, rows, columns) == pytest.approx(np.array(worked["pooled"]), abs=TOLERANCE)
+    pair = replace(pair_of("k l m n", "k l m n"), left_chunks=left, right_chunks=right)
+    spans = [(0, 1), (2, 3), (4, 5), (6, 7)]
+    found = chunk_links(parts, spans, spans, pair)
+    assert found == [linked(left[i], right[j]) for i, j in worked["mutual"]]
+
+
+def chunked(left: str, right: str, left_chunks: Chunks, right_chunks: Chunks) -> ChunkedPair:
+    return replace(pair_of(left, right), left_chunks=left_chunks, right_chunks=right_chunks)
+
+
+def test_tokens_belong_to_chunks_by_overlap_of_characters() -> None:
+    """Pieces of a word, a token over two words that stands in both their chunks, and one that is only a space."""
+    pair = chunked("playing football now", "x", ((1,), (2,), (3,)), ((1,),))
+    spans = [(0, 4), (4, 7), (7, 8), (5, 10), (8, 16), (17, 20), (3, 3)]
+    #        play    ing    " "    "ng fo" football now      nothing
+    for token, chunks in enumerate([{0}, {0}, set(), {0, 1}, {1}, {2}, set()]):
+        parts = np.zeros((7, 1))
+        parts[token] = 60.0
+        sizes = {0: 3, 1: 2, 2: 1}
+        expected = [60.0 / sizes[i] if i in chunks else 0.0 for i in range(3)]
+        best = [(i + 1,) for i in range(3) if expected[i] == max(expected)]
+        assert [link.left for link in chunk_links(parts, spans, [(0, 1)], pair)] == best
+
+
+def test_a_chunk_without_a_token_is_not_linked_and_spoils_nothing() -> None:
+    pair = chunked("a b", "a b", ((1,), (2,)), ((1,), (2,)))
+    assert chunk_links(np.array([[0.5, -0.1]]), [(0, 1)], [(0, 1), (2, 3)], pair) == [linked((1,), (1,))]
+    assert chunk_links(np.zeros((0, 2)), [], [(0, 1), (2, 3)], pair) == []
+    assert chunk_links(np.zeros((1, 1)), [(0, 1)], [(0, 1)], chunked("a", "b", (), ((1,),))) == []
+
+
+def test_exact_ties_keep_all_and_there_is_no_threshold() -> None:
+    pair = chunked("a b", "a b", ((1,), (2,)), ((1,), (2,)))
+    spans = [(0, 1), (2, 3)]
+    assert len(chunk_links(np.zeros((2, 2)), spans, spans, pair)) == 4
+    assert chunk_links(np.array([[-0.1, -0.5], [-0.5, -0.4]]), spans, spans, pair) == [
+        linked((1,), (1,)),
+        linked((2,), (2,)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measure", "matrix", "expected"),
+    [("rcmd", "contribution", 90.32), ("cosine", "contribution", 86.53), ("rcmd", "similarity", 68.04)],
+)
+def test_the_built_in_model_aligns_chunks_as_well_as_known(
+    data: Path, embedded: list[tuple[TokenEmbeddings, ...]], measure: str, matrix: str, expected: float
+) -> None:
+    """The protocol of CLRCMD, with its filtered gold alignment, on the images of 2016."""
+    pairs = images_of_2016(data)
+    explain: Any = similarity(measure)
+    found = [_aligned(explain.explain(*both), pair, matrix) for both, pair in zip(embedded, pairs, strict=True)]
+    figure = 100 * float(f1(alignment_sums([strong_links(pair.gold) for pair in pairs], found, pairs))[0])
+    print(f"iSTS 2016 images, {measure}, {matrix}: F1 {figure:.2f}")
+    assert figure == pytest.approx(expected, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def embedded(data: Path, minilm: Transformer) -> list[tuple[TokenEmbeddings, ...]]:
+    """Both sentences of each pair."""
+
+    def encode(sentences: list[str]) -> Iterator[TokenEmbeddings]:
+        for start in range(0, len(sentences), 50):
+            yield from minilm.encode(minilm.tokenize(sentences[start : start + 50], "query", "END"), "tokens")
+
+    pairs = images_of_2016(data)
+    sides = [[" ".join(pair.left) for pair in pairs], [" ".join(pair.right) for pair in pairs]]
+    return list(zip(*map(encode, sides), strict=True))
+
+
+def _aligned(explanation: Explanation, pair: ChunkedPair, matrix: str) -> list[ChunkLink]:
+    parts: Doubles = getattr(explanation, matrix)
+    return chunk_links(parts, _spans(explanation.left), _spans(explanation.right), pair)
+
+
+def _spans(units: Sequence[Unit]) -> list[tuple[int, int]]:
+    return [(unit.start, unit.end) for unit in units]
