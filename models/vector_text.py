@@ -60,8 +60,9 @@ def read_vectors(file: Path) -> tuple[dict[str, int], Floats]:
         read += 1
         if word not in rows:
             try:
-                vectors[len(rows)] = [float(each) for each in numbers]
-            except (ValueError, OverflowError) as error:
+                with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+                    vectors[len(rows)] = [float(each) for each in numbers]
+            except ValueError as error:
                 raise BadCheckpoint(f"{file}, line {number}: {error}") from error
             rows[word] = len(rows)
     if head.lines is not None and read != head.lines:

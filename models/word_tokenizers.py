@@ -42,9 +42,10 @@ class Words:
     def __init__(self, rows: Mapping[str, int]) -> None:
         self._rows = rows
         self._lower_only = not any(word != word.lower() for word in rows)
-        clitics = [rf"{clitic}\b" for clitic in _CLITICS if self._row(clitic) is not None]
+        self._clitics = tuple(clitic for clitic in _CLITICS if self._row(clitic) is not None)
         self._spaces = pre_tokenizers.WhitespaceSplit()
-        self._parts = pre_tokenizers.Split(Regex("|".join([*clitics, r"[\p{P}\p{S}]"])), "isolated")
+        patterns = [*(rf"(?i:{clitic})\b" for clitic in self._clitics), r"[\p{P}\p{S}]"]
+        self._parts = pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
 
     def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
         """The known words of each text."""
@@ -65,8 +66,10 @@ class Words:
             yield piece, 0
             return
         start, end = _core(piece)
-        dotted = end + 1 if piece[end : end + 1] == "." else end  # an abbreviation ends in its full stop
-        whole = next((stop for stop in (dotted, end) if self._row(piece[start:stop]) is not None), None)
+        core = piece[start:end].lower()
+        stops = [end + 1] if piece[end : end + 1] == "." else []  # an abbreviation ends in its full stop
+        stops += [end, *(end - len(clitic) for clitic in self._clitics if core.endswith(clitic))]
+        whole = next((stop for stop in stops if self._row(piece[start:stop]) is not None), None)
         if whole is None:
             yield from self._split(piece, 0)
         else:
@@ -75,8 +78,10 @@ class Words:
             yield from self._split(piece[whole:], whole)
 
     def _split(self, piece: str, offset: int) -> Iterator[tuple[str, int]]:
-        for part, (start, _) in self._parts.pre_tokenize_str(piece) if piece else ():
-            yield part, offset + start
+        """Every mark and clitic by itself, unless the whole is known, as "..." may be."""
+        whole = not piece or self._row(piece) is not None
+        parts = [(piece, (0, len(piece)))] if whole else self._parts.pre_tokenize_str(piece)
+        yield from ((part, offset + start) for part, (start, _) in parts if part)
 
     def _row(self, word: str) -> int | None:
         if self._lower_only:
