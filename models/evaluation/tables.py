@@ -152,6 +152,7 @@ def json_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _filled(file):
         try:
             found = json.loads(line)
+            json.dumps(found, ensure_ascii=False).encode()  # half a character, such as \ud800, is no text
         except (ValueError, RecursionError) as error:
             raise fault(file, number, "this is not JSON") from error
         if not isinstance(found, dict):

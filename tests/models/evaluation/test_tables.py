@@ -103,7 +103,7 @@ def test_a_quoted_field_of_a_comma_table_may_hold_commas_quotes_and_line_ends(tm
         list(comma_table(write(file, "x,y", 'a "b" c,"d" e'), ("x", "y")))
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000])
+@pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000, '{"a": "\\ud800"}'])
 def test_a_line_that_is_no_json_object_is_refused(tmp_path: Path, line: str) -> None:
     file = write(tmp_path / "rows.jsonl", '{"a": 1}', line)
     with pytest.raises(BadDataSet, match=r"rows\.jsonl, line 2: this is not"):

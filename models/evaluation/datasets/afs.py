@@ -1,0 +1,43 @@
+"""Argument facet similarity: arguments on three topics, graded from 0 (other topic) to 5 (the same facet)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.evaluation.datasets import DataSet
+from models.evaluation.pairs import Columns, graded_pairs
+from models.evaluation.tables import Row, comma_table, table
+from models.evaluation.tasks import GradedPairs
+
+_TOPICS = {"ArgPairs_GM.csv": "gay marriage", "ArgPairs_GC.csv": "gun control", "ArgPairs_DP.csv": "death penalty"}
+
+
+def read(path: Path) -> GradedPairs:
+    """The folder of the release, a file a topic, or a table with the columns topic, sentence1, sentence2 and score.
+
+    The files of the release name their columns regression_label, sentence_1 and sentence_2, and hold a few bytes that
+    are not UTF-8; those are replaced.
+    """
+    if path.is_dir():
+        rows = (_with_topic(row, topic) for name, topic in _TOPICS.items() for row in _released(path / name))
+        return graded_pairs(rows, path, Columns("sentence_1", "sentence_2", "regression_label", part="topic"))
+    return graded_pairs(table(path, ("topic", "sentence1", "sentence2", "score")), path, Columns(part="topic"))
+
+
+def _released(file: Path) -> list[Row]:
+    return list(comma_table(file, ("regression_label", "sentence_1", "sentence_2"), errors="replace"))
+
+
+def _with_topic(row: Row, topic: str) -> Row:
+    return Row(row.file, row.line, {**row.fields, "topic": topic})
+
+
+SETS = (
+    DataSet(
+        name="afs",
+        what="arguments on three topics, graded 0 to 5",
+        source="Argument Facet Similarity corpus [misra-etal-2016-afs]",
+        files=("argument/afs.tsv", "argument/AFS", "AFS"),
+        read=read,
+    ),
+)

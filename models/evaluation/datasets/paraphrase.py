@@ -1,0 +1,39 @@
+"""Pairs that say the same or do not: sentences of news (MSRP), and questions (QQP)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.evaluation.datasets import DataSet
+from models.evaluation.pairs import Columns, labelled_pairs
+from models.evaluation.tables import table
+from models.evaluation.tasks import LabelledPairs
+
+_RELEASED = Columns("#1 String", "#2 String", "Quality")
+
+
+def read(path: Path) -> LabelledPairs:
+    """A table with the columns sentence1, sentence2 and label, or msr_paraphrase_*.txt with its own names."""
+    columns = _RELEASED if path.name.startswith("msr_paraphrase_") else Columns(said="label")
+    return labelled_pairs(table(path, (columns.left, columns.right, columns.said)), path, columns)
+
+
+def _set(name: str, what: str, source: str, *files: str) -> DataSet:
+    return DataSet(name=name, what=what, source=source, files=files, read=read)
+
+
+_MSRP = "Microsoft Research paraphrase corpus, also in SentEval [dolan-brockett-2005-msrp]"
+_QQP = "a sample of Quora question pairs, as in GLUE [wang-etal-2018-glue]"
+
+SETS = (
+    _set("msrp", "news that say the same, test", _MSRP, "paraphrase/msrp.test.tsv", "MRPC/msr_paraphrase_test.txt"),
+    _set(
+        "msrp_train",
+        "news that say the same, train",
+        _MSRP,
+        "paraphrase/msrp.train.tsv",
+        "MRPC/msr_paraphrase_train.txt",
+    ),
+    _set("qqp_dev", "questions that ask the same, dev", _QQP, "paraphrase/qqp_sample.dev.tsv"),
+    _set("qqp_train", "questions that ask the same, train", _QQP, "paraphrase/qqp_sample.train.tsv"),
+)

@@ -1,0 +1,43 @@
+"""PIT-2015: tweets on one topic, graded from 0 (no relation) to 5 (the same)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from models.evaluation.datasets import DataSet
+from models.evaluation.pairs import Columns, graded_pairs
+from models.evaluation.tables import Row, bare_table, table
+from models.evaluation.tasks import GradedPairs
+
+_RELEASED = {"sentence1": 2, "sentence2": 3, "label": 4}
+_VOTES = re.compile(r"\((\d), (\d)\)")
+
+
+def read(path: Path) -> GradedPairs:
+    """A table with the columns sentence1, sentence2 and score_0_5; or dev.data, test.data of the release, no header.
+
+    There, the fifth column holds the votes of five people, "(2, 3)" for two of five, or the digit of an expert.
+    """
+    if path.suffix == ".data":
+        return graded_pairs(bare_table(path, _RELEASED), path, Columns(said="label"), _grade)
+    columns = Columns(said="score_0_5")
+    return graded_pairs(table(path, ("sentence1", "sentence2", "score_0_5")), path, columns)
+
+
+def _grade(row: Row, column: str) -> float:
+    votes = _VOTES.fullmatch(row.fields[column].strip())
+    return float(votes[1]) if votes else row.number(column)
+
+
+def _split(name: str, split: str, graded: str) -> DataSet:
+    return DataSet(
+        name=name,
+        what=f"tweets of PIT-2015 {split}, graded 0 to 5 by {graded}",
+        source="SemEval-2015 task 1 [xu-etal-2015-pit]",
+        files=(f"twitter/pit2015.{split}.tsv", f"SemEval-PIT2015/data/{split}.data", f"twitter/{split}.data"),
+        read=read,
+    )
+
+
+SETS = (_split("pit", "test", "an expert"), _split("pit_dev", "dev", "votes"), _split("pit_train", "train", "votes"))

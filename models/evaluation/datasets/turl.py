@@ -1,0 +1,49 @@
+"""The Twitter URL corpus: tweets that share a link, judged by six people each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from models.evaluation.datasets import DataSet
+from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
+from models.evaluation.tables import Row, bare_table, table
+from models.evaluation.tasks import GradedPairs, LabelledPairs
+
+_VOTES = re.compile(r"\((\d), 6\)")
+_COLUMNS = Columns(said="label")
+
+
+def read(path: Path) -> GradedPairs | LabelledPairs:
+    """Twitter_URL_Corpus_*.txt of the release: two tweets and the votes "(k, 6)", of which k/6 is the grade.
+
+    Or a table with the columns sentence1, sentence2 and label: there, votes were made labels (a match from 4 of 6 on, 3
+    left out), so the pairs are labelled and not graded.
+    """
+    if path.suffix == ".txt":
+        return graded_pairs(bare_table(path, {"sentence1": 0, "sentence2": 1, "label": 2}), path, _COLUMNS, _grade)
+    return labelled_pairs(table(path, ("sentence1", "sentence2", "label")), path, _COLUMNS)
+
+
+def _grade(row: Row, column: str) -> float:
+    votes = _VOTES.fullmatch(row.fields[column].strip())
+    if not votes or int(votes[1]) > 6:
+        raise row.fault(f"the votes are {row.fields[column].strip()!r}, not such as '(4, 6)'")
+    return int(votes[1]) / 6
+
+
+def _split(name: str, split: str) -> DataSet:
+    return DataSet(
+        name=name,
+        what=f"tweets that share a link, {split}",
+        source="Twitter URL corpus [lan-etal-2017-turl]",
+        files=(
+            f"twitter/Twitter_URL_Corpus_{split}.txt",
+            f"Twitter-URL-Corpus/Twitter_URL_Corpus_{split}.txt",
+            f"twitter/turl.{split}.tsv",
+        ),
+        read=read,
+    )
+
+
+SETS = (_split("turl", "test"), _split("turl_train", "train"))

@@ -1,0 +1,63 @@
+"""A user's own files, in every layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.errors import BadDataSet, UnknownName
+from models.evaluation.own_data import KINDS, read_own
+from models.evaluation.tasks import ChunkAlignment, GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
+from tests.models.evaluation.test_ists_set import LINES, LINKS
+from tests.models.evaluation.test_other_sets import ROW, write_collection, write_json
+from tests.models.evaluation.written import write, write_table
+
+
+def prepared(kind: str, folder: Path) -> Path:
+    """What a user would name on the command line."""
+    sentences = ("sentence1", "sentence2")
+    match kind:
+        case "pairs":
+            return write_table(folder / "own.tsv", [(*sentences, "score"), ("a", "b", -7.5)])
+        case "labels":
+            return write_table(folder / "own.tsv", [(*sentences, "label"), ("a", "b", "true")])
+        case "triplets":
+            return write_table(folder / "own.tsv", [("anchor", "positive", "negative"), ("a", "b", "c")])
+        case "ranking":
+            return write_json(folder / "own.jsonl", ROW)
+        case "retrieval":
+            return write_collection(folder)
+        case _:
+            write(folder / "own.set.wa", *LINES)
+            return folder / "own.set"
+
+
+EXPECTED: dict[str, Task] = {
+    "pairs": GradedPairs(("a",), ("b",), (-7.5,), ("",)),
+    "labels": LabelledPairs(("a",), ("b",), (True,), ("",)),
+    "triplets": Triplets(("a",), ("b",), ("c",)),
+    "ranking": Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
+    "retrieval": Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_read_as_the_benchmarks_are(tmp_path: Path, kind: str) -> None:
+    task = read_own(kind, prepared(kind, tmp_path))
+    if kind == "ists":
+        assert isinstance(task, ChunkAlignment)
+        assert [pair.gold for pair in task.pairs] == [LINKS]
+    else:
+        assert task == EXPECTED[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_there_is_refused(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(BadDataSet, match=r"absent.* cannot be read: No such file"):
+        read_own(kind, tmp_path / "absent")
+
+
+def test_an_unknown_kind_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match=r"no 'pair' among the kinds of own data: choose one of pairs, labels"):
+        read_own("pair", tmp_path)
