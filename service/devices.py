@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from models.errors import BadCheckpoint
 from models.model_files import ModelFiles, Precision
 from models.protocols import Encoder
 from service.errors import NoSuchDevice
+from service.served_models import read_checkpoints
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,20 @@ def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
         reason = str(error).partition("\n")[0]
         raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
     return settings.device
+
+
+def load_only(settings: Settings) -> Encoder:
+    """The one model that the settings name.
+
+    Raises:
+        BadCheckpoint: they name several, or its files will not do.
+        NoSuchDevice, BuildDisagrees: as `device_for` and `load`.
+    """
+    found = read_checkpoints(settings.models)
+    if len(found) != 1:
+        raise BadCheckpoint(f"name one model, not {len(found)}: {settings.models}")
+    [(name, files)] = found.items()
+    return load(name, files, device_for([files], settings), settings)
 
 
 def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:

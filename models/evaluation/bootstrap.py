@@ -7,7 +7,7 @@ counts, and leaving one item out (the jackknife) is a row of ones with a zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,16 @@ Statistic: TypeAlias = Callable[[Doubles], Doubles]
 _ELEMENTS = 1 << 21  # of counts at once: 16 MB
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What decides the resamples: the numbers of items of each set, of draws, and the seed; and the level asked for."""
+
+    items: tuple[int, ...]
+    draws: int
+    seed: int
+    level: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
     """A figure with its confidence interval.
@@ -29,7 +39,7 @@ class Interval:
     Attributes:
         estimate: the figure itself, on the items as they are.
         low, high: the ends of the BCa interval: elements of `draws`.
-        level: the share of such intervals that should hold the true value.
+        drawing: how the resamples were drawn, and the share of such intervals that should hold the true value.
         z0: the bias correction; 0 where all draws lie on one side of the estimate.
         acceleration: how fast the standard error changes with the figure; 0 where leaving out an item changes nothing.
         alphas: the shares of the sorted draws that stand before `low` and before `high`.
@@ -42,7 +52,7 @@ class Interval:
     estimate: float
     low: float
     high: float
-    level: float
+    drawing: Drawing
     z0: float
     acceleration: float
     alphas: tuple[float, float]
@@ -54,7 +64,7 @@ class Interval:
     def percentile(self) -> tuple[float, float]:
         """The ends of the plain percentile interval of the same draws: z0 = a = 0."""
         ordered = np.sort(self.draws)
-        low, high = _ranks(_alphas(0.0, 0.0, self.level), len(ordered))
+        low, high = _ranks(_alphas(0.0, 0.0, self.drawing.level), len(ordered))
         return float(ordered[low]), float(ordered[high])
 
     @property
@@ -87,17 +97,19 @@ def bca(statistic: Statistic, n: int, draws: int = 10_000, seed: int = 1111, lev
     if n < 1 or draws < 1:
         raise ValueError(f"a bootstrap needs items and draws, not {n} and {draws}")
     estimate = float(statistic(np.ones((1, n)))[0])
-    return _interval(estimate, _resampled(statistic, n, draws, seed), _influence(statistic, n), level)
+    drawn = _resampled(statistic, n, draws, seed)
+    return _interval(estimate, drawn, _influence(statistic, n), Drawing((n,), draws, seed, level))
 
 
-def bca_mean(intervals: Sequence[Interval], seed: int = 1111) -> Interval:
+def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = None, seed: int = 1111) -> Interval:
     """The BCa interval of the mean of k figures, each measured on a set of its own (an average over benchmarks).
 
     The sets are resampled independently of each other: the b-th draw of the mean is the mean of one draw of each set.
     The draws of each set are put in an order of its own first, as sets that were resampled from one seed are not
-    independent else. With u_si the influence of item i of set s on the figure of that set, the item's influence on the
-    mean is u_si / k, and z0, a and the ends follow as in `bca`, with a over all items of all sets: the formula for
-    several samples (in terms of l_si = n_s u_si, a = 1/6 sum_si (l_si/n_s)^3 / (sum_si (l_si/n_s)^2)^(3/2)).
+    independent else. With u_si the influence of item i of set s on the figure of that set, and w_s the set's share
+    (1/k unless `shares` says otherwise), the item's influence on the mean is w_s u_si, and z0, a and the ends follow as
+    in `bca`, with a over all items of all sets: the formula for several samples (in terms of l_si = n_s w_s u_si,
+    a = 1/6 sum_si (l_si/n_s)^3 / (sum_si (l_si/n_s)^2)^(3/2)).
 
     Raises:
         ValueError: no intervals, or they differ in the number of draws or in level.
@@ -105,39 +117,50 @@ def bca_mean(intervals: Sequence[Interval], seed: int = 1111) -> Interval:
     Source: diciccio-efron-1996-bootstrap, section 2; the sum over samples as in Davison and Hinkley,
     davison-hinkley-1997-bootstrap, section 5.3.
     """
-    if len({(len(each.draws), each.level) for each in intervals}) != 1:
+    if len({(each.drawing.draws, each.drawing.level) for each in intervals}) != 1:
         raise ValueError("a mean needs intervals, all of the same number of draws and the same level")
+    weights = np.full(len(intervals), 1 / len(intervals)) if shares is None else np.asarray(shares, np.float64)
     random = np.random.RandomState(seed)
     return _interval(
-        float(np.mean([each.estimate for each in intervals])),
-        np.mean([random.permutation(each.draws) for each in intervals], axis=0),
-        np.concatenate([each.influence for each in intervals]) / len(intervals),
-        intervals[0].level,
+        float(weights @ [each.estimate for each in intervals]),
+        weights @ np.stack([random.permutation(each.draws) for each in intervals]),
+        np.concatenate([share * each.influence for share, each in zip(weights, intervals, strict=True)]),
+        replace(intervals[0].drawing, items=tuple(n for each in intervals for n in each.drawing.items), seed=seed),
     )
 
 
-def difference(system: Statistic, baseline: Statistic) -> Statistic:
-    """How much better the system is than the baseline on the same items (a paired difference)."""
+def difference(system: Interval, baseline: Interval) -> Interval:
+    """How much better the system is than the baseline on the same items: a paired difference.
 
-    def of_both(counts: Doubles) -> Doubles:
-        return system(counts) - baseline(counts)
+    Both were drawn from one seed, so the b-th draws are of the same resample, and their difference is the draw of the
+    difference; likewise the influences.
 
-    return of_both
+    Raises:
+        ValueError: the intervals are not of the same items, draws, seed and level.
+    """
+    if system.drawing != baseline.drawing:
+        raise ValueError(f"a paired difference needs the same resamples, not {system.drawing} and {baseline.drawing}")
+    return _interval(
+        system.estimate - baseline.estimate,
+        system.draws - baseline.draws,
+        system.influence - baseline.influence,
+        system.drawing,
+    )
 
 
-def _interval(estimate: float, draws: Doubles, influence: Doubles, level: float) -> Interval:
-    if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
+def _interval(estimate: float, draws: Doubles, influence: Doubles, drawing: Drawing) -> Interval:
+    if not 0 < drawing.level < 1:
+        raise ValueError(f"a level lies between 0 and 1, not at {drawing.level}")
     below = float(np.mean(draws < estimate))
     z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
-    alphas = _alphas(z0, acceleration, level)
+    alphas = _alphas(z0, acceleration, drawing.level)
     low, high = ranks = _ranks(alphas, len(draws))
     ordered = np.sort(draws)
     return Interval(
         estimate=estimate,
         low=float(ordered[low]),
         high=float(ordered[high]),
-        level=level,
+        drawing=drawing,
         z0=z0,
         acceleration=acceleration,
         alphas=alphas,

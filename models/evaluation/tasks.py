@@ -89,4 +89,12 @@ class ChunkAlignment:
     pairs: Sequence[ChunkedPair]
 
 
-Task: TypeAlias = GradedPairs | LabelledPairs | Triplets | Rankings | Retrieval | ChunkAlignment
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Pairs of texts from which words are deleted, to see whether the strongest links are what holds a score up."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+
+
+Task: TypeAlias = GradedPairs | LabelledPairs | Triplets | Rankings | Retrieval | ChunkAlignment | Deletion

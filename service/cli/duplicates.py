@@ -78,7 +78,7 @@ class _Seeker:
 
     def shown(self, client: Client, group: Sequence[Member], member: Member) -> dict[str, Any]:
         """A member as JSON: how it came in and, where asked for, the words that made the score."""
-        out = {"id": member.id, "text": member.text, "like": member.like, "score": member.score}
+        out: dict[str, Any] = {"id": member.id, "text": member.text, "like": member.like, "score": member.score}
         if self.explain and member.like is not None:
             like = next(each for each in group if each.id == member.like)
             body = {"a": like.text, "id": member.id, "collection": self.collection, "measure": self.measure}

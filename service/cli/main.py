@@ -6,6 +6,7 @@ import typer
 
 from service.cli import index
 from service.cli.duplicates import duplicates
+from service.cli.evaluate.verb import evaluate
 from service.cli.key import key
 from service.cli.models import models
 from service.cli.project import project
@@ -17,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models, project, duplicates):
+for verb in (serve, models, project, evaluate, duplicates):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")

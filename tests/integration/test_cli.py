@@ -28,7 +28,9 @@ def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProces
     return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize("verb", ["serve", "models", "project", "index", "index add", "index verify", "index rebuild"])
+@pytest.mark.parametrize(
+    "verb", ["serve", "models", "duplicates", "evaluate", "index", "index add", "index verify", "index rebuild"]
+)
 def test_help_shows_an_example(verb: str) -> None:
     def shown(line: str) -> str:
         ran = CliRunner().invoke(app, line, env={"COLUMNS": "200"})

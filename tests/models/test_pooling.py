@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.checkpoint import Checkpoint
 from models.embeddings import TokenEmbeddings
 from models.encoders.transformer import Transformer
 from service.served_models import read_checkpoints
@@ -24,7 +24,9 @@ POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0]}
 @pytest.fixture(scope="module", params=POOLED)
 def pooling(request: pytest.FixtureRequest) -> Transformer:
     kind: Literal["mean", "max", "cls"] = request.param
-    return Transformer("pooling", replace(read_checkpoints("minilm")["minilm"], pooling=kind))
+    files = read_checkpoints(f"pooling=minilm?pooling={kind}")["pooling"]
+    assert isinstance(files, Checkpoint)
+    return Transformer("pooling", files)
 
 
 def pooled(encoder: Transformer, tokens: list[list[float]], real: list[int]) -> list[float]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.token_codes import decode_tokens, encode_tokens
@@ -175,7 +176,9 @@ def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
 
 def test_a_distance_is_of_the_vectors_at_their_own_length(store: SqlDocumentStore, tmp_path: Path) -> None:
     """An index keeps directions: with a model that leaves its vectors long, what it holds is not what is compared."""
-    long = Transformer("minilm", replace(read_checkpoints("minilm")["minilm"], normalize=False))
+    files = read_checkpoints("minilm")["minilm"]
+    assert isinstance(files, Checkpoint)
+    long = Transformer("minilm", replace(files, normalize=False))
     texts = ["a cat sleeps", "the dog of my neighbour barks all night long", "tax law"]
 
     async def use() -> None:

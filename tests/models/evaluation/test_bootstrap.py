@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +28,10 @@ def mean_of(values: Doubles) -> Statistic:
 
 @pytest.fixture(scope="module")
 def worked() -> Interval:
-    better = difference(partial(pearson, SYSTEM, GOLD), partial(pearson, BASELINE, GOLD))
-    return bca(better, len(GOLD), draws=GOLDEN["draws"])
+    system, baseline = (
+        bca(partial(pearson, each, GOLD), len(GOLD), draws=GOLDEN["draws"]) for each in (SYSTEM, BASELINE)
+    )
+    return difference(system, baseline)
 
 
 def test_the_worked_example(worked: Interval) -> None:
@@ -161,8 +164,8 @@ def test_a_symmetric_figure_without_bias_has_the_percentile_interval() -> None:
 def test_swapping_the_systems_negates_the_difference(seed: int) -> None:
     rng = np.random.default_rng(seed)
     gold, one, other = rng.normal(size=(3, 15))
-    left, right = (partial(pearson, system, gold) for system in (one, other))
-    there, back = (bca(difference(*pair), 15, draws=50) for pair in ((left, right), (right, left)))
+    left, right = (bca(partial(pearson, system, gold), 15, draws=50) for system in (one, other))
+    there, back = difference(left, right), difference(right, left)
     assert there.estimate == -back.estimate
     assert there.draws.tolist() == (-back.draws).tolist()
 
@@ -176,8 +179,32 @@ def test_a_figure_that_never_changes_has_an_interval_of_one_point(n: int) -> Non
 
 
 def test_a_system_is_not_better_than_itself() -> None:
-    itself = partial(pearson, SYSTEM, GOLD)
-    assert not bca(difference(itself, itself), len(GOLD), draws=100).significant
+    itself = bca(partial(pearson, SYSTEM, GOLD), len(GOLD), draws=100)
+    assert not difference(itself, itself).significant
+
+
+def test_a_difference_is_that_of_the_statistics_on_the_same_resamples() -> None:
+    one, other = partial(pearson, SYSTEM, GOLD), partial(pearson, BASELINE, GOLD)
+    ours = difference(*(bca(each, len(GOLD), draws=200) for each in (one, other)))
+    directly = bca(lambda counts: one(counts) - other(counts), len(GOLD), draws=200)
+    assert ours.draws == pytest.approx(directly.draws, abs=1e-12)
+    assert ours.influence == pytest.approx(directly.influence, abs=1e-12)
+    assert (ours.estimate, ours.low, ours.high) == pytest.approx((directly.estimate, directly.low, directly.high))
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"draws": 99}, {"level": 0.9}, {"n": 11}])
+def test_what_was_resampled_otherwise_has_no_paired_difference(change: dict[str, float]) -> None:
+    same: dict[str, Any] = {"n": 12, "draws": 100, "seed": 1, "level": 0.95}
+    one, other = (bca(lambda counts: counts[:, 0], **{**same, **each}) for each in ({}, change))
+    with pytest.raises(ValueError, match="the same resamples"):
+        difference(one, other)
+
+
+def test_a_weighted_mean_over_sets_counts_each_by_its_share() -> None:
+    one, other = (bca(mean_of(each), 12, draws=100) for each in (SYSTEM, BASELINE))
+    mean = bca_mean([one, other], shares=[0.75, 0.25])
+    assert mean.estimate == pytest.approx(0.75 * SYSTEM.mean() + 0.25 * BASELINE.mean(), abs=1e-12)
+    assert bca_mean([one, other], shares=[1.0, 0.0]).low == pytest.approx(one.low, abs=1e-12)
 
 
 def test_an_estimate_beyond_all_draws_falls_back_to_the_percentile_interval() -> None:

@@ -1,0 +1,55 @@
+"""Interpretable STS: do the links of an explanation join the chunks that people joined?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from models.catalogue import similarity
+from models.embeddings import Doubles
+from models.evaluation.chunk_f1 import AlignmentSums, alignment_sums, f1, precision, recall, strong_links
+from models.evaluation.chunk_links import chunk_links
+from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.scorer import Scorer
+from models.evaluation.tasks import ChunkAlignment
+from models.explanation import LinkList
+from models.protocols import Explainable
+from models.text import Unit
+
+
+def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
+    """Alignment F1 of chunks under the protocol of CLRCMD, for those measures that explain their score.
+
+    Each measure's contributions of token pairs are averaged over chunk pairs; chunks that are each other's best are
+    aligned. The gold alignment keeps what is aligned and scored 3 or more.
+    """
+    left = [" ".join(pair.left) for pair in task.pairs]
+    right = [" ".join(pair.right) for pair in task.pairs]
+    gold = [strong_links(pair.gold) for pair in task.pairs]
+    judged = {}
+    for name in measures:
+        if isinstance(similarity(name), Explainable):
+            explained = zip(task.pairs, scorer.links(name, left, right, "token"), strict=True)
+            system = [chunk_links(_parts(why), _spans(why.left), _spans(why.right), pair) for pair, why in explained]
+            judged[name] = _judged(alignment_sums(gold, system, task.pairs), len(task.pairs))
+    return judged
+
+
+def _judged(sums: AlignmentSums, n: int) -> Judged:
+    figures = {"alignment_f1": f1, "alignment_precision": precision, "alignment_recall": recall}
+    quantities = (Quantity(name, (Sample(n, partial(of, sums)),)) for name, of in figures.items())
+    return Judged("chunk alignment", n, tuple(quantities))
+
+
+def _parts(why: LinkList) -> Doubles:
+    """(n, m) contributions of token pairs."""
+    parts = np.zeros((len(why.left), len(why.right)))
+    for link in why.links:
+        parts[link.left, link.right] = link.contribution
+    return parts
+
+
+def _spans(units: Sequence[Unit]) -> list[tuple[int, int]]:
+    return [(unit.start, unit.end) for unit in units]

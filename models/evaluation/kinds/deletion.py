@@ -1,0 +1,60 @@
+"""The deletion test of explanations: without the words of its strongest link, does a score fall further?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from models.catalogue import similarity
+from models.evaluation.quantities import Judged, mean_value
+from models.evaluation.scorer import Scorer
+from models.evaluation.tasks import Deletion, GradedPairs
+from models.protocols import Explainable
+from models.text import Unit
+
+MOST_PAIRS = 500  # of a set, evenly spaced: enough for intervals of a few thousandths
+LEAST_WORDS = 3  # of each text, so that something is left
+SEED = 7
+
+
+def deletion(pairs: GradedPairs) -> Deletion:
+    """The test on some of the pairs of a set."""
+    step = max(1, len(pairs.left) // MOST_PAIRS)
+    return Deletion(pairs.left[::step][:MOST_PAIRS], pairs.right[::step][:MOST_PAIRS])
+
+
+def judge(task: Deletion, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
+    """Means over pairs of texts a, b of at least three words each, for measures that explain.
+
+    With i, j the words that the strongest link joins, and p, q words drawn at random::
+
+        deletion   s(a - p, b - q) - s(a - i, b - j)    above 0: the links tell what holds the score up
+        strongest  s(a, b) - s(a - i, b - j)            by how much the score falls without i and j
+        random     s(a, b) - s(a - p, b - q)            and without p and q
+    """
+    judged = {name: _judged(task, scorer, name) for name in measures if isinstance(similarity(name), Explainable)}
+    return {name: each for name, each in judged.items() if each.n}
+
+
+def _judged(task: Deletion, scorer: Scorer, measure: str) -> Judged:
+    explained = zip(task.left, task.right, scorer.links(measure, task.left, task.right, "word"), strict=True)
+    usable = [(a, b, why) for a, b, why in explained if why.links and min(len(why.left), len(why.right)) >= LEAST_WORDS]
+    draw = random.Random(SEED)  # noqa: S311 - a test of explanations, nothing secret
+    left = [a for a, *_ in usable]
+    right = [b for _, b, _ in usable]
+    for a, b, why in usable:
+        best = why.links[0]
+        left.append(_without(a, why.left[best.left]))
+        right.append(_without(b, why.right[best.right]))
+    for a, b, why in usable:
+        left.append(_without(a, draw.choice(why.left)))
+        right.append(_without(b, draw.choice(why.right)))
+    whole, strongest, at_random = np.split(scorer.scores([measure], left, right)[measure], 3)
+    falls = {"deletion": at_random - strongest, "strongest": whole - strongest, "random": whole - at_random}
+    return Judged("deletion", len(usable), tuple(mean_value(name, fall.tolist()) for name, fall in falls.items()))
+
+
+def _without(text: str, unit: Unit) -> str:
+    return f"{text[: unit.start]}{text[unit.end :]}"

@@ -1,0 +1,63 @@
+"""Pairs that people graded: correlation of scores with grades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from models.embeddings import Doubles
+from models.evaluation.correlation import pearson, spearman
+from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.scorer import Scorer
+from models.evaluation.tasks import GradedPairs
+
+CORRELATIONS: Mapping[str, Callable[..., Doubles]] = {"spearman": spearman, "pearson": pearson}
+
+
+def judge(task: GradedPairs, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
+    """Spearman's and Pearson's correlation, by each of the protocols that the papers use.
+
+    ::
+
+        spearman         over all pairs of the set at once ("all": CLRCMD, SBERT)
+        spearman_mean    the plain mean over the subtasks ("mean": DynaMax, with Pearson's)
+        spearman_wmean   their mean weighted by size ("wmean": SemEval)
+
+    The last two only where a set has several subtasks.
+    """
+    found = scorer.scores(measures, task.left, task.right)
+    return {name: judged(task, scores) for name, scores in found.items()}
+
+
+def judged(task: GradedPairs, scores: Doubles) -> Judged:
+    """What one measure's (n,) scores came to."""
+    gold, parts = np.asarray(task.gold, np.float64), _parts(task)
+    quantities = [Quantity(name, (_sample(of, scores, gold),)) for name, of in CORRELATIONS.items()]
+    if len(parts) > 1:
+        for name, of in CORRELATIONS.items():
+            samples = tuple(_sample(of, scores[rows], gold[rows]) for rows in parts.values())
+            quantities.append(Quantity(f"{name}_mean", samples, (1 / len(parts),) * len(parts)))
+            quantities.append(
+                Quantity(f"{name}_wmean", samples, tuple(len(rows) / len(gold) for rows in parts.values()))
+            )
+    figures = {
+        part: {
+            "n": float(len(rows)),
+            **{name: float(of(scores[rows], gold[rows])[0]) for name, of in CORRELATIONS.items()},
+        }
+        for part, rows in parts.items()
+    }
+    return Judged("graded pairs", len(gold), tuple(quantities), figures if len(parts) > 1 else {})
+
+
+def _parts(task: GradedPairs) -> dict[str, list[int]]:
+    parts: dict[str, list[int]] = {}
+    for row, part in enumerate(task.subtasks):
+        parts.setdefault(part, []).append(row)
+    return parts
+
+
+def _sample(of: Callable[..., Doubles], scores: Doubles, gold: Doubles) -> Sample:
+    return Sample(len(gold), partial(of, scores, gold))

@@ -1,0 +1,29 @@
+"""Pairs that match or do not: do those that match score higher?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from models.embeddings import Doubles
+from models.evaluation.matching import average_precision, roc_auc
+from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.scorer import Scorer
+from models.evaluation.tasks import LabelledPairs
+
+
+def judge(task: LabelledPairs, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
+    """Average precision over all pairs, and the area under the ROC curve."""
+    found = scorer.scores(measures, task.left, task.right)
+    return {name: _judged(task, scores) for name, scores in found.items()}
+
+
+def _judged(task: LabelledPairs, scores: Doubles) -> Judged:
+    matches = np.asarray(task.matches, np.bool_)
+    figures = {"average_precision": average_precision, "roc_auc": roc_auc}
+    quantities = tuple(
+        Quantity(name, (Sample(len(matches), partial(of, scores, matches)),)) for name, of in figures.items()
+    )
+    return Judged("labelled pairs", len(matches), quantities)

@@ -1,0 +1,60 @@
+"""What an evaluation found: figures with their intervals, of each measure on each set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A quantity such as `spearman`, and the ends of its BCa interval; all between -1 and 1."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much better than the baseline a measure is, by the first figure of the set, on the same resamples.
+
+    `significant` says that 0 lies outside the interval.
+    """
+
+    baseline: str
+    value: float
+    low: float
+    high: float
+    significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one measure came to on one set of n items; the first of `figures` is the one to compare by.
+
+    `parts` holds figures of the set's parts, such as the subtasks of a SemEval year.
+    """
+
+    set: str
+    kind: str
+    n: int
+    measure: str
+    figures: tuple[Figure, ...]
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    against: Difference | None = None
+
+    def figure(self, name: str) -> Figure:
+        """The figure of that name. Raises KeyError: there is none."""
+        return {each.name: each for each in self.figures}[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that one run found, and what it was run with."""
+
+    about: Mapping[str, str]
+    settings: Mapping[str, int | float | str]
+    outcomes: Sequence[Outcome]
+    averages: Sequence[Outcome] = ()

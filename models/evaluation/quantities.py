@@ -1,0 +1,52 @@
+"""What is measured on a set, in a form that can be resampled: values as functions of how often each item counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from models.embeddings import Doubles
+from models.evaluation.bootstrap import Statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """n items that are drawn from on their own, and the statistic of a draw."""
+
+    n: int
+    statistic: Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A weighted mean of statistics of independent samples; most often of one.
+
+    The "mean" of a SemEval year has a sample a subtask, each with the same share.
+    """
+
+    name: str
+    samples: tuple[Sample, ...]
+    shares: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one measure came to on a set: quantities, the one to compare by first, and figures of the set's parts."""
+
+    kind: str
+    n: int
+    quantities: tuple[Quantity, ...]
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+def mean_value(name: str, values: Sequence[float]) -> Quantity:
+    """The mean of one value an item, such as nDCG a query."""
+    each = np.asarray(values, np.float64)
+
+    def statistic(counts: Doubles) -> Doubles:
+        mean: Doubles = counts @ each / counts.sum(axis=1)
+        return mean
+
+    return Quantity(name, (Sample(len(each), statistic),))

@@ -1,0 +1,101 @@
+"""An evaluation on disk: as JSON for programs, as Markdown with plots for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from models.evaluation.outcomes import Evaluation, Outcome
+from models.evaluation.report_tables import Table, tables
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by all eyes
+ROW_INCHES = 0.22  # height of one interval in a plot
+
+
+def write_json(evaluation: Evaluation, file: Path) -> None:
+    """Everything, with figures between -1 and 1."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(asdict(evaluation), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def write_report(evaluation: Evaluation, folder: Path) -> Path:
+    """`report.md` and its plots in a folder; the path of the former."""
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = [*evaluation.outcomes, *evaluation.averages]
+    plots = {"figures.png": _figures(outcomes), "differences.png": _differences(outcomes)}
+    shown = [name for name, canvas in plots.items() if canvas is not None and _saved(canvas, folder / name)]
+    about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
+    parts = [f"# Evaluation of {evaluation.about['model']}", about]
+    parts += [f"![{_alt(name)}]({name})" for name in shown]
+    parts += [_markdown(table) for table in reversed(list(tables(evaluation)))]
+    file = folder / "report.md"
+    file.write_text("\n\n".join(parts) + "\n", "utf-8")
+    return file
+
+
+def _markdown(table: Table) -> str:
+    rows = [table.header, tuple("---" for _ in table.header), *table.rows]
+    cells = (" | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in row) for row in rows)
+    return "\n".join([f"## {table.title.replace('*', chr(92) + '*')}", "", *(f"| {row} |" for row in cells)])
+
+
+def _alt(name: str) -> str:
+    return {
+        "figures.png": "The figure of each measure on each set, with its interval",
+        "differences.png": "The difference of each measure to the baseline, with its interval",
+    }[name]
+
+
+def _figures(outcomes: Sequence[Outcome]) -> Canvas:
+    """The first figure of every measure on every set."""
+    points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
+    return _dots(points, "figure times 100, with its interval")
+
+
+def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
+    """How much every measure differs from the baseline on every set."""
+    points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
+    if not points:
+        return None
+    against = points[0][0].against
+    canvas = _dots(points, f"difference to {against.baseline if against else ''} times 100, with its interval")
+    canvas.axes[0].axvline(0, color="#888888", linewidth=1, zorder=0)
+    return canvas
+
+
+def _dots(points: Sequence[tuple[Outcome, float, float, float]], label: str) -> Canvas:
+    """One line a set and measure: a dot at the value, a bar from end to end of the interval."""
+    measures = list(dict.fromkeys(outcome.measure for outcome, *_ in points))
+    sets = list(dict.fromkeys(f"{outcome.set} ({outcome.figures[0].name})" for outcome, *_ in points))
+    canvas = Canvas(figsize=(8, 1.2 + ROW_INCHES * len(points) + 0.12 * len(sets)), layout="constrained")
+    axes = canvas.add_subplot()
+    for outcome, value, low, high in points:
+        row, measure = sets.index(f"{outcome.set} ({outcome.figures[0].name})"), measures.index(outcome.measure)
+        y = row + 0.8 * (measure - (len(measures) - 1) / 2) / len(measures)
+        colour = COLOURS[measure % len(COLOURS)]
+        axes.plot([100 * low, 100 * high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+        axes.plot(100 * value, y, "o", color=colour, markersize=5)
+    _finish(axes, sets, measures, label)
+    return canvas
+
+
+def _finish(axes: Axes, sets: Sequence[str], measures: Sequence[str], label: str) -> None:
+    for number, measure in enumerate(measures):
+        axes.plot([], [], "o-", color=COLOURS[number % len(COLOURS)], label=measure)
+    axes.set_yticks(range(len(sets)), sets)
+    axes.set_ylim(len(sets) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    axes.grid(axis="x", color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.figure.legend(loc="outside upper center", ncols=3, frameon=False)
+
+
+def _saved(canvas: Canvas, file: Path) -> bool:
+    canvas.savefig(file, dpi=120)
+    return True

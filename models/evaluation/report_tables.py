@@ -1,0 +1,92 @@
+"""The figures of an evaluation as tables of text, for a terminal or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.evaluation.matching import Calibration
+from models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
+
+MARK = "*"  # after a figure that differs significantly from the baseline's
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled table; every row has as many cells as the header."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(evaluation: Evaluation) -> Iterator[Table]:
+    """The subtasks, all further figures, and last the figures to compare by, all times 100."""
+    outcomes = [*evaluation.outcomes, *evaluation.averages]
+    measures = list(dict.fromkeys(each.measure for each in outcomes))
+    if rows := list(_part_rows(evaluation.outcomes, measures)):
+        yield Table("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
+    if rows := list(_further_rows(evaluation.outcomes, measures)):
+        yield Table("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    yield Table(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+
+
+def calibration_table(name: str, found: Calibration) -> Table:
+    """Thresholds about a tenth of the recall apart, and the one of the highest F1."""
+    shown = sorted({*np.searchsorted(found.recall, np.arange(1, 10) / 10).tolist(), found.best, len(found.recall) - 1})
+    rows = tuple(
+        (
+            f"{found.thresholds[i]:.4f}{' best F1' if i == found.best else ''}",
+            *(f"{100 * each[i]:.1f}" for each in (found.precision, found.recall, found.f1)),
+        )
+        for i in shown
+    )
+    return Table(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
+
+
+def curve(found: Calibration) -> dict[str, list[float]]:
+    """The same for programs, at every score."""
+    return {
+        "threshold": found.thresholds.tolist(),
+        "precision": found.precision.tolist(),
+        "recall": found.recall.tolist(),
+        "f1": found.f1.tolist(),
+    }
+
+
+def _title(evaluation: Evaluation) -> str:
+    level, baseline = float(evaluation.settings["level"]), evaluation.settings.get("baseline")
+    compared = f"; {MARK} differs from {baseline}" if any(each.against for each in evaluation.outcomes) else ""
+    return f"{evaluation.about['model']}, times 100, with {level:.0%} BCa intervals{compared}"
+
+
+def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for name in dict.fromkeys(each.set for each in outcomes):
+        own = {each.measure: each for each in outcomes if each.set == name}
+        first = next(iter(own.values()))
+        cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
+        yield name, f"{first.n:,}", first.figures[0].name, *cells
+
+
+def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for name in dict.fromkeys(each.set for each in outcomes):
+        own = {each.measure: each for each in outcomes if each.set == name}
+        for figure in next(iter(own.values())).figures[1:]:
+            cells = [_interval(own[m].figure(figure.name), None) if m in own else "-" for m in measures]
+            yield name, figure.name, *cells
+
+
+def _part_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for name in dict.fromkeys(each.set for each in outcomes):
+        own = {each.measure: each for each in outcomes if each.set == name}
+        for part, figures in next(iter(own.values())).parts.items():
+            for figure in (each for each in figures if each != "n"):
+                cells = [f"{100 * own[m].parts[part][figure]:.2f}" if m in own else "-" for m in measures]
+                yield name, part, f"{figures['n']:,.0f}", figure, *cells
+
+
+def _interval(figure: Figure, against: Difference | None) -> str:
+    mark = MARK if against is not None and against.significant else ""
+    return f"{100 * figure.value:.2f}{mark} [{100 * figure.low:.1f}, {100 * figure.high:.1f}]"

@@ -1,0 +1,126 @@
+"""What the papers claim, put to the data at hand: one file a paper.
+
+Each file holds `PAPER`, the key in references.bib, and `claims(bench)`. A claim about a model or data that are not here
+is not decidable here; where another model stands in for the paper's, only the order of two systems is put to the test.
+One that does not hold is a result.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast, get_args
+
+from models import catalogue
+from models.errors import UnknownName
+from models.evaluation.bootstrap import Interval
+from models.evaluation.evaluate import Plan
+from models.evaluation.scorer import LocalScorer
+from models.evaluation.tasks import Task
+from models.protocols import Encoder
+
+Verdict: TypeAlias = Literal["holds", "does not hold", "not decidable here"]
+T = TypeVar("T", bound=Task)
+
+
+class Bench(Protocol):
+    """What reproductions work with."""
+
+    @property
+    def plan(self) -> Plan:
+        """How intervals are made."""
+
+    def task(self, name: str, kind: type[T]) -> T:
+        """A set by its name. Raises BadDataSet."""
+
+    def encoder(self, model: str) -> Encoder:
+        """A model, loaded once: `minilm?pooling=max`, or FILE?weighting=sif... with FILE in the folder of data."""
+
+    def scorer(self, model: str) -> LocalScorer:
+        """That model as what gives scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a paper and what became of it.
+
+    Attributes:
+        where: table or section, row and column of the paper.
+        says: the claim, with the paper's numbers.
+        protocol: what was run here.
+        ours: our number with its interval, times 100 where the paper's is; why there is none otherwise.
+        tolerance: how far off counts as the same, or what decides.
+    """
+
+    where: str
+    says: str
+    protocol: str
+    ours: str
+    tolerance: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The part of a claim that does not depend on what is found here."""
+
+    where: str
+    says: str
+    protocol: str
+
+    def is_greater(self, difference: Interval, scale: float = 100) -> Claim:
+        """The claim that a difference is above zero: decided where zero lies outside its interval."""
+        verdict: Verdict = "not decidable here"
+        if difference.significant:
+            verdict = "holds" if difference.estimate > 0 else "does not hold"
+        return self._claim(_shown(difference, scale, sign="+"), "0 outside the interval", verdict)
+
+    def is_near(self, found: Interval, wanted: float, tolerance: float, scale: float = 100) -> Claim:
+        """The claim of a number: undecided where the interval reaches both in and out of the tolerance."""
+        low, high = wanted - tolerance, wanted + tolerance
+        verdict: Verdict = "not decidable here"
+        if low <= found.low and found.high <= high:
+            verdict = "holds"
+        elif found.high < low or found.low > high:
+            verdict = "does not hold"
+        return self._claim(_shown(found, scale), f"{scale * wanted:g} ± {scale * tolerance:g}", verdict)
+
+    def is_true(self, ours: str, *, holds: bool) -> Claim:
+        """A claim without chance in it, such as one that must hold for every pair."""
+        return self._claim(ours, "none", "holds" if holds else "does not hold")
+
+    def is_open(self, why: str) -> Claim:
+        """A claim about what is not here."""
+        return self._claim(why, "-", "not decidable here")
+
+    def _claim(self, ours: str, tolerance: str, verdict: Verdict) -> Claim:
+        return Claim(self.where, self.says, self.protocol, ours, tolerance, verdict)
+
+
+def papers() -> tuple[str, ...]:
+    """The papers by name."""
+    return catalogue.names(__name__)
+
+
+def claims(paper: str, bench: Bench) -> Iterator[Claim]:
+    """The claims of a paper, one after the other.
+
+    Raises:
+        UnknownName: there is no such paper.
+        BadDataSet: a set that a claim needs is missing.
+    """
+    if paper not in papers():
+        raise UnknownName("papers", paper, papers())
+    module = importlib.import_module(f"{__name__}.{paper}")
+    return cast("Callable[[Bench], Iterator[Claim]]", module.claims)(bench)
+
+
+def tally(found: Sequence[Claim]) -> dict[Verdict, int]:
+    """How many claims came to each verdict."""
+    return {verdict: sum(claim.verdict == verdict for claim in found) for verdict in get_args(Verdict)}
+
+
+def _shown(interval: Interval, scale: float, sign: str = "") -> str:
+    value, low, high = (scale * each for each in (interval.estimate, interval.low, interval.high))
+    return f"{value:{sign}.2f} [{low:{sign}.2f}, {high:{sign}.2f}]"

@@ -1,0 +1,32 @@
+"""Origin and its surrogate: similarity from contexts (sun-etal-2022-origin)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from models.evaluation.reproductions import Bench, Claim, Said
+
+PAPER = "sun-etal-2022-origin"
+PRINTED = {  # model -> the seven STS figures of a row, and the average printed beside them
+    "Origin": ((72.41, 74.30, 75.45, 78.45, 79.93, 78.47, 79.49), 76.93),
+    "Surrogate-base": ((70.62, 72.14, 72.72, 76.34, 75.24, 74.19, 77.20), 74.06),
+    "Surrogate-large": ((71.93, 73.74, 73.95, 77.01, 76.64, 75.32, 77.84), 75.20),
+}
+
+
+def claims(bench: Bench) -> Iterator[Claim]:
+    """Printed averages; all else needs the paper's models, none of which is public."""
+    del bench
+    for model, (row, average) in PRINTED.items():
+        said = Said(
+            f"Table 2, {model}, Avg.", f"the mean over the seven sets is {average}", "the mean of the printed row"
+        )
+        yield said.is_true(f"{fmean(row):.2f}", holds=abs(fmean(row) - average) < 0.01)
+    for where, says in (
+        ("Table 2", "without labels, Origin (76.93) is better than its surrogates (74.06 and 75.20)"),
+        ("Table 2", "BERTScore reaches 58.11 on average and USE 71.22, both below the surrogate"),
+        ("Table 7", "larger context sets are better: 66.25, 73.93, 78.47, 78.56 with 20, 100, 500, 1,000 contexts"),
+        ("Table 9", "every module adds: 78.47 in full, 77.97 without the discriminative one, 76.50 without both sides"),
+    ):
+        yield Said(where, says, "-").is_open("needs Origin, trained on 100 G tokens")

@@ -1,0 +1,92 @@
+"""Sentence-BERT: Siamese encoders, pooling and distances (reimers-gurevych-2019-sbert)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+
+from models.evaluation.bootstrap import bca_mean, difference
+from models.evaluation.evaluate import SEVEN, interval_of
+from models.evaluation.kinds import judge
+from models.evaluation.reproductions import Bench, Claim, Said
+from models.evaluation.tasks import GradedPairs
+from models.protocols import Encoder
+
+PAPER = "reimers-gurevych-2019-sbert"
+SENTENCES, BATCH, TIMES = 1024, 32, 3
+ROW = (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91)  # SBERT-NLI-base on the seven sets, as printed
+
+
+def claims(bench: Bench) -> Iterator[Claim]:
+    """Distances in place of the cosine, poolings, smart batching, a printed mean; and what needs trained weights."""
+    yield from _distances(bench)
+    yield from _poolings(bench)
+    yield _smart_batching(bench)
+    said = Said("Table 1, SBERT-NLI-base, Avg.", "the mean over the seven sets is 74.89", "the mean of the printed row")
+    yield said.is_true(f"{fmean(ROW):.2f}", holds=round(fmean(ROW), 2) == 74.89)
+    for claim, why in (
+        ("SBERT-NLI-base gains 11.7 points on average over InferSent and 5.5 over USE", "those three models"),
+        ("averaged GloVe vectors (61.32) beat averaged BERT vectors (54.81)", "BERT, and GloVe of 840 G tokens"),
+    ):
+        yield Said("Table 1", claim, "-").is_open(f"needs {why}")
+    yield Said("Table 3, AFS", "SBERT-base reaches 74.13 within topics", "-").is_open(
+        "needs the AFS corpus and training"
+    )
+    yield Said("Table 4, Wikipedia sections", "SBERT-base reaches 0.8042", "-").is_open(
+        "needs its triplets and training"
+    )
+
+
+def _distances(bench: Bench) -> Iterator[Claim]:
+    """Section 4.1: results with negative distances "remained roughly the same"."""
+    measures = ("negative_manhattan", "negative_euclidean")
+    judged = [judge(bench.task(name, GradedPairs), bench.scorer("minilm"), ["cosine", *measures]) for name in SEVEN]
+    for measure in measures:
+        said = Said(
+            "Section 4.1",
+            f"{measure.replace('_', ' ')} distance in place of the cosine gives roughly the same Spearman",
+            "MiniLM, mean difference over the seven STS sets",
+        )
+        own, cosine = (
+            bca_mean([interval_of(each[name].quantities[0], bench.plan) for each in judged])
+            for name in (measure, "cosine")
+        )
+        yield said.is_near(difference(own, cosine), wanted=0.0, tolerance=0.01)
+
+
+def _poolings(bench: Bench) -> Iterator[Claim]:
+    task = bench.task("stsb_dev", GradedPairs)
+    found = {
+        pooling: interval_of(
+            judge(task, bench.scorer(f"minilm?pooling={pooling}"), ["cosine"])["cosine"].quantities[0], bench.plan
+        )
+        for pooling in ("mean", "max", "cls")
+    }
+    for pooling, printed in (("max", "79.07"), ("cls", "79.80")):
+        said = Said(
+            f"Table 6, MEAN against {pooling.upper()}, trained on NLI",
+            f"mean pooling (80.78) is better than {pooling} pooling ({printed}) on STS-B dev",
+            "MiniLM, which was trained with mean pooling: its other poolings are at a disadvantage",
+        )
+        yield said.is_greater(difference(found["mean"], found[pooling]))
+
+
+def _smart_batching(bench: Bench) -> Claim:
+    said = Said(
+        "Table 7, CPU",
+        "batches of sentences of like length raise the throughput (44 to 83 sentences/s)",
+        f"MiniLM, {SENTENCES} sentences of STS-B in batches of {BATCH}; median of {TIMES} runs, by turns",
+    )
+    texts = bench.task("stsb", GradedPairs).left[:SENTENCES]
+    encoder = bench.encoder("minilm")
+    ratios = [_seconds(encoder, texts) / _seconds(encoder, sorted(texts, key=len, reverse=True)) for _ in range(TIMES)]
+    shown = f"{median(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f})"
+    return said.is_true(shown, holds=min(ratios) > 1)
+
+
+def _seconds(encoder: Encoder, texts: Sequence[str]) -> float:
+    began = time.perf_counter()
+    for start in range(0, len(texts), BATCH):
+        encoder.encode(encoder.tokenize(texts[start : start + BATCH], "query", "END"), "pooled")
+    return time.perf_counter() - began

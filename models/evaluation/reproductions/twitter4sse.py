@@ -1,0 +1,47 @@
+"""Twitter4SSE: sentence embeddings from conversations (digiovanni-brambilla-2021-twitter4sse)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from models.evaluation.evaluate import interval_of
+from models.evaluation.quantities import mean_value
+from models.evaluation.ranking import ndcg_of_scores
+from models.evaluation.reproductions import Bench, Claim, Said
+
+PAPER = "digiovanni-brambilla-2021-twitter4sse"
+POSITIVES, NEGATIVES = 5, 25
+QUERIES = 5_000
+UNTUNED = {"RoBERTa": (42.9, 39.1, 55.0, 41.0), "BERTweet": (46.9, 42.5, 56.7, 44.1)}  # DQ, CQ, DR, CR as printed
+
+
+def claims(bench: Bench) -> Iterator[Claim]:
+    """What chance gives under the paper's metric; all else needs models trained on its tweets."""
+    yield _better_than_chance(bench)
+    for where, says in (
+        ("Results, BERTweet-all", "training on all four kinds of pairs lifts the mean nDCG from 47.5 to 77.1"),
+        (
+            "Results, PIT and TURL",
+            "training on quotes lifts BERTweet's Pearson from 38.5 to 67.4 and from 48.2 to 66.0",
+        ),
+        ("Ablation of the loss", "the multiple negatives loss (74.1) is better than the triplet loss (64.2)"),
+    ):
+        yield Said(where, says, "-").is_open("needs encoders trained on 250,000 pairs of the tweet archive")
+
+
+def _better_than_chance(bench: Bench) -> Claim:
+    said = Said(
+        "Results, the untuned models' nDCG",
+        "every untuned model ranks better than chance; the least printed figure is 39.1",
+        f"nDCG of random scores, {POSITIVES} + {NEGATIVES} candidates, {QUERIES:,} queries",
+    )
+    random = np.random.default_rng(bench.plan.seed)
+    relevance = np.repeat([1.0, 0.0], [POSITIVES, NEGATIVES])
+    values = [ndcg_of_scores(random.random(len(relevance)), relevance) for _ in range(QUERIES)]
+    chance = interval_of(mean_value("ndcg", values), bench.plan)
+    printed = [figure for row in UNTUNED.values() for figure in row]
+    below = sum(figure < 100 * chance.low for figure in printed)
+    shown = f"chance gives {100 * chance.estimate:.2f} [{100 * chance.low:.2f}, {100 * chance.high:.2f}]"
+    return said.is_true(f"{shown}; {below} of {len(printed)} printed figures are below", holds=below == 0)

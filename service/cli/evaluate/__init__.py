@@ -1,0 +1,1 @@
+"""`semblance evaluate`: how well measures agree with people."""

@@ -1,0 +1,94 @@
+"""A running service as what gives scores to an evaluation."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from models.embeddings import Doubles
+from models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
+from models.evaluation.tasks import Retrieval
+from models.explanation import Link, LinkList
+from models.text import Granularity, Unit
+from service.client import Client
+
+PAIRS_AT_ONCE = 128
+QUERIES_AT_ONCE = 16
+
+
+class RemoteScorer:
+    """Scores, explanations and searches of a running service, by one of its models or by its default one.
+
+    For retrieval the corpus goes into a collection of its own, which is deleted at the end.
+    """
+
+    def __init__(self, client: Client, model: str | None, track: Track) -> None:
+        self._client = client
+        self._model = model
+        self.track = track
+
+    def about(self) -> Mapping[str, str]:
+        """Name and digests of the model that the service uses."""
+        models = self._client.ask("GET", "/models")["models"]
+        wanted = [each for each in models if each["default"] if self._model is None] or [
+            each for each in models if each["name"] == self._model
+        ]
+        return {
+            "model": self._model or "",
+            **{key: str(wanted[0][key]) for key in ("name", "space", "build") if wanted},
+        }
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        """By POST /similarity."""
+        return {name: np.array(list(self._scores(name, left, right)), np.float64) for name in measures}
+
+    def links(
+        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[LinkList]:
+        """By POST /explain."""
+        how = {"measure": measure, "model": self._model, "granularity": granularity, "max_links": ALL_LINKS}
+        for a, b in self.track(list(zip(left, right, strict=True)), measure):
+            yield _link_list(self._client.ask("POST", "/explain", {"a": a, "b": b, "format": "json", **how}))
+
+    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        """By POST /search, in a collection made for the time of this call."""
+        name = f"evaluation-{secrets.token_hex(4)}"
+        self._client.ask("PUT", f"/collections/{name}", {"model": self._model})
+        try:
+            lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
+            for _ in self._client.index(name, self.track(lines, "indexing")):
+                pass
+            return {measure: dict(self._found(name, measure, task.queries, k)) for measure in measures}
+        finally:
+            self._client.ask("DELETE", f"/collections/{name}")
+
+    def _scores(self, measure: str, left: Sequence[str], right: Sequence[str]) -> Iterator[float]:
+        pairs = [{"a": a, "b": b} for a, b in zip(left, right, strict=True)]
+        parts = [pairs[start : start + PAIRS_AT_ONCE] for start in range(0, len(pairs), PAIRS_AT_ONCE)]
+        for part in self.track(parts, measure):
+            body = {"pairs": part, "measure": measure, "model": self._model}
+            yield from self._client.ask("POST", "/similarity", body)["scores"]
+
+    def _found(
+        self, collection: str, measure: str, queries: Mapping[str, str], k: int
+    ) -> Iterator[tuple[str, list[str]]]:
+        ids = list(queries)
+        parts = [ids[start : start + QUERIES_AT_ONCE] for start in range(0, len(ids), QUERIES_AT_ONCE)]
+        how = {"collection": collection, "measure": measure, "k": k, "candidates": max(k, CANDIDATES)}
+        for part in self.track(parts, measure):
+            answer = self._client.ask("POST", "/search", {"queries": [queries[each] for each in part], **how})
+            for query_id, result in zip(part, answer["results"], strict=True):
+                yield query_id, [hit["id"] for hit in result["hits"]]
+
+
+def _link_list(answer: Mapping[str, Any]) -> LinkList:
+    links = tuple(Link(each["a"], each["b"], each["similarity"], each["contribution"]) for each in answer["links"])
+    left, right = (
+        tuple(Unit(each["text"], each["start"], each["end"], i) for i, each in enumerate(answer[side]["tokens"]))
+        for side in ("a", "b")
+    )
+    return LinkList(answer["score"], left, right, links, answer["special"], answer["omitted"])

@@ -1,0 +1,77 @@
+"""`semblance evaluate`: how well measures agree with people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models.errors import SemblanceError
+from service.client import ServiceError
+
+SETS = "sts12,sts13,sts14,sts15,sts16,stsb,sickr,ists_images"
+MEASURES = "cosine,rcmd,dynamax_jaccard"
+
+
+def evaluate(  # noqa: PLR0913 - one parameter an option
+    *,
+    model: Annotated[
+        str | None, typer.Option(help="Model: minilm, or name=folder; with --url, one that is served there.")
+    ] = None,
+    measure: Annotated[
+        list[str], typer.Option(help="Measures, comma-separated; the first is what others are compared with.")
+    ] = [MEASURES],  # noqa: B006 - Typer copies it
+    sets: Annotated[list[str], typer.Option(help="Sets, comma-separated; KIND:PATH for a file of your own.")] = [SETS],  # noqa: B006
+    data: Annotated[
+        Path | None, typer.Option(envvar="SEMBLANCE_DATA", help="Folder of benchmark data (docs/measures.md).")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Evaluate the service that runs there.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all figures to this file.", dir_okay=False)] = None,
+    report: Annotated[Path | None, typer.Option(help="Write report.md with plots to this folder.")] = None,
+    reproduce: Annotated[
+        str | None, typer.Option(metavar="PAPER", help="Put a paper's claims to the data instead: its name, or all.")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Print precision and recall by threshold, on sets of labelled pairs.")
+    ] = False,
+    deletion: Annotated[
+        bool, typer.Option("--deletion", help="Also delete words of graded pairs, to test the explanations.")
+    ] = False,
+    draws: Annotated[int, typer.Option(min=1, help="Resamples for the intervals.")] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1111,
+) -> None:
+    """Measure how well scores and explanations agree with what people said, with BCa bootstrap intervals.
+
+    Without --sets: the seven STS sets and the images of interpretable STS. Kinds for files of your own: pairs, labels,
+    triplets, ranking, retrieval, ists; docs/measures.md tells their columns, all sets and where to get each.
+
+    \b
+    Examples:
+      semblance evaluate --model minilm
+      semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
+      semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1
+      semblance evaluate --sets pairs:mine.tsv --json mine.json
+      semblance evaluate --reproduce clrcmd
+      semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    from models.evaluation.evaluate import Plan  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
+    from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
+
+    measures = _entries(measure)
+    plan = Plan(draws=draws, seed=seed, baseline=measures[0] if len(measures) > 1 else None)
+    asked = run.Asked(model, url, measures, _entries(sets), data, plan, json, report, deletion)
+    try:
+        if reproduce is not None:
+            run.reproduce(reproduce, asked)
+        elif calibrate:
+            run.calibrate(asked)
+        else:
+            run.run(asked)
+    except (SemblanceError, ServiceError) as error:
+        raise SystemExit(str(error)) from error
+
+
+def _entries(given: list[str]) -> list[str]:
+    """The entries of options that may be given several times and hold several each; each once."""
+    return list(dict.fromkeys(filter(None, (part.strip() for value in given for part in value.split(",")))))
