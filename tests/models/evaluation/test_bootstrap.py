@@ -134,6 +134,18 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_the_skewness_over_root_n() -> 
     assert bca(mean_of(values), 50, draws=100).acceleration == pytest.approx(skewness / 6 / 50**0.5, abs=1e-12)
 
 
+def test_groups_stand_for_items_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The acceleration of a mean is known in closed form; groups of four leave a little noise."""
+    values = np.random.default_rng(2).exponential(size=4000)
+    exact = bca(mean_of(values), 4000, draws=10)
+    monkeypatch.setattr("models.evaluation.bootstrap._MOST_LEFT_OUT", 1000)
+    grouped = bca(mean_of(values), 4000, draws=10)
+    assert len(grouped.influence) == 1000
+    assert grouped.influence.sum() == pytest.approx(0, abs=1e-12)
+    assert grouped.acceleration == pytest.approx(exact.acceleration, rel=0.25)
+    assert exact.acceleration > 0.004
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     values=st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=15),

@@ -1,0 +1,213 @@
+"""Each kind of task against SciPy and scikit-learn, on drawn scores; and scorers on made-up word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+
+from models.catalogue import similarity
+from models.embeddings import Doubles, TokenEmbeddings, unit_rows
+from models.errors import NotExplainable
+from models.evaluation.evaluate import SEVEN, Plan, evaluate, interval_of
+from models.evaluation.kinds import judge
+from models.evaluation.quantities import Judged
+from models.evaluation.scorer import LocalScorer
+from models.evaluation.tasks import Deletion, GradedPairs, LabelledPairs, Rankings, Retrieval, Triplets
+from models.explanation import LinkList
+from models.text import Granularity
+from service.served_models import read_checkpoints
+
+T = TypeVar("T")
+PLAN = Plan(draws=50)
+RNG = np.random.default_rng(6)
+
+
+def untracked(items: Sequence[T], what: str) -> Iterable[T]:
+    del what
+    return items
+
+
+class Drawn:
+    """Gives scores that were drawn before, to whatever texts."""
+
+    track = staticmethod(untracked)
+
+    def __init__(self, scores: Doubles) -> None:
+        self._scores = scores
+
+    def about(self) -> Mapping[str, str]:
+        return {"model": "drawn"}
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        assert len(left) == len(right) == len(self._scores)
+        return dict.fromkeys(measures, self._scores)
+
+    def links(
+        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[LinkList]:
+        del left, right, granularity
+        raise NotExplainable(measure)
+
+    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
+
+
+def values(judged: Judged) -> dict[str, float]:
+    return {quantity.name: interval_of(quantity, PLAN).estimate for quantity in judged.quantities}
+
+
+def graded(n: int, parts: Sequence[str]) -> tuple[GradedPairs, Doubles]:
+    gold = RNG.integers(0, 6, n).astype(np.float64)
+    texts = [str(i) for i in range(n)]
+    return GradedPairs(texts, texts, gold.tolist(), parts), gold + RNG.normal(size=n).round(1)
+
+
+def test_graded_pairs_by_every_protocol() -> None:
+    parts = ["a"] * 30 + ["b"] * 50 + ["c"] * 20
+    task, scores = graded(100, parts)
+    judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+    gold, found = np.array(task.gold), values(judged)
+    rows = {part: np.array([each == part for each in parts]) for part in "abc"}
+    for name, of in (("spearman", spearmanr), ("pearson", pearsonr)):
+        each = {part: of(scores[mask], gold[mask])[0] for part, mask in rows.items()}
+        assert found[name] == pytest.approx(of(scores, gold)[0])
+        assert found[f"{name}_mean"] == pytest.approx(np.mean(list(each.values())))
+        assert found[f"{name}_wmean"] == pytest.approx(0.3 * each["a"] + 0.5 * each["b"] + 0.2 * each["c"])
+        assert {part: figures[name] for part, figures in judged.parts.items()} == pytest.approx(each)
+    assert {part: figures["n"] for part, figures in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
+
+
+def test_a_set_of_one_part_has_no_means_over_parts() -> None:
+    task, scores = graded(20, [""] * 20)
+    judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+    assert list(values(judged)) == ["spearman", "pearson"]
+    assert judged.parts == {}
+
+
+def test_labelled_pairs() -> None:
+    matches = RNG.random(60) < 0.4
+    scores = (matches + RNG.normal(size=60)).round(1)
+    texts = [str(i) for i in range(60)]
+    task = LabelledPairs(texts, texts, matches.tolist(), [""] * 60)
+    assert values(judge(task, Drawn(scores), ["rcmd"])["rcmd"]) == pytest.approx(
+        {
+            "average_precision": average_precision_score(matches, scores),
+            "roc_auc": roc_auc_score(matches, scores),
+        }
+    )
+
+
+def test_a_triplet_is_right_only_if_the_positive_is_strictly_nearer() -> None:
+    task = Triplets(["a", "b", "c", "d"], ["p"] * 4, ["n"] * 4)
+    scores = np.array([0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 0.3, 0.6])
+    assert values(judge(task, Drawn(scores), ["cosine"])["cosine"]) == {"accuracy": 0.5}
+
+
+def test_rankings_average_ties_and_never_profit_from_the_order_of_the_file() -> None:
+    relevance = [[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    task = Rankings(["q", "r"], [["a", "b", "c", "d"], ["a", "b", "c"]], relevance)
+    scores = np.array([0.9, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3])
+    found = values(judge(task, Drawn(scores), ["cosine"])["cosine"])
+    pairs = zip((scores[:4], scores[4:]), relevance, strict=True)
+    assert found["ndcg"] == pytest.approx(np.mean([ndcg_score([gold], [each]) for each, gold in pairs]))
+    assert found["map"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 3) / 2)
+    assert found["mrr"] == pytest.approx((1 + 1 / 3) / 2)
+
+
+def test_retrieval_by_hand() -> None:
+    corpus = {str(i): "" for i in range(12)}
+    task = Retrieval(corpus, {"q": "", "r": ""}, {"q": {"0": 1.0}, "r": {"1": 1.0, "11": 1.0}})
+    found = values(judge(task, Drawn(np.zeros(0)), ["cosine"])["cosine"])
+    second = 1 / np.log2(3)
+    assert found["ndcg@10"] == pytest.approx((1 + second / (1 + second)) / 2)
+    assert found["recall@10"] == pytest.approx(0.75)
+    assert found["recall@100"] == 1.0
+    assert found["mrr"] == pytest.approx(0.75)
+
+
+def test_the_average_over_the_seven_sets_is_their_plain_mean_and_needs_them_all() -> None:
+    tasks, drawn = {}, np.zeros(0)
+    for name in SEVEN:
+        task, drawn = graded(25, [""] * 25)
+        tasks[name] = task
+    found = evaluate(tasks, Drawn(drawn), ["cosine", "rcmd"], Plan(draws=50, baseline="cosine"))
+    assert [each.measure for each in found.averages] == ["cosine", "rcmd"]
+    mean = np.mean([each.figures[0].value for each in found.outcomes if each.measure == "rcmd"])
+    assert found.averages[1].figures[0].value == pytest.approx(mean)
+    assert found.averages[1].n == 175
+    against = found.averages[1].against
+    assert against is not None
+    assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
+    assert not evaluate(dict(list(tasks.items())[1:]), Drawn(drawn), ["cosine"], PLAN).averages
+
+
+# word vectors of two directions: animals and money; "the" points between
+WORDS = {
+    "cat": (1, 0.1, 0), "kitten": (0.9, 0.2, 0), "sleeps": (0.5, 0.1, 0.5), "naps": (0.5, 0.2, 0.5),
+    "bank": (0, 1, 0.1), "money": (0.1, 0.9, 0), "the": (0.05, 0.05, 0.05), "falls": (0, 0.4, 0.7),
+}  # fmt: skip
+
+
+@pytest.fixture
+def scorer(tmp_path: Path) -> LocalScorer:
+    file = tmp_path / "made.txt"
+    file.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in WORDS.items()))
+    return LocalScorer(read_checkpoints(f"made={file}")["made"].load("made", "cpu", "float32"), untracked)
+
+
+TEXTS = ("the cat sleeps", "the kitten naps", "the bank falls", "money", "the cat sleeps the money falls")
+
+
+def direct(scorer: LocalScorer, text: str) -> TokenEmbeddings:
+    encoder = scorer._encoder
+    return encoder.encode(encoder.tokenize([text], "query", "END"), "tokens")[0]
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "dynamax_jaccard", "set_jaccard", "negative_euclidean"])
+def test_local_scores_are_those_of_the_measure(scorer: LocalScorer, measure: str) -> None:
+    left, right = [a for a in TEXTS for _ in TEXTS], list(TEXTS) * len(TEXTS)
+    found = scorer.scores([measure], left, right)[measure]
+    expected = [
+        similarity(measure).score(direct(scorer, a), direct(scorer, b)) for a, b in zip(left, right, strict=True)
+    ]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "set_jaccard"])
+def test_local_rankings_put_the_nearest_first(scorer: LocalScorer, measure: str) -> None:
+    corpus = {str(i): text for i, text in enumerate(TEXTS)} | {"empty": "  "}
+    task = Retrieval(corpus, {"q": "the cat naps"}, {"q": {"0": 1.0}})
+    found = scorer.rankings([measure], task, 5)[measure]["q"]
+    query = direct(scorer, "the cat naps")
+    scores = {doc_id: similarity(measure).score(query, direct(scorer, TEXTS[int(doc_id)])) for doc_id in found}
+    assert sorted(found) == ["0", "1", "2", "3", "4"]
+    assert list(scores.values()) == pytest.approx(sorted(scores.values(), reverse=True), abs=0.01)  # eight-bit tokens
+
+
+def test_local_links_are_those_of_the_measure_between_words_or_tokens(scorer: LocalScorer) -> None:
+    for granularity in ("word", "token"):
+        [why] = scorer.links("cosine", [TEXTS[0]], [TEXTS[1]], granularity)
+        total = sum(link.contribution for link in why.links) + why.special + why.omitted
+        a, b = (unit_rows(direct(scorer, text).pooled()) for text in TEXTS[:2])
+        assert total == pytest.approx(float(a @ b), abs=1e-6)
+        assert [unit.text for unit in why.left] == ["the", "cat", "sleeps"]
+    with pytest.raises(NotExplainable):
+        list(scorer.links("negative_euclidean", [TEXTS[0]], [TEXTS[1]], "word"))
+
+
+def test_without_the_words_of_its_strongest_link_a_score_falls_further(scorer: LocalScorer) -> None:
+    """Cat and kitten hold the score up; a random pair of words is seldom those two."""
+    task = Deletion(["cat money money"] * 40, ["kitten falls falls"] * 40)
+    found = values(judge(task, scorer, ["cosine", "negative_euclidean"])["cosine"])
+    assert found["strongest"] > found["random"] > 0
+    assert found["deletion"] == pytest.approx(found["strongest"] - found["random"])
+
+
+def test_texts_too_short_to_delete_from_are_left_out(scorer: LocalScorer) -> None:
+    assert judge(Deletion(["cat"], ["kitten naps"]), scorer, ["cosine"]) == {}
