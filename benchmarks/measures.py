@@ -127,9 +127,7 @@ def random_texts(encoder: Transformer, tokens: int, count: int) -> list[str]:
 
 def show(rows: Sequence[Rate], compared: Sequence[Beside], console: Console) -> None:
     """Both tables."""
-    speed = Table(
-        "measure", *(f"{n} tokens" for n in TOKENS), title="pairs a second; in brackets, as the formula reads"
-    )
+    speed = Table("measure", *(f"{n} tokens" for n in TOKENS), title="pairs a second")
     by_name = {(row.measure, row.tokens): row for row in rows}
     for name in dict.fromkeys(row.measure for row in rows):
         of_name = [by_name[name, n] for n in TOKENS]
@@ -137,7 +135,9 @@ def show(rows: Sequence[Rate], compared: Sequence[Beside], console: Console) -> 
         oracles = [row.oracle_pairs_per_s for row in of_name]
         speed.add_row("  as its formula reads", *("" if rate is None else f"{rate:,.0f}" for rate in oracles))
     console.print(speed)
-    gap = Table("tokens", "pairs", "cosine, s", "rcmd, s", "ratio", title="encoding and scoring by the built-in model")
+    gap = Table(
+        "tokens", "pairs", "cosine, s", "rcmd, s", "ratio", title="seconds to encode by the built-in model and score"
+    )
     for line in compared:
         figures = (f"{line.cosine_s:.2f}", f"{line.rcmd_s:.2f}", f"{line.ratio:.3f}")
         gap.add_row(str(line.tokens), str(line.pairs), *figures)
