@@ -69,7 +69,7 @@ def _means(query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings], counte
     starts = np.concatenate(([0], np.cumsum([len(candidate) for candidate in candidates[:-1]], dtype=np.int64)))
     kept = np.concatenate([counted(candidate) for candidate in candidates])
     of_rows = np.maximum.reduceat(cosines, starts, axis=1)
-    forward: Doubles = of_rows.mean(axis=0, dtype=np.float64, where=counted(query)[:, None])
+    forward: Doubles = of_rows[counted(query)].mean(axis=0, dtype=np.float64)
     of_columns = np.add.reduceat(cosines.max(axis=0) * kept, starts, dtype=np.float64)
     return forward, of_columns / np.add.reduceat(kept, starts, dtype=np.int64)
 
@@ -96,7 +96,7 @@ def _cosines(x: Floats, y: Floats) -> Floats:
 
 def _divisors(vectors: Floats) -> Floats:
     """(n,) the length of each vector; 1 for a zero vector, whose products are 0 already."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths: Floats = np.sqrt(np.vecdot(vectors, vectors))
     lengths[lengths == 0] = 1.0
     return lengths
 

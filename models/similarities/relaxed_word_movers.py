@@ -28,7 +28,7 @@ class RelaxedWordMovers:
 
     Prefer it to `word_movers` where that takes too long; the paper uses it to sift documents.
 
-    Costs n m d multiplications a pair.
+    Costs n m d multiplications a pair, which are no matrix product and so take longer than those of `rcmd`.
 
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))

@@ -9,23 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.plain_measures import one_way
 from models.alignment import BLOCK_BYTES, best_match_means
-from models.embeddings import Doubles, TokenEmbeddings
+from models.embeddings import TokenEmbeddings
 from tests.contracts.token_matrices import embeddings_of, token_embeddings
 
 
 def in_a_loop(query: TokenEmbeddings, candidate: TokenEmbeddings) -> tuple[float, float]:
     """The two means, one cosine after another."""
-
-    def cosine(x: Doubles, y: Doubles) -> float:
-        lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
-        return float(x @ y) / lengths if lengths > 0 else 0.0
-
-    rows, columns = query.vectors.astype(float), candidate.vectors.astype(float)
-    return (
-        sum(max(cosine(x, y) for y in columns) for x in rows) / len(rows),
-        sum(max(cosine(x, y) for x in rows) for y in columns) / len(columns),
-    )
+    return one_way(query, candidate), one_way(candidate, query)
 
 
 @given(

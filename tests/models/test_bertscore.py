@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from benchmarks.plain_measures import plain_cosine
 from models.catalogue import similarity
 from models.embeddings import Doubles, TokenEmbeddings
 from models.protocols import Explainable
@@ -32,14 +33,9 @@ def one_way(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[float, Doubles]:
     own = [i for i in range(len(a)) if not a.text.special[i]] or list(range(len(a)))
     parts = np.zeros((len(a), len(b)))
     for i in own:
-        cosines = [cosine(a.vectors[i].astype(float), y) for y in b.vectors.astype(float)]
+        cosines = [plain_cosine(a.vectors[i].astype(float), y) for y in b.vectors.astype(float)]
         parts[i, int(np.argmax(cosines))] = max(cosines) / len(own)
     return float(parts.sum()), parts
-
-
-def cosine(x: Doubles, y: Doubles) -> float:
-    lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(x @ y) / lengths if lengths > 0 else 0.0
 
 
 @given(a=token_embeddings(), b=token_embeddings())
