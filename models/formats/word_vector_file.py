@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from models.word_tokenizers import tokenizer_for
 
 MAX_TOKENS = 512
 _WORDS = ("words", "vocab")  # names of the array of words in a .npz
+_UNREADABLE = (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)  # what NumPy may raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,9 @@ class WordVectorFile:
 def _vocabulary_of(file: Path) -> Path | None:
     """The file of words beside a .npz; None where it holds them itself."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             held = set(arrays.files)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise BadCheckpoint(f"{file} is no .npz of plain arrays: {error}") from error
     if "vectors" not in held:
         raise BadCheckpoint(f"{file} has no array `vectors`; it has {', '.join(sorted(held)) or 'none'}")
@@ -108,11 +110,11 @@ def _vocabulary_of(file: Path) -> Path | None:
 
 def _read_arrays(file: Path, vocabulary: Path | None) -> tuple[dict[str, int], np.ndarray]:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             vectors = arrays["vectors"]
-            held = None if vocabulary else arrays[next(name for name in _WORDS if name in arrays.files)]
-        words = [str(word) for word in held.tolist()] if held is not None else _lines(vocabulary or file)
-    except (OSError, ValueError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+            held = [] if vocabulary else arrays[next(name for name in _WORDS if name in arrays.files)].tolist()
+        words = _lines(vocabulary) if vocabulary else [_word(each) for each in held]
+    except _UNREADABLE as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or vectors.dtype == np.int8):
         raise BadCheckpoint(f"{file}: `vectors` is {vectors.dtype} {vectors.shape}, not (n, d) of floats or int8")
@@ -122,6 +124,10 @@ def _read_arrays(file: Path, vocabulary: Path | None) -> tuple[dict[str, int], n
         vectors = vectors.astype(np.float32)
     require_finite(vectors, file)
     return _first_rows(words), vectors
+
+
+def _word(held: str | bytes) -> str:
+    return held.decode() if isinstance(held, bytes) else str(held)
 
 
 def _first_rows(words: Sequence[str]) -> dict[str, int]:

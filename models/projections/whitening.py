@@ -25,7 +25,7 @@ class Whitening:
     Departs from the paper in dividing by n - 1 and not n, which scales all vectors alike. A rank that is too low is
     refused: dividing by variances that are nothing but rounding would make noise of the vectors.
 
-    Prefer it for networks that were not trained for similarity; it does not help those that were. Fit it on texts like
+    Prefer it for networks that were not trained for similarity; it seldom helps those that were. Fit it on texts like
     those that will be compared, ten times as many as dimensions or more.
 
     >>> V = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0], [2.0, 4.0]])
