@@ -28,7 +28,7 @@ from benchmarks.plain_measures import ORACLES
 from benchmarks.running_service import PROJECT
 from models import catalogue
 from models.embeddings import TokenEmbeddings
-from models.encoders.transformer import Transformer
+from models.protocols import Encoder
 from models.text import TokenizedText
 from service.served_models import read_checkpoints
 from service.usecases.measures import FAMILY, wanted
@@ -93,7 +93,7 @@ def _rate(
     return count / seconds
 
 
-def beside(encoder: Transformer, tokens: int, pairs: int) -> Beside:
+def beside(encoder: Encoder, tokens: int, pairs: int) -> Beside:
     """Both measures over the same pairs, batch by batch in turn, so that neither has the quieter time."""
     texts = random_texts(encoder, tokens, 2 * pairs)
     times: dict[str, list[float]] = {"cosine": [], "rcmd": []}
@@ -105,7 +105,7 @@ def beside(encoder: Transformer, tokens: int, pairs: int) -> Beside:
     return Beside(tokens, pairs, sum(times["cosine"]), sum(times["rcmd"]), ratio)
 
 
-def _encode_and_score(encoder: Transformer, name: str, texts: Sequence[str]) -> float:
+def _encode_and_score(encoder: Encoder, name: str, texts: Sequence[str]) -> float:
     """Seconds."""
     similarity = catalogue.similarity(name)
     began = time.perf_counter()
@@ -116,7 +116,7 @@ def _encode_and_score(encoder: Transformer, name: str, texts: Sequence[str]) -> 
     return time.perf_counter() - began
 
 
-def random_texts(encoder: Transformer, tokens: int, count: int) -> list[str]:
+def random_texts(encoder: Encoder, tokens: int, count: int) -> list[str]:
     """Texts of exactly so many tokens, of random words that are one token each."""
     sample = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     words = sorted({word for line in sample for word in json.loads(line)["text"].split() if word.isalpha()})
@@ -153,7 +153,7 @@ def main() -> None:
     pairs = parser.parse_args().pairs
     console = Console()
     rows = list(rates())
-    encoder = Transformer("minilm", read_checkpoints("minilm")["minilm"])
+    encoder = read_checkpoints("minilm")["minilm"].load("minilm", "cpu", "float32")
     compared = [beside(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]
     show(rows, compared, console)
     keep("measures", {"rates": [asdict(row) for row in rows], "beside": [asdict(line) for line in compared]})

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from models import catalogue
+from models.evaluation import datasets
 from models.protocols import Explainable
 from service.api import errors
 from service.settings import Settings
@@ -54,6 +55,15 @@ def measures() -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
+def data_sets() -> Iterator[str]:
+    """One line a benchmark."""
+    yield "| set | what it asks | looked for in the folder of data | where to get it |"
+    yield "|---|---|---|---|"
+    for each in datasets.data_sets().values():
+        files = " or ".join(f"`{file}`" for file in each.files)
+        yield f"| `{each.name}` | {each.what} | {files} | {each.source} |"
+
+
 def codes() -> Iterator[str]:
     """One line an error code."""
     yield "| code | status | when |"
@@ -67,6 +77,7 @@ def codes() -> Iterator[str]:
 GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "settings": ("README.md", settings),
     "measures": ("docs/measures.md", measures),
+    "data_sets": ("docs/measures.md", data_sets),
     "codes": ("docs/errors.md", codes),
 }
 

@@ -23,7 +23,7 @@ class Table:
 
 
 def tables(evaluation: Evaluation) -> Iterator[Table]:
-    """The subtasks, all further figures, and last the figures to compare by, all times 100."""
+    """The subtasks, all further figures, and last the figures to compare by with intervals, all times 100."""
     outcomes = [*evaluation.outcomes, *evaluation.averages]
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     if rows := list(_part_rows(evaluation.outcomes, measures)):
@@ -74,7 +74,7 @@ def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Itera
     for name in dict.fromkeys(each.set for each in outcomes):
         own = {each.measure: each for each in outcomes if each.set == name}
         for figure in next(iter(own.values())).figures[1:]:
-            cells = [_interval(own[m].figure(figure.name), None) if m in own else "-" for m in measures]
+            cells = [f"{100 * own[m].figure(figure.name).value:.2f}" if m in own else "-" for m in measures]
             yield name, figure.name, *cells
 
 

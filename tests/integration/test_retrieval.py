@@ -4,16 +4,53 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from rich.console import Console
+from sentence_transformers import SentenceTransformer
 
-from benchmarks.retrieval import run
+from models.encoders.transformer import Transformer
+from models.evaluation.datasets import data_set
+from models.evaluation.ranking import ndcg, recall
+from models.evaluation.scorer import LocalScorer, Scorer
+from models.evaluation.tasks import Retrieval
+from service.cli.evaluate.remote_scorer import RemoteScorer
+from service.client import Client
+from tests.conftest import built_in_checkpoint
+from tests.untracked import untracked
+
+K = 10
 
 
-def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(url: str, data: Path) -> None:
-    cosine, rcmd, rcmd1, oracle = run(url, [data / "ir" / "adi"], "int8", Console(quiet=True))
-    assert (cosine.measure, cosine.scored_from) == ("cosine", "index")
-    assert cosine.ndcg_at_10 == pytest.approx(oracle.ndcg_at_10, abs=0.001)
-    assert cosine.recall_at_10 == pytest.approx(oracle.recall_at_10, abs=0.001)
-    assert rcmd.scored_from == rcmd1.scored_from == "token_codes"
-    assert min(rcmd.ndcg_at_10, rcmd1.ndcg_at_10) > 0.2
+@pytest.fixture(scope="module")
+def adi(data: Path) -> Retrieval:
+    task = data_set("adi").read(data / "ir" / "adi")
+    assert isinstance(task, Retrieval)
+    return task
+
+
+@pytest.fixture(scope="module")
+def exhaustive(adi: Retrieval) -> dict[str, list[str]]:
+    oracle = SentenceTransformer(str(built_in_checkpoint().folder), device="cpu")
+    ids = [doc_id for doc_id, text in adi.corpus.items() if text.strip()]
+    documents = oracle.encode([adi.corpus[doc_id] for doc_id in ids], normalize_embeddings=True)
+    queries = oracle.encode(list(adi.queries.values()), normalize_embeddings=True)
+    best = np.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, :K]
+    return {query_id: [ids[i] for i in row] for query_id, row in zip(adi.queries, best, strict=True)}
+
+
+def quality(task: Retrieval, rankings: dict[str, list[str]]) -> tuple[float, float]:
+    pairs = [(rankings[query_id], task.relevance[query_id]) for query_id in task.queries]
+    return float(np.mean([ndcg(*pair, K) for pair in pairs])), float(np.mean([recall(*pair, K) for pair in pairs]))
+
+
+@pytest.mark.parametrize("where", ["service", "here"])
+def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(
+    url: str, adi: Retrieval, exhaustive: dict[str, list[str]], minilm: Transformer, where: str
+) -> None:
+    with Client(url) as client:
+        scorer: Scorer = RemoteScorer(client, None, untracked) if where == "service" else LocalScorer(minilm, untracked)
+        found = scorer.rankings(["cosine", "rcmd", "rcmd1"], adi, K)
+        assert not [each for each in client.ask("GET", "/collections")["collections"] if "evaluation" in each["name"]]
+    assert quality(adi, found["cosine"]) == pytest.approx(quality(adi, exhaustive), abs=0.001)
+    for measure in ("rcmd", "rcmd1"):
+        assert quality(adi, found[measure])[0] > 0.2

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -22,15 +21,10 @@ from models.evaluation.tasks import Deletion, GradedPairs, LabelledPairs, Rankin
 from models.explanation import LinkList
 from models.text import Granularity
 from service.served_models import read_checkpoints
+from tests.untracked import untracked
 
-T = TypeVar("T")
 PLAN = Plan(draws=50)
 RNG = np.random.default_rng(6)
-
-
-def untracked(items: Sequence[T], what: str) -> Iterable[T]:
-    del what
-    return items
 
 
 class Drawn:

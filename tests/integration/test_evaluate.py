@@ -1,0 +1,160 @@
+"""`semblance evaluate`, run as a user runs it: on real sets, on files of one's own, here and through a service."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.integration.test_cli import semblance
+
+PAIRS = [
+    ("A man is playing a guitar.", "Someone plays an instrument.", 4.0),
+    ("A cat sleeps on the sofa.", "The kitten naps on the couch.", 4.5),
+    ("Stocks fell on Monday.", "A dog runs through the field.", 0.0),
+    ("He ate a slice of bread.", "She was eating some toast.", 2.5),
+    ("The train leaves at nine.", "At nine o'clock the train departs.", 5.0),
+    ("It rains in Rome 🌧", "उज्जैन में बारिश", 1.0),
+    ("x", "y", 0.5),
+    ("مرحبا بالعالم", "你好，世界", 3.0),
+]
+
+
+def evaluated(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Set -> measure -> outcome, from the JSON."""
+    file = tmp_path / "out" / "figures.json"
+    ran = semblance("evaluate", *arguments, "--json", str(file), **environment)
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(file.read_text("utf-8"))
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for outcome in [*said["outcomes"], *said["averages"]]:
+        found.setdefault(outcome["set"], {})[outcome["measure"]] = outcome
+    return found
+
+
+def value(outcome: dict[str, Any], figure: str) -> float:
+    [found] = [each["value"] for each in outcome["figures"] if each["name"] == figure]
+    return float(found)
+
+
+def own_files(folder: Path) -> list[str]:
+    """One small file of every kind; their names as the command line takes them."""
+
+    def table(name: str, header: str, rows: list[tuple[object, ...]]) -> Path:
+        lines = [header.replace(" ", "\t"), *("\t".join(map(str, row)) for row in rows)]
+        file = folder / name
+        file.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode())  # a BOM, and CRLF
+        return file
+
+    labels = [(a, b, int(score > 2)) for a, b, score in PAIRS]
+    triplets = [(PAIRS[i][0], PAIRS[i][1], PAIRS[2][1]) for i in (0, 1, 3, 4)]
+    ranking = {"query": PAIRS[1][0], "candidates": [b for _, b, _ in PAIRS], "relevance": [0, 1, 0, 0, 0, 0, 0, 0]}
+    (folder / "ranking.jsonl").write_text(json.dumps(ranking) + "\n", "utf-8")
+    retrieval = folder / "retrieval"
+    retrieval.mkdir()
+    for name, rows in (
+        ("corpus", [{"_id": str(i), "title": "", "text": b} for i, (_, b, _) in enumerate(PAIRS)]),
+        ("queries", [{"_id": str(i), "text": a} for i, (a, _, _) in enumerate(PAIRS)]),
+    ):
+        (retrieval / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    judged = "".join(f"{i}\t{i}\t1\n" for i in range(len(PAIRS)))
+    (retrieval / "qrels.tsv").write_text(f"query_id\tdoc_id\trelevance\n{judged}")
+    return [
+        f"pairs:{table('pairs.tsv', 'sentence1 sentence2 score', list(PAIRS))}",
+        f"labels:{table('labels.tsv', 'sentence1 sentence2 label', labels)}",
+        f"triplets:{table('triplets.tsv', 'anchor positive negative', triplets)}",
+        f"ranking:{folder / 'ranking.jsonl'}",
+        f"retrieval:{retrieval}",
+    ]
+
+
+def test_the_yardsticks_of_the_built_in_model(data: Path, tmp_path: Path) -> None:
+    """Seven STS sets by "all", and interpretable STS by the protocol of CLRCMD."""
+    found = evaluated(tmp_path, "--data", str(data), "--draws", "200", "--report", str(tmp_path / "report"))
+    for measure, average in (("cosine", 78.87), ("rcmd", 78.42), ("dynamax_jaccard", 77.29)):
+        assert 100 * value(found["sts_avg"][measure], "spearman") == pytest.approx(average, abs=0.15)
+    assert 100 * value(found["ists_images"]["rcmd"], "alignment_f1") == pytest.approx(90.3, abs=0.15)
+    assert 100 * value(found["ists_images"]["cosine"], "alignment_f1") == pytest.approx(86.5, abs=0.15)
+    assert found["ists_images"]["rcmd"]["against"]["significant"]
+    parts = found["sts12"]["cosine"]["parts"]
+    assert {name: figures["n"] for name, figures in parts.items()} == {
+        "MSRpar": 750,
+        "MSRvid": 750,
+        "SMTeuroparl": 459,
+        "OnWN": 750,
+        "SMTnews": 399,
+    }
+    for figure in ("spearman", "pearson"):
+        mean = np.mean([figures[figure] for figures in parts.values()])
+        assert value(found["sts12"]["cosine"], f"{figure}_mean") == pytest.approx(mean)
+    report = (tmp_path / "report" / "report.md").read_text("utf-8")
+    assert "| sts_avg | 18,850 | spearman | 78.8" in report
+    for plot in ("figures.png", "differences.png"):
+        assert f"]({plot})" in report
+        assert (tmp_path / "report" / plot).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_service_gets_the_same_figures_as_the_model_here(url: str, tmp_path: Path) -> None:
+    sets, measures = ",".join(own_files(tmp_path)), "cosine,rcmd,set_jaccard"
+    options = ("--sets", sets, "--measure", measures, "--draws", "100", "--deletion")
+    here = evaluated(tmp_path, *options)
+    there = evaluated(tmp_path, *options, "--url", url)
+    assert here.keys() == there.keys()
+    assert sum(name.endswith("_deletion") for name in here) == 1
+    for name, outcomes in here.items():
+        assert outcomes.keys() == there[name].keys() == {"cosine", "rcmd", "set_jaccard"}
+        for measure, outcome in outcomes.items():
+            for figure in outcome["figures"]:
+                assert np.isfinite([figure["value"], figure["low"], figure["high"]]).all()
+                assert value(there[name][measure], figure["name"]) == pytest.approx(figure["value"], abs=1e-4)
+
+
+def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_path: Path) -> None:
+    folder = data / "ists" / "2016_test"
+    first = (folder / "STSint.testinput.images.wa").read_text("utf-8").split("</sentence>")[:25]
+    (tmp_path / "few.wa").write_text("</sentence>".join(first) + "</sentence>\n", "utf-8")
+    options = ("--sets", f"ists:{tmp_path / 'few'}", "--measure", "rcmd", "--draws", "50")
+    [here] = evaluated(tmp_path, *options).values()
+    [there] = evaluated(tmp_path, *options, "--url", url).values()
+    assert here["rcmd"]["n"] == 25
+    assert value(here["rcmd"], "alignment_f1") > 0.8
+    for figure in here["rcmd"]["figures"]:
+        assert value(there["rcmd"], figure["name"]) == pytest.approx(figure["value"], abs=1e-6)
+
+
+def test_a_threshold_can_be_chosen_from_labelled_pairs(tmp_path: Path) -> None:
+    own_files(tmp_path)
+    labels, file = f"labels:{tmp_path / 'labels.tsv'}", tmp_path / "curve.json"
+    ran = semblance("evaluate", "--calibrate", "--sets", labels, "--measure", "rcmd", "--json", str(file))
+    assert ran.returncode == 0, ran.stderr
+    assert "best F1" in ran.stdout
+    curve = json.loads(file.read_text("utf-8"))[labels]["rcmd"]
+    assert curve["threshold"] == sorted(curve["threshold"], reverse=True)
+    assert curve["recall"][-1] == 1.0
+    assert curve["precision"][-1] == pytest.approx(sum(score > 2 for *_, score in PAIRS) / len(PAIRS))
+
+
+def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.tsv"
+    broken.write_text("sentence1\tsentence2\tscore\na b\tc d\t3\na b\tc d\t\n")
+    own_files(tmp_path)
+    for arguments, said in (
+        (("--sets", f"pairs:{broken}"), f"{broken}, line 3"),
+        (("--sets", f"pairs:{tmp_path / 'none.tsv'}"), "none.tsv"),
+        (("--sets", f"nosuch:{broken}"), "nosuch"),
+        (("--sets", "nosuch"), "nosuch"),
+        (("--sets", "stsb"), "SEMBLANCE_DATA"),
+        (("--sets", "stsb", "--data", str(tmp_path)), "stsb/stsb.test.tsv"),
+        (("--sets", "stsb", "--data", str(tmp_path), "--measure", "nosuch"), "nosuch"),
+        (("--model", "nosuch", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "nosuch"),
+        (("--url", "http://127.0.0.1:9", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "is the service running"),
+        (("--calibrate", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "labels"),
+        (("--reproduce", "nosuch"), "nosuch"),
+    ):
+        ran = semblance("evaluate", *arguments)
+        assert ran.returncode == 1, arguments
+        assert said in ran.stderr.replace("\n", " ")
+        assert "Traceback" not in ran.stderr
