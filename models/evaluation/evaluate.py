@@ -40,12 +40,10 @@ def evaluate(tasks: Mapping[str, Task], scorer: Scorer, measures: Sequence[str],
     for name, task in scorer.track(list(tasks.items()), "sets"):
         judged = judge(task, scorer, measures)
         found = {each: _intervals(judged[each], plan) for each in scorer.track(list(judged), f"{name} intervals")}
-        first = {measure: intervals[0] for measure, intervals in found.items()}
+        compared = {measure: own[0] for measure, own in found.items() if judged[measure].comparable}
         measured += [
-            _Measured(
-                _outcome(name, measure, judged[measure], found[measure], _against(measure, first, plan)), first[measure]
-            )
-            for measure in judged
+            _Measured(_outcome(name, measure, judged[measure], own, _against(measure, compared, plan)), own[0])
+            for measure, own in found.items()
         ]
     return Evaluation(
         about=scorer.about(),
@@ -117,7 +115,7 @@ def _figure(name: str, interval: Interval) -> Figure:
 def _against(measure: str, intervals: Mapping[str, Interval], plan: Plan) -> Difference | None:
     """How a measure differs from the baseline, where that is another and known."""
     baseline = plan.baseline
-    if baseline is None or baseline == measure or baseline not in intervals:
+    if baseline is None or baseline == measure or not {measure, baseline} <= intervals.keys():
         return None
     found = difference(intervals[measure], intervals[baseline])
     return Difference(baseline, found.estimate, found.low, found.high, found.significant)

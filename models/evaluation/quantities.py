@@ -33,12 +33,16 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one measure came to on a set: quantities, the one to compare by first, and figures of the set's parts."""
+    """What one measure came to on a set: quantities, the one to compare by first, and figures of the set's parts.
+
+    `comparable` says whether the quantities of two measures are on one scale.
+    """
 
     kind: str
     n: int
     quantities: tuple[Quantity, ...]
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    comparable: bool = True
 
 
 def mean_value(name: str, values: Sequence[float]) -> Quantity:

@@ -105,8 +105,11 @@ class LocalScorer:
             near = np.argsort(-(vectors @ unit_rows(query.pooled())), kind="stable")[: max(k, CANDIDATES)]
             candidates = [documents[i].embeddings() for i in near]
             for name in measures:
-                best = near[np.argsort(-similarity(name).score_many(query, candidates), kind="stable")[:k]]
-                found[name][query_id] = [ids[i] for i in best]
+                scored = zip(similarity(name).score_many(query, candidates), (ids[i] for i in near), strict=True)
+                # equal scores in the order of ids, as a search of the service has them
+                found[name][query_id] = [
+                    doc_id for _, doc_id in sorted(scored, key=lambda each: (-each[0], each[1]))[:k]
+                ]
         return found
 
     def _score(self, measure: str, pairs: Sequence[tuple[TokenEmbeddings, TokenEmbeddings]]) -> Doubles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def value(outcome: dict[str, Any], figure: str) -> float:
 def own_files(folder: Path) -> list[str]:
     """One small file of every kind; their names as the command line takes them."""
 
-    def table(name: str, header: str, rows: list[tuple[object, ...]]) -> Path:
+    def table(name: str, header: str, rows: Sequence[Sequence[object]]) -> Path:
         lines = [header.replace(" ", "\t"), *("\t".join(map(str, row)) for row in rows)]
         file = folder / name
         file.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode())  # a BOM, and CRLF
@@ -63,7 +64,7 @@ def own_files(folder: Path) -> list[str]:
     judged = "".join(f"{i}\t{i}\t1\n" for i in range(len(PAIRS)))
     (retrieval / "qrels.tsv").write_text(f"query_id\tdoc_id\trelevance\n{judged}")
     return [
-        f"pairs:{table('pairs.tsv', 'sentence1 sentence2 score', list(PAIRS))}",
+        f"pairs:{table('pairs.tsv', 'sentence1 sentence2 score', PAIRS)}",
         f"labels:{table('labels.tsv', 'sentence1 sentence2 label', labels)}",
         f"triplets:{table('triplets.tsv', 'anchor positive negative', triplets)}",
         f"ranking:{folder / 'ranking.jsonl'}",
@@ -109,7 +110,8 @@ def test_a_service_gets_the_same_figures_as_the_model_here(url: str, tmp_path: P
         for measure, outcome in outcomes.items():
             for figure in outcome["figures"]:
                 assert np.isfinite([figure["value"], figure["low"], figure["high"]]).all()
-                assert value(there[name][measure], figure["name"]) == pytest.approx(figure["value"], abs=1e-4)
+                said = value(there[name][measure], figure["name"])
+                assert said == pytest.approx(figure["value"], abs=1e-4), (name, measure, figure["name"])
 
 
 def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_path: Path) -> None:

@@ -33,27 +33,29 @@ def judge(task: Deletion, scorer: Scorer, measures: Sequence[str]) -> Mapping[st
         deletion   s(a - p, b - q) - s(a - i, b - j)    above 0: the links tell what holds the score up
         strongest  s(a, b) - s(a - i, b - j)            by how much the score falls without i and j
         random     s(a, b) - s(a - p, b - q)            and without p and q
+
+    They are on the scale of the measure's scores, so measures are not compared with each other.
     """
-    judged = {name: _judged(task, scorer, name) for name in measures if isinstance(similarity(name), Explainable)}
-    return {name: each for name, each in judged.items() if each.n}
+    explainable = [name for name in measures if isinstance(similarity(name), Explainable)]
+    return {name: judged for name in explainable if (judged := _judged(task, scorer, name)).n}
 
 
 def _judged(task: Deletion, scorer: Scorer, measure: str) -> Judged:
     explained = zip(task.left, task.right, scorer.links(measure, task.left, task.right, "word"), strict=True)
-    usable = [(a, b, why) for a, b, why in explained if why.links and min(len(why.left), len(why.right)) >= LEAST_WORDS]
+    usable = [(a, b, why) for a, b, why in explained if min(len(why.left), len(why.right)) >= LEAST_WORDS]
     draw = random.Random(SEED)  # noqa: S311 - a test of explanations, nothing secret
     left = [a for a, *_ in usable]
     right = [b for _, b, _ in usable]
     for a, b, why in usable:
-        best = why.links[0]
-        left.append(_without(a, why.left[best.left]))
-        right.append(_without(b, why.right[best.right]))
+        left.append(_without(a, why.left[why.links[0].left]) if why.links else a)
+        right.append(_without(b, why.right[why.links[0].right]) if why.links else b)
     for a, b, why in usable:
         left.append(_without(a, draw.choice(why.left)))
         right.append(_without(b, draw.choice(why.right)))
     whole, strongest, at_random = np.split(scorer.scores([measure], left, right)[measure], 3)
     falls = {"deletion": at_random - strongest, "strongest": whole - strongest, "random": whole - at_random}
-    return Judged("deletion", len(usable), tuple(mean_value(name, fall.tolist()) for name, fall in falls.items()))
+    quantities = tuple(mean_value(name, fall.tolist()) for name, fall in falls.items())
+    return Judged("deletion", len(usable), quantities, comparable=False)
 
 
 def _without(text: str, unit: Unit) -> str:
