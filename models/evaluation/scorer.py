@@ -47,9 +47,9 @@ class Scorer(Protocol):
         """Measure -> (n,) scores of left text i with right text i."""
 
     def links(
-        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[LinkList]:
-        """Why each pair scores as it does, between tokens or words, with all links."""
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
+        """Why each pair scores as it does: for pair i, by measure, between tokens or words, with all links."""
 
     def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """Measure -> query -> the k best documents: the nearest by cosine, put in order by the measure."""
@@ -81,16 +81,17 @@ class LocalScorer:
         return {name: self._score(name, pairs) for name in measures}
 
     def links(
-        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[LinkList]:
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
         """As the protocol says."""
-        explainer = similarity(measure)
-        if not isinstance(explainer, Explainable):
-            raise NotExplainable(f"{measure} does not decompose into token links")
+        explainers = {name: _explainer(name) for name in measures}
         known = self.embed([*left, *right], "tokens")
-        for a, b in zip(left, right, strict=True):
-            why = explainer.explain(known[a], known[b])
-            yield (why.by_word() if granularity == "word" else why).link_list(ALL_LINKS)
+        for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
+            whys = {name: explainer.explain(known[a], known[b]) for name, explainer in explainers.items()}
+            yield {
+                name: (why.by_word() if granularity == "word" else why).link_list(ALL_LINKS)
+                for name, why in whys.items()
+            }
 
     def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """As the protocol says; documents without any token are left out."""
@@ -140,6 +141,13 @@ class LocalScorer:
             batches[-1].append(text)
             room -= lengths[batches[-1][0]]
         return self.track(batches, "encoding")
+
+
+def _explainer(name: str) -> Explainable:
+    found = similarity(name)
+    if not isinstance(found, Explainable):
+        raise NotExplainable(f"{name} does not decompose into token links")
+    return found
 
 
 def _want(measures: Sequence[str]) -> Want:

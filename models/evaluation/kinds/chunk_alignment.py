@@ -13,7 +13,7 @@ from models.evaluation.chunk_f1 import AlignmentSums, alignment_sums, f1, precis
 from models.evaluation.chunk_links import chunk_links
 from models.evaluation.quantities import Judged, Quantity, Sample
 from models.evaluation.scorer import Scorer
-from models.evaluation.tasks import ChunkAlignment
+from models.evaluation.tasks import ChunkAlignment, ChunkLink
 from models.explanation import LinkList
 from models.protocols import Explainable
 from models.text import Unit
@@ -28,13 +28,12 @@ def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapp
     left = [" ".join(pair.left) for pair in task.pairs]
     right = [" ".join(pair.right) for pair in task.pairs]
     gold = [strong_links(pair.gold) for pair in task.pairs]
-    judged = {}
-    for name in measures:
-        if isinstance(similarity(name), Explainable):
-            explained = zip(task.pairs, scorer.links(name, left, right, "token"), strict=True)
-            system = [chunk_links(_parts(why), _spans(why.left), _spans(why.right), pair) for pair, why in explained]
-            judged[name] = _judged(alignment_sums(gold, system, task.pairs), len(task.pairs))
-    return judged
+    explainable = [name for name in measures if isinstance(similarity(name), Explainable)]
+    system: dict[str, list[list[ChunkLink]]] = {name: [] for name in explainable}
+    for pair, whys in zip(task.pairs, scorer.links(explainable, left, right, "token"), strict=True):
+        for name, why in whys.items():
+            system[name].append(chunk_links(_parts(why), _spans(why.left), _spans(why.right), pair))
+    return {name: _judged(alignment_sums(gold, links, task.pairs), len(task.pairs)) for name, links in system.items()}
 
 
 def _judged(sums: AlignmentSums, n: int) -> Judged:

@@ -11,6 +11,7 @@ from models.catalogue import similarity
 from models.evaluation.quantities import Judged, mean_value
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import Deletion, GradedPairs
+from models.explanation import LinkList
 from models.protocols import Explainable
 from models.text import Unit
 
@@ -37,25 +38,30 @@ def judge(task: Deletion, scorer: Scorer, measures: Sequence[str]) -> Mapping[st
     They are on the scale of the measure's scores, so measures are not compared with each other.
     """
     explainable = [name for name in measures if isinstance(similarity(name), Explainable)]
-    return {name: judged for name in explainable if (judged := _judged(task, scorer, name)).n}
+    explained = list(scorer.links(explainable, task.left, task.right, "word"))
+    found = {name: _usable(task, [whys[name] for whys in explained]) for name in explainable}
+    return {name: _judged(pairs, scorer, name) for name, pairs in found.items() if pairs}
 
 
-def _judged(task: Deletion, scorer: Scorer, measure: str) -> Judged:
-    explained = zip(task.left, task.right, scorer.links(measure, task.left, task.right, "word"), strict=True)
-    usable = [(a, b, why) for a, b, why in explained if min(len(why.left), len(why.right)) >= LEAST_WORDS]
+def _usable(task: Deletion, whys: Sequence[LinkList]) -> list[tuple[str, str, LinkList]]:
+    pairs = zip(task.left, task.right, whys, strict=True)
+    return [(a, b, why) for a, b, why in pairs if min(len(why.left), len(why.right)) >= LEAST_WORDS]
+
+
+def _judged(pairs: Sequence[tuple[str, str, LinkList]], scorer: Scorer, measure: str) -> Judged:
     draw = random.Random(SEED)  # noqa: S311 - a test of explanations, nothing secret
-    left = [a for a, *_ in usable]
-    right = [b for _, b, _ in usable]
-    for a, b, why in usable:
+    left = [a for a, *_ in pairs]
+    right = [b for _, b, _ in pairs]
+    for a, b, why in pairs:
         left.append(_without(a, why.left[why.links[0].left]) if why.links else a)
         right.append(_without(b, why.right[why.links[0].right]) if why.links else b)
-    for a, b, why in usable:
+    for a, b, why in pairs:
         left.append(_without(a, draw.choice(why.left)))
         right.append(_without(b, draw.choice(why.right)))
     whole, strongest, at_random = np.split(scorer.scores([measure], left, right)[measure], 3)
     falls = {"deletion": at_random - strongest, "strongest": whole - strongest, "random": whole - at_random}
     quantities = tuple(mean_value(name, fall.tolist()) for name, fall in falls.items())
-    return Judged("deletion", len(usable), quantities, comparable=False)
+    return Judged("deletion", len(pairs), quantities, comparable=False)
 
 
 def _without(text: str, unit: Unit) -> str:

@@ -47,12 +47,13 @@ class RemoteScorer:
         return {name: np.array(list(self._scores(name, left, right)), np.float64) for name in measures}
 
     def links(
-        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[LinkList]:
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
         """By POST /explain."""
-        how = {"measure": measure, "model": self._model, "granularity": granularity, "max_links": ALL_LINKS}
-        for a, b in self.track(list(zip(left, right, strict=True)), measure):
-            yield _link_list(self._client.ask("POST", "/explain", {"a": a, "b": b, "format": "json", **how}))
+        how = {"model": self._model, "granularity": granularity, "max_links": ALL_LINKS, "format": "json"}
+        for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
+            asked = {name: {"a": a, "b": b, "measure": name, **how} for name in measures}
+            yield {name: _link_list(self._client.ask("POST", "/explain", body)) for name, body in asked.items()}
 
     def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """By POST /search, in a collection made for the time of this call."""

@@ -43,10 +43,10 @@ class Drawn:
         return dict.fromkeys(measures, self._scores)
 
     def links(
-        self, measure: str, left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[LinkList]:
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
         del left, right, granularity
-        raise NotExplainable(measure)
+        raise NotExplainable(measures[0])
 
     def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
@@ -186,13 +186,14 @@ def test_local_rankings_put_the_nearest_first(scorer: LocalScorer, measure: str)
 
 def test_local_links_are_those_of_the_measure_between_words_or_tokens(scorer: LocalScorer) -> None:
     for granularity in ("word", "token"):
-        [why] = scorer.links("cosine", [TEXTS[0]], [TEXTS[1]], granularity)
+        [whys] = scorer.links(["cosine"], [TEXTS[0]], [TEXTS[1]], granularity)
+        why = whys["cosine"]
         total = sum(link.contribution for link in why.links) + why.special + why.omitted
         a, b = (unit_rows(direct(scorer, text).pooled()) for text in TEXTS[:2])
         assert total == pytest.approx(float(a @ b), abs=1e-6)
         assert [unit.text for unit in why.left] == ["the", "cat", "sleeps"]
     with pytest.raises(NotExplainable):
-        list(scorer.links("negative_euclidean", [TEXTS[0]], [TEXTS[1]], "word"))
+        list(scorer.links(["negative_euclidean"], [TEXTS[0]], [TEXTS[1]], "word"))
 
 
 def test_without_the_words_of_its_strongest_link_a_score_falls_further(scorer: LocalScorer) -> None:
