@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from docs.generate import GENERATED, filled
+from tests.integration.test_cli import semblance
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -37,6 +38,30 @@ def test_the_curl_examples_answer_what_the_readme_shows(url: str, command: str, 
         timeout=60,
     )
     assert_shown(json_lines(shown), json_lines(ran.stdout))
+
+
+CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", README))
+
+
+def test_the_figures_of_the_readme_are_what_evaluate_prints(data: Path) -> None:
+    [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("evaluate")]
+    ran = semblance(*command.replace("DATA", str(data)).split())
+    assert ran.returncode == 0, ran.stderr
+    for line in shown.splitlines():
+        name = line.split("│")[1]
+        [printed] = [each for each in ran.stdout.splitlines() if name in each and "[" in each]
+        numbers = [[float(each) for each in re.findall(r"\d+\.\d+", one)] for one in (line, printed)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=0.11)
+        assert line.count("*") == printed.count("*")
+
+
+def test_the_duplicates_of_the_readme_are_what_the_sample_has(url: str) -> None:
+    [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("duplicates")]
+    ran = semblance(*command.split(), "--url", url)
+    assert ran.returncode == 0, ran.stderr
+    printed = iter(ran.stdout.splitlines())
+    for line in shown.splitlines():
+        assert any(each.startswith(line) for each in printed), line
 
 
 def json_lines(text: str) -> list[Any]:
