@@ -20,7 +20,7 @@ def claims(bench: Bench) -> Iterator[Claim]:
     del bench
     for model, (row, average) in PRINTED.items():
         said = Said(
-            f"Table 2, {model}, Avg.", f"the mean over the seven sets is {average}", "the mean of the printed row"
+            f"Table 2, {model}, Avg.", f"the mean over the seven sets is {average:.2f}", "the mean of the printed row"
         )
         yield said.is_true(f"{fmean(row):.2f}", holds=abs(fmean(row) - average) < 0.01)
     for where, says in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -128,13 +129,13 @@ def _tasks(asked: Asked) -> dict[str, Task]:
 
 def _show(table: Table) -> None:
     """Print a table to standard output: as wide as it is where that goes to a file."""
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
     grid = Grid(title=table.title, title_justify="left", title_style="bold")
     for name in table.header:
         grid.add_column(name, overflow="fold")
     for row in table.rows:
         grid.add_row(*row)
-    console.print(grid, width=console.width if console.is_terminal else WIDE)
+    console.print(grid)
 
 
 def _write(file: Path, content: Mapping[str, object]) -> None:
