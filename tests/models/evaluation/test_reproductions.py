@@ -36,7 +36,7 @@ GOLDEN = json.loads((ROOT / "tests" / "golden" / "dynamax.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
 SAID = Said("Table 1, first row", "one is better than the other (81.23 to 79.01)", "made-up intervals")
-WORDS = "a the cat dog sat ran on under mat tree house quickly . word".split()
+WORDS = ["a", "the", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", "house", "quickly", ".", "word"]
 T = TypeVar("T", bound=Task)
 
 every_paper = pytest.mark.parametrize("paper", papers())
@@ -151,15 +151,27 @@ def test_a_claimed_number_is_decided_where_the_interval_is_within_or_beyond_the_
 
 
 def test_a_claim_without_chance_holds_or_not_and_one_about_what_is_not_here_is_open() -> None:
-    assert SAID.is_true("all of 300", holds=True).verdict == "holds"
-    assert SAID.is_true("299 of 300", holds=False).verdict == "does not hold"
+    assert SAID.is_true("all of 300", "none below", holds=True).verdict == "holds"
+    assert SAID.is_true("299 of 300", "none below", holds=False).verdict == "does not hold"
     claim = SAID.is_open("needs a model that is not public")
     assert (claim.verdict, claim.ours) == ("not decidable here", "needs a model that is not public")
     assert (claim.where, claim.says, claim.protocol) == (SAID.where, SAID.says, SAID.protocol)
 
 
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([0.9, 1.1, 1.0], "holds"),
+        ([1.2, 1.3, 1.11], "does not hold"),
+        ([0.9, 1.2, 1.0], "not decidable here"),
+    ],
+)
+def test_a_claim_about_time_is_decided_where_all_runs_agree(ratios: list[float], verdict: Verdict) -> None:
+    assert SAID.is_at_most(ratios, 1.1).verdict == verdict
+
+
 def test_a_tally_counts_every_verdict_those_of_no_claim_too() -> None:
-    found = [SAID.is_true("", holds=True), SAID.is_true("", holds=True), SAID.is_open("")]
+    found = [SAID.is_true("", "", holds=True), SAID.is_true("", "", holds=True), SAID.is_open("")]
     assert tally(found) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
 
 
