@@ -97,7 +97,7 @@ class Said:
         if max(ratios) <= limit or min(ratios) > limit:
             verdict = "holds" if max(ratios) <= limit else "does not hold"
         shown = f"{median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})"
-        return self._claim(shown, f"{limit:.2f} in every run", verdict)
+        return self._claim(shown, f"at most {limit:.2f} in every run", verdict)
 
     def is_open(self, why: str) -> Claim:
         """A claim about what is not here."""
