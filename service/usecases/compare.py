@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from models.embeddings import Want
+from models.embeddings import TokenEmbeddings, Want
 from models.explanation import LinkList
 from models.protocols import Encoder
 from models.text import Truncate
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
 from service.usecases.measures import explainable, measure, wanted, word_links
+
+Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
+
+PORTION = 2**21  # products of tokens: some 30 pairs of 256 tokens, 0.2 s by the slowest measures but one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +67,13 @@ class Compare:
         encoder, both = await self._embed([*left, *right], with_, "tokens" if explain else wanted(similarity))
         pairs = list(zip(both.embeddings[: len(left)], both.embeddings[len(left) :], strict=True))
 
-        def compute() -> tuple[list[float], list[LinkList] | None]:
-            scores = [similarity.score(a, b) for a, b in pairs]
-            return scores, [word_links(explainer, a, b) for a, b in pairs] if explainer else None
+        def compute(some: Sequence[Pair]) -> tuple[list[float], list[LinkList]]:
+            scores = [similarity.score(a, b) for a, b in some]
+            return scores, [word_links(explainer, a, b) for a, b in some] if explainer else []
 
-        scores, explanations = await asyncio.to_thread(compute)
+        portions = [await asyncio.to_thread(compute, some) for some in _portions(pairs)]
+        scores = [score for some, _ in portions for score in some]
+        explanations = [links for _, some in portions for links in some] if explainer else None
         truncated = zip(both.truncated[: len(left)], both.truncated[len(left) :], strict=True)
         return ComparedPairs(encoder, scores, [a or b for a, b in truncated], explanations, both.tokens)
 
@@ -76,12 +83,33 @@ class Compare:
         encoder, both = await self._embed([*left, *right], with_, wanted(similarity))
         rows, columns = both.embeddings[: len(left)], both.embeddings[len(left) :]
 
-        def compute() -> list[list[float]]:
-            return [similarity.score_many(row, columns).tolist() for row in rows]
+        def compute(some: Sequence[Pair]) -> list[float]:
+            scores: list[float] = similarity.score_many(some[0][0], [column for _, column in some]).tolist()
+            return scores
 
-        scores = await asyncio.to_thread(compute)
+        scores = []
+        for row in rows:
+            portions = _portions([(row, column) for column in columns])
+            scores.append([score for some in portions for score in await asyncio.to_thread(compute, some)])
         return ComparedMatrix(encoder, scores, both.truncated[: len(left)], both.truncated[len(left) :], both.tokens)
 
     async def _embed(self, given: Sequence[Given], with_: Comparison, want: Want) -> tuple[Encoder, EmbeddedTexts]:
         encoder = await self._models.get(with_.model)
         return encoder, await self._texts.embed(encoder, given, "query", want, with_.truncate)
+
+
+def _portions(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """The pairs in portions of bounded work: between two of them others get the thread, and a client that left is seen.
+
+    Without this a small request of a slow measure (exact transport over long texts) would hold a thread for minutes.
+    """
+    portion: list[Pair] = []
+    work = 0
+    for a, b in pairs:
+        portion.append((a, b))
+        work += 1 + len(a) * len(b)
+        if work > PORTION:
+            yield portion
+            portion, work = [], 0
+    if portion:
+        yield portion
