@@ -61,8 +61,8 @@ def _distances(bench: Bench) -> Iterator[Claim]:
         said = Said(
             "Evaluation on STS",
             f"{measure.replace('_', ' ')} distance in place of the cosine gives roughly the same Spearman",
-            "MiniLM, mean difference over the seven STS sets; its vectors have length 1, so the Euclidean distance must "
-            "order as the cosine does",
+            "MiniLM, mean difference over the seven STS sets; its vectors have length 1, so the Euclidean distance "
+            "must order as the cosine does",
         )
         own, cosine = (
             bca_mean([interval_of(each[name].quantities[0], bench.plan) for each in judged])
