@@ -15,16 +15,16 @@ BLOCK_BYTES = 16 << 20  # of cosines, and of candidates' vectors beside them, th
 Counted: TypeAlias = Callable[[TokenEmbeddings], Booleans]
 
 
-def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Floats:
-    """(n, m) float32, C[i, j] = cos(a_i, b_j) over all tokens, special ones included; 0 where a vector is zero."""
-    return _cosines(_tokens(a), _tokens(b))
+def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) float64, C[i, j] = cos(a_i, b_j) over all tokens, special ones included; 0 where a vector is zero."""
+    return _cosines(a.tokens(), b.tokens()).astype(np.float64)
 
 
 def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
     """(n, m) float64, d[i, j] = |a_i - b_j| over all tokens, special ones included; exactly 0 between equal vectors."""
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to load, and most measures need no distance
 
-    distances: Doubles = cdist(_tokens(a).astype(np.float64), _tokens(b).astype(np.float64))
+    distances: Doubles = cdist(a.tokens().astype(np.float64), b.tokens().astype(np.float64))
     return distances
 
 
@@ -56,9 +56,9 @@ def best_match_means(
         backward: (c,) the mean of max_i C_ij, every candidate token j that counts with its best match in the query.
     """
     forward, backward = np.empty(len(candidates)), np.empty(len(candidates))
-    rows = _tokens(query)
+    rows = query.tokens()
     most = block_bytes // (rows.itemsize * max(rows.shape))  # tokens
-    for block in _blocks([len(_tokens(candidate)) for candidate in candidates], most):
+    for block in _blocks([len(candidate.tokens()) for candidate in candidates], most):
         forward[block], backward[block] = _means(query, candidates[block], counted)
     return forward, backward
 
@@ -99,9 +99,3 @@ def _divisors(vectors: Floats) -> Floats:
     lengths: Floats = np.sqrt(np.vecdot(vectors, vectors))
     lengths[lengths == 0] = 1.0
     return lengths
-
-
-def _tokens(embeddings: TokenEmbeddings) -> Floats:
-    if len(embeddings) == 0:
-        raise ValueError("this measure compares token vectors, but only the pooled vector was kept")
-    return embeddings.vectors

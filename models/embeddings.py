@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -49,14 +50,27 @@ class TokenEmbeddings:
         mean: Floats = (weights @ self.vectors / max(weights.sum(), 1e-9)).astype(np.float32)
         return mean
 
+    def tokens(self) -> Floats:
+        """(n, d) float32, the token vectors, of a text that kept them.
+
+        Raises:
+            ValueError: only the pooled vector was kept.
+        """
+        if len(self) == 0:
+            raise ValueError("this measure compares token vectors, but only the pooled vector was kept")
+        return self.vectors
+
     def weighted(self) -> Doubles:
         """(n, d) float64, each token vector times its weight.
+
+        Raises:
+            ValueError: only the pooled vector was kept.
 
         >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.array([1, 2], np.float32)).weighted()
         array([[1., 2.],
                [6., 0.]])
         """
-        weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.vectors
+        weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.tokens()
         return weighted
 
     @property
@@ -65,6 +79,11 @@ class TokenEmbeddings:
         given = 0 if self.given is None else self.given.nbytes
         text = 0 if self.text is None else self.text.nbytes
         return self.vectors.nbytes + self.weights.nbytes + given + text
+
+
+def pooled_rows(texts: Sequence[TokenEmbeddings]) -> Floats:
+    """(len(texts), d) float32, the pooled vector of each text."""
+    return np.stack([text.pooled() for text in texts])
 
 
 def unit_rows(vectors: NDArray[np.number]) -> Doubles:

@@ -57,29 +57,18 @@ class Degrees:
 
     def explanation(self, a: TokenEmbeddings, b: TokenEmbeddings, formula: Formula) -> Explanation:
         """The parts of the score of `a` and `b`, each link with the cosine of its two vectors."""
-        cosines = cosine_matrix(a, b).astype(np.float64)
-        return Explanation.of(a, b, score=self.score(formula), similarity=cosines, contribution=self.parts(formula))
-
-
-def weighted_rows(embeddings: TokenEmbeddings) -> Doubles:
-    """(n, d) float64, each token vector times its weight.
-
-    Raises:
-        ValueError: only the pooled vector was kept.
-    """
-    if len(embeddings) == 0:
-        raise ValueError("this measure compares token vectors, but only the pooled vector was kept")
-    return embeddings.weighted()
+        score, parts = self.score(formula), self.parts(formula)
+        return Explanation.of(a, b, score=score, similarity=cosine_matrix(a, b), contribution=parts)
 
 
 def max_pooled(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
     """Degrees over the d dimensions: L = X and R = Y, the weighted token vectors."""
-    return Degrees(weighted_rows(a), weighted_rows(b))
+    return Degrees(a.weighted(), b.weighted())
 
 
 def dynamax(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
     """Degrees over the n + m tokens of both texts: L = X U^T and R = Y U^T with U = [X; Y], all of them weighted."""
-    universe = np.concatenate((weighted_rows(a), weighted_rows(b)))
+    universe = np.concatenate((a.weighted(), b.weighted()))
     products = universe @ universe.T
     return Degrees(products[: len(a)], products[len(a) :])
 

@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
 from service.served_models import read_checkpoints
 from tests.redis_server import RedisServer
+
+# the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
+settings.register_profile("quick", settings.default, max_examples=50, deadline=None)
+settings.load_profile("quick")
 
 
 def missing(what: str) -> NoReturn:

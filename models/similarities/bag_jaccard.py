@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.embeddings import Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.fuzzy_sets import jaccard, word_bag, word_set
+from models.one_by_one import one_by_one
 
 
 class BagJaccard:
@@ -32,6 +30,7 @@ class BagJaccard:
 
     Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> from models.text import TokenizedText
     >>> def words(*ids: int) -> TokenEmbeddings:
@@ -57,9 +56,7 @@ class BagJaccard:
         """s."""
         return word_bag(a, b).score(jaccard)
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""

@@ -38,6 +38,7 @@ class BertscoreF1:
     Costs n m d multiplications a pair; in a search, documents are encoded anew, since token codes do not tell which
     tokens are special.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> from models.text import TokenizedText
     >>> def embeddings(vectors):
@@ -73,7 +74,7 @@ class BertscoreF1:
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
-        cosines = cosine_matrix(a, b).astype(np.float64)
+        cosines = cosine_matrix(a, b)
         rows, columns = row_plan(cosines, _counted(a)), column_plan(cosines, _counted(b))
         of_precision, of_recall = _shares((rows * cosines).sum(), (columns * cosines).sum())
         parts = (of_precision * rows + of_recall * columns) * cosines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from models.alignment import cosine_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
+from models.one_by_one import one_by_one
 from models.transport import exact_plan
 
 
@@ -31,6 +31,7 @@ class Cmd:
     Costs n m d multiplications a pair and then a linear programme of n m unknowns: the slowest of the measures on long
     texts, together with `word_movers`.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
@@ -51,16 +52,19 @@ class Cmd:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        cosines = cosine_matrix(a, b).astype(np.float64)
-        return float(np.clip((exact_plan(1 - cosines) * cosines).sum(), *self.bounds))
+        score, _, _ = _solved(a, b)
+        return score
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
-        cosines = cosine_matrix(a, b).astype(np.float64)
-        parts = exact_plan(1 - cosines) * cosines
-        score = float(np.clip(parts.sum(), *self.bounds))
+        score, cosines, parts = _solved(a, b)
         return Explanation.of(a, b, score=score, similarity=cosines, contribution=parts)
+
+
+def _solved(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[float, Doubles, Doubles]:
+    """s, C and h."""
+    cosines = cosine_matrix(a, b)
+    parts = exact_plan(1 - cosines) * cosines
+    return float(np.clip(parts.sum(), *Cmd.bounds)), cosines, parts  # rounding must not push a score out of its bounds

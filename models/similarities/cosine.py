@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings, unit_rows
+from models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows, unit_rows
 from models.errors import NotExplainable
 from models.explanation import Explanation
 from models.transport import average_pooling_plan
@@ -32,6 +32,7 @@ class Cosine:
 
     Costs d multiplications a pair once the texts are pooled; an index searches by it.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
@@ -56,10 +57,8 @@ class Cosine:
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) cosines of the query's pooled vector with each candidate's."""
-        if not candidates:
-            return np.zeros(0)
-        pooled = unit_rows(np.stack([candidate.pooled() for candidate in candidates]))
-        scores: Doubles = np.clip(pooled @ unit_rows(query.pooled()), *self.bounds)
+        units = unit_rows(pooled_rows([query, *candidates]))
+        scores: Doubles = np.clip(units[1:] @ units[0], *self.bounds)
         return scores
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:

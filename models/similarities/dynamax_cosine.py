@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.embeddings import Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.fuzzy_sets import cosine, dynamax
+from models.one_by_one import one_by_one
 
 
 class DynamaxCosine:
@@ -34,6 +32,7 @@ class DynamaxCosine:
 
     Costs (n + m)^2 d multiplications a pair.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0, -1], [0, 2, 1]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 1, 0], [-1, 0, 2], [0, 1, 1]], np.float32), np.ones(3, np.float32))
@@ -56,9 +55,7 @@ class DynamaxCosine:
         """s."""
         return dynamax(a, b).score(cosine)
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""

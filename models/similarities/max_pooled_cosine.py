@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.embeddings import Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.fuzzy_sets import cosine, max_pooled
+from models.one_by_one import one_by_one
 
 
 class MaxPooledCosine:
@@ -37,6 +35,7 @@ class MaxPooledCosine:
 
     Costs (n + m) d comparisons a pair.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 2]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 1]], np.float32), np.ones(1, np.float32))
@@ -59,9 +58,7 @@ class MaxPooledCosine:
         """s."""
         return max_pooled(a, b).score(cosine)
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows
 
 
 class NegativeEuclidean:
@@ -26,6 +26,7 @@ class NegativeEuclidean:
     Costs d subtractions a pair once the texts are pooled; in a search, documents are encoded anew, since an index keeps
     directions and no lengths.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [3, 0]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[5, 4]], np.float32), np.ones(1, np.float32))
@@ -47,9 +48,6 @@ class NegativeEuclidean:
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s of the query with each candidate."""
-        if not candidates:
-            return np.zeros(0)
-        pooled = np.stack([candidate.pooled() for candidate in candidates])
-        apart = pooled.astype(np.float64) - query.pooled()
-        scores: Doubles = 0.0 - np.linalg.norm(apart, ord=2, axis=1)
+        pooled = pooled_rows([query, *candidates]).astype(np.float64)
+        scores: Doubles = 0.0 - np.linalg.norm(pooled[1:] - pooled[0], ord=2, axis=1)
         return scores

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from models.alignment import best_match_means, cosine_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
@@ -28,6 +26,7 @@ class Rcmd2:
 
     Costs n m d multiplications a pair.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
@@ -57,6 +56,6 @@ class Rcmd2:
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
-        cosines = cosine_matrix(a, b).astype(np.float64)
+        cosines = cosine_matrix(a, b)
         parts = column_plan(cosines) * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from models.alignment import distance_matrix
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
+from models.one_by_one import one_by_one
 from models.transport import column_plan, row_plan
 
 
@@ -30,6 +30,7 @@ class RelaxedWordMovers:
 
     Costs n m d multiplications a pair, which are no matrix product and so take longer than those of `rcmd`.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[0, 0], [0, 0], [3, 4]], np.float32), np.ones(3, np.float32))
@@ -54,9 +55,7 @@ class RelaxedWordMovers:
         distances = distance_matrix(a, b)
         return 0.0 - float(max(_means(distances)))
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij of the side whose mean is larger."""

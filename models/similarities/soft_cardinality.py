@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings, unit_rows
-from models.fuzzy_sets import weighted_rows
+from models.embeddings import Needs, TokenEmbeddings, unit_rows
+from models.one_by_one import one_by_one
 
 
 class SoftCardinality:
@@ -39,6 +38,7 @@ class SoftCardinality:
 
     Costs (n + m)^2 d multiplications a pair.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 3]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0]], np.float32), np.ones(1, np.float32))
@@ -62,14 +62,12 @@ class SoftCardinality:
         x, y, union = _soft_sizes(_bag(a), _bag(b))
         return max(0.0, x + y - union) / union if union > 0 else 0.0  # rounding must not push a score out of its bounds
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
 
 def _bag(embeddings: TokenEmbeddings) -> Counter[bytes]:
     """How often each vector occurs that is not zero, by its bits."""
-    rows = weighted_rows(embeddings)
+    rows = embeddings.weighted()
     return Counter(row.tobytes() for row in rows[rows.any(axis=1)])
 
 

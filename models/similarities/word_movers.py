@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from models.alignment import distance_matrix
-from models.embeddings import Doubles, Needs, TokenEmbeddings
+from models.embeddings import Needs, TokenEmbeddings
 from models.explanation import Explanation
+from models.one_by_one import one_by_one
 from models.transport import exact_plan
 
 
@@ -34,6 +34,7 @@ class WordMovers:
 
     Costs n m d multiplications a pair and then a linear programme of n m unknowns, as `cmd`.
 
+    >>> import numpy as np
     >>> from models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[0, 0]], np.float32), np.ones(1, np.float32))
@@ -57,9 +58,7 @@ class WordMovers:
         distances = distance_matrix(a, b)
         return 0.0 - float((exact_plan(distances) * distances).sum())
 
-    def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(c,) s of the query with each candidate."""
-        return np.array([self.score(query, candidate) for candidate in candidates], np.float64)
+    score_many = one_by_one
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""

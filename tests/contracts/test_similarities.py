@@ -26,14 +26,6 @@ every_measure = pytest.mark.parametrize("name", NAMES)
 every_explainable = pytest.mark.parametrize("name", EXPLAINABLE)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    """What a measure loads on its first use takes longer than one drawn example may."""
-    text = embeddings_of(np.eye(2, dtype=np.float32))
-    for name in NAMES:
-        catalogue.similarity(name).score(text, text)
-
-
 def total(explanation: Explanation) -> float:
     return sum(link.contribution for link in explanation.links) + explanation.special + explanation.omitted
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
+from numpy.typing import NDArray
 
 from models.embeddings import Floats, TokenEmbeddings
 from models.text import TokenizedText
-
-FINITE = st.floats(-4, 4, width=32).map(lambda x: 0.0 if abs(x) < 1e-3 else x)
 
 
 def embeddings_of(vectors: Floats, special: list[bool] | None = None, weights: Floats | None = None) -> TokenEmbeddings:
@@ -28,11 +26,22 @@ def embeddings_of(vectors: Floats, special: list[bool] | None = None, weights: F
     return TokenEmbeddings(np.asarray(vectors, np.float32), weights, text)
 
 
+def bytes_of(draw: st.DrawFn, rows: int, columns: int) -> NDArray[np.uint8]:
+    """(rows, columns) of any bytes, in one draw: one a number takes longer than most of what is tested with it."""
+    size = rows * columns
+    return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), np.uint8).reshape(rows, columns)
+
+
 @st.composite
 def token_embeddings(draw: st.DrawFn, dim: int = 4, max_tokens: int = 7) -> TokenEmbeddings:
-    """Any text of 1 to `max_tokens` tokens; zero vectors, equal vectors and special tokens among them."""
-    n = draw(st.integers(1, max_tokens))
-    vectors = draw(npst.arrays(np.float32, (n, dim), elements=FINITE))
-    special = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    weights = draw(npst.arrays(np.float32, n, elements=st.floats(0.125, 4, width=32)))
-    return embeddings_of(vectors, special, weights)
+    """Any text of 1 to `max_tokens` tokens; zero vectors, equal vectors and special tokens among them.
+
+    Numbers are in about [-4, 4], weights in [0.125, 4].
+    """
+    drawn = bytes_of(draw, draw(st.integers(1, max_tokens)), dim + 2)
+    kinds, weights, numbers = drawn[:, 0], drawn[:, 1], drawn[:, 2:].view(np.int8)
+    vectors = (numbers * (4 / 127)).astype(np.float32)
+    vectors[kinds % 8 == 6] = 0
+    vectors[kinds % 8 == 7] = vectors[0]
+    special = [bool(kind & 8) for kind in kinds]
+    return embeddings_of(vectors, special, (0.125 + weights * (3.875 / 255)).astype(np.float32))

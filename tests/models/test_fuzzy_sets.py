@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from math import hypot, sqrt
-from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
 from scipy.linalg import hadamard
 from scipy.stats import ortho_group
 
@@ -20,13 +18,12 @@ from models.catalogue import similarity
 from models.embeddings import TokenEmbeddings
 from models.protocols import Explainable
 from models.text import TokenizedText
-from tests.contracts.token_matrices import embeddings_of, token_embeddings
+from tests.contracts.token_matrices import bytes_of, embeddings_of, token_embeddings
 
 DYNAMAX = ["dynamax_jaccard", "dynamax_otsuka", "dynamax_dice", "dynamax_cosine"]
 MAX_POOLED = ["max_pooled_jaccard", "max_pooled_cosine"]
 WORDS = ["set_jaccard", "bag_jaccard"]
 NAMES = [*DYNAMAX, *MAX_POOLED, "soft_cardinality"]
-WITHIN_ONE = [name for name in [*NAMES, *WORDS] if name != "soft_cardinality"]
 
 every_dynamax = pytest.mark.parametrize("name", DYNAMAX)
 every_fuzzy = pytest.mark.parametrize("name", NAMES)
@@ -47,9 +44,9 @@ def parts(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> list[list[float]
 @st.composite
 def whole_numbers(draw: st.DrawFn) -> TokenEmbeddings:
     """Vectors and weights whose products are exact in any order of summing, so that ties are true ones."""
-    vectors = draw(npst.arrays(np.float32, (draw(st.integers(1, 5)), 3), elements=st.integers(-3, 3)))
-    weights = draw(npst.arrays(np.float32, len(vectors), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0])))
-    return embeddings_of(vectors, weights=weights)
+    drawn = bytes_of(draw, draw(st.integers(1, 5)), 4)
+    weights = np.array([1, 2, 0.5, 0], np.float32)[drawn[:, 0] % 4]
+    return embeddings_of(drawn[:, 1:].astype(np.float32) % 7 - 3, weights=weights)
 
 
 def words(*ids: int, special: tuple[int, ...] = ()) -> TokenEmbeddings:
@@ -157,13 +154,6 @@ def test_sets_and_bags_of_words_are_those_of_python(left: list[int], right: list
 # Laws.
 
 
-@pytest.mark.parametrize("name", WITHIN_ONE)
-@any_pair
-def test_scores_lie_between_0_and_1_and_are_symmetric(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
-    assert 0 <= score(name, a, b) <= 1
-    assert score(name, a, b) == pytest.approx(score(name, b, a), abs=1e-12)
-
-
 @every_dynamax
 @given(a=token_embeddings())
 def test_dynamax_of_a_text_with_itself_is_1_if_any_vector_is_not_zero(name: str, a: TokenEmbeddings) -> None:
@@ -182,21 +172,17 @@ def test_soft_cardinality_of_a_text_with_itself_is_1_if_any_vector_is_not_zero(a
 
 
 @every_fuzzy
-@given(a=token_embeddings(), b=token_embeddings(), order=st.randoms(use_true_random=False))
-def test_the_order_of_the_tokens_does_not_count(
-    name: str, a: TokenEmbeddings, b: TokenEmbeddings, order: Random
-) -> None:
-    places = list(range(len(a)))
-    order.shuffle(places)
+@given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
+def test_the_order_of_the_tokens_does_not_count(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+    places = np.random.default_rng(seed).permutation(len(a))
     shuffled = replace(a, vectors=a.vectors[places], weights=a.weights[places])
     assert score(name, shuffled, b) == pytest.approx(score(name, a, b), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", WORDS)
-@given(left=token_ids, right=token_ids, order=st.randoms(use_true_random=False))
-def test_the_order_of_the_words_does_not_count(name: str, left: list[int], right: list[int], order: Random) -> None:
-    shuffled = left.copy()
-    order.shuffle(shuffled)
+@given(left=token_ids, right=token_ids, seed=st.integers(0, 100))
+def test_the_order_of_the_words_does_not_count(name: str, left: list[int], right: list[int], seed: int) -> None:
+    shuffled = np.random.default_rng(seed).permutation(left).tolist()
     assert score(name, words(*shuffled), words(*right)) == score(name, words(*left), words(*right))
 
 
@@ -275,11 +261,6 @@ def test_shared_words_are_linked_in_the_order_they_occur_in(name: str, expected:
     explanation = measure.explain(words(7, 8, 7), words(9, 7, 7, 5))
     assert explanation.contribution == pytest.approx(np.array(expected), abs=1e-12)
     assert explanation.similarity.tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
-
-
-@any_pair
-def test_soft_cardinality_is_never_below_0(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
-    assert score("soft_cardinality", a, b) >= 0
 
 
 def test_soft_cardinality_can_pass_1() -> None:

@@ -52,8 +52,8 @@ def test_the_weighted_mean_gives_the_worked_numbers() -> None:
     assert TokenEmbeddings(np.array(TOKENS, np.float32), np.array(REAL, np.float32)).pooled().tolist() == POOLED["mean"]
 
 
-@given(a=token_embeddings(), drawn=st.data())
-def test_the_weighted_mean_does_not_know_the_order(a: TokenEmbeddings, drawn: st.DataObject) -> None:
-    order = drawn.draw(st.permutations(range(len(a))))
+@given(a=token_embeddings(), seed=st.integers(0, 100))
+def test_the_weighted_mean_does_not_know_the_order(a: TokenEmbeddings, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(a))
     moved = TokenEmbeddings(a.vectors[order], a.weights[order])
     assert moved.pooled() == pytest.approx(a.pooled(), abs=1e-5)

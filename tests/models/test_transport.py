@@ -7,9 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
 
 from benchmarks.plain_measures import ORACLES, least_cost, plain_cosines, plain_distances
 from models.alignment import cosine_matrix, distance_matrix
@@ -17,20 +16,25 @@ from models.catalogue import similarity
 from models.embeddings import Doubles, TokenEmbeddings
 from models.protocols import Explainable
 from models.transport import average_pooling_plan, column_plan, exact_plan, row_plan
-from tests.contracts.token_matrices import embeddings_of, token_embeddings
+from tests.contracts.token_matrices import bytes_of, embeddings_of, token_embeddings
 
 TRANSPORTS = ("cmd", "rcmd", "rcmd1", "rcmd2", "word_movers", "relaxed_word_movers", "bertscore_f1")
-SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 7))
-COSTS = SHAPES.flatmap(lambda shape: npst.arrays(np.float64, shape, elements=st.floats(-2, 2)))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    """The solver takes longer to load than one drawn example may take."""
-    exact_plan(np.zeros((1, 1)))
+@st.composite
+def matrices(draw: st.DrawFn) -> Doubles:
+    """(n, m) of numbers in [-2, 2]; of whole ones sometimes, so that many tie."""
+    drawn = bytes_of(draw, draw(st.integers(1, 7)), draw(st.integers(1, 7)))
+    numbers: Doubles = np.round(drawn.view(np.int8) / 64, draw(st.sampled_from([0, 3])))
+    return numbers
 
 
-@given(cost=COSTS)
+def cancels(a: TokenEmbeddings, b: TokenEmbeddings) -> bool:
+    """Whether a pooled vector is hardly more than rounding leaves of its tokens, and so has any direction."""
+    return float(average_pooling_plan(a, b).max()) >= 1e3
+
+
+@given(cost=matrices())
 def test_the_exact_plan_moves_all_mass_at_the_least_cost(cost: Doubles) -> None:
     n, m = cost.shape
     plan = exact_plan(cost)
@@ -40,7 +44,7 @@ def test_the_exact_plan_moves_all_mass_at_the_least_cost(cost: Doubles) -> None:
     assert float((plan * cost).sum()) == pytest.approx(least_cost(cost), abs=1e-9)
 
 
-@given(similarity=COSTS)
+@given(similarity=matrices())
 def test_the_relaxed_plans_keep_one_marginal_each(similarity: Doubles) -> None:
     n, m = similarity.shape
     rows, columns = row_plan(similarity), column_plan(similarity)
@@ -52,10 +56,10 @@ def test_the_relaxed_plans_keep_one_marginal_each(similarity: Doubles) -> None:
     assert (columns * similarity).sum() == pytest.approx(similarity.max(axis=0).mean(), abs=1e-12)
 
 
-@given(similarity=COSTS, drawn=st.data())
-def test_rows_that_do_not_count_send_nothing(similarity: Doubles, drawn: st.DataObject) -> None:
-    n = len(similarity)
-    counted = np.array(drawn.draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(any)))
+@given(similarity=matrices(), bits=st.lists(st.booleans(), min_size=7, max_size=7))
+def test_rows_that_do_not_count_send_nothing(similarity: Doubles, bits: list[bool]) -> None:
+    counted = np.array(bits[: len(similarity)])
+    assume(counted.any())
     plan = row_plan(similarity, counted)
     assert plan.sum(axis=1) == pytest.approx(counted / counted.sum(), abs=1e-12)
 
@@ -64,16 +68,15 @@ def test_rows_that_do_not_count_send_nothing(similarity: Doubles, drawn: st.Data
 def test_average_pooling_is_a_plan_of_rank_one_that_gives_the_cosine(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     plan = average_pooling_plan(a, b)
     assert np.linalg.matrix_rank(plan) <= 1
-    if float(plan.max()) < 1e3:  # the pooled vector is not what cancellation leaves of its tokens
-        parts = plan * plain_cosines(a, b)
-        assert float(parts.sum()) == pytest.approx(similarity("cosine").score(a, b), abs=1e-5)
+    assume(not cancels(a, b))
+    assert float((plan * plain_cosines(a, b)).sum()) == pytest.approx(similarity("cosine").score(a, b), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ORACLES)
 @given(a=token_embeddings(), b=token_embeddings())
 def test_a_measure_is_what_its_formula_says(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
-    if name != "cosine" or float(average_pooling_plan(a, b).max()) < 1e3:
-        assert similarity(name).score(a, b) == pytest.approx(ORACLES[name](a, b), abs=1e-5)
+    assume(name != "cosine" or not cancels(a, b))
+    assert similarity(name).score(a, b) == pytest.approx(ORACLES[name](a, b), abs=1e-5)
 
 
 @given(a=token_embeddings(), b=token_embeddings())
@@ -129,20 +132,18 @@ def special_of(a: TokenEmbeddings) -> list[bool]:
 
 
 @pytest.mark.parametrize("name", ["cmd", "rcmd", "rcmd1", "rcmd2", "bertscore_f1"])
-@given(a=token_embeddings(), b=token_embeddings(), drawn=st.data())
+@given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
 def test_measures_of_cosines_do_not_see_how_long_a_token_vector_is(
-    name: str, a: TokenEmbeddings, b: TokenEmbeddings, drawn: st.DataObject
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int
 ) -> None:
-    factors = drawn.draw(npst.arrays(np.float64, len(a), elements=st.floats(0.25, 8)))
+    factors = np.random.default_rng(seed).uniform(0.25, 8, len(a))
     assert similarity(name).score(lengthened(a, factors), b) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
-@given(a=token_embeddings(), b=token_embeddings(), drawn=st.data())
-def test_the_order_of_tokens_does_not_matter(
-    name: str, a: TokenEmbeddings, b: TokenEmbeddings, drawn: st.DataObject
-) -> None:
-    order = drawn.draw(st.permutations(range(len(a))))
+@given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
+def test_the_order_of_tokens_does_not_matter(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(a))
     special = special_of(a)
     moved = embeddings_of(a.vectors[order], [special[i] for i in order], a.weights[order])
     assert similarity(name).score(moved, b) == pytest.approx(similarity(name).score(a, b), abs=1e-6)
@@ -156,8 +157,7 @@ def test_a_common_rotation_does_not_matter(name: str, a: TokenEmbeddings, b: Tok
     def turned(x: TokenEmbeddings) -> TokenEmbeddings:
         return embeddings_of((x.vectors @ turn).astype(np.float32), special_of(x), x.weights)
 
-    if name == "cosine" and float(average_pooling_plan(a, b).max()) > 1e3:
-        return  # what cancellation leaves of a pooled vector has any direction
+    assume(name != "cosine" or not cancels(a, b))
     assert similarity(name).score(turned(a), turned(b)) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
 
 
