@@ -13,8 +13,8 @@ import pytest
 
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
-from service.served_models import read_checkpoints
 from tests.redis_server import RedisServer
+from tests.small_model import BUILT_IN_FOLDER
 
 
 def missing(what: str) -> NoReturn:
@@ -32,7 +32,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def built_in_checkpoint() -> Checkpoint:
     """What the folder of the built-in model says."""
-    return read_checkpoint(read_checkpoints("minilm")["minilm"].location)
+    return read_checkpoint(BUILT_IN_FOLDER)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from models.model_files import ModelFiles
 from models.protocols import Encoder
 from models.text_faults import fault_of
 from service.devices import device_for, load
-from service.served_models import read_checkpoints
+from service.served_models import read_served
 from service.settings import read_settings
 
 AT_ONCE = 32  # texts in a pass
@@ -97,7 +97,7 @@ def _text_of(file: Path, number: int, line: str) -> str:
 
 
 def _only(model: str) -> tuple[str, ModelFiles]:
-    found = read_checkpoints(model)
+    found = read_served(model)
     if len(found) != 1:
         raise BadCheckpoint(f"--model must name one model, not {len(found)}")
     return next(iter(found.items()))
