@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from models.errors import BadCheckpoint
-from models.model_files import Precision, digest, file_sha256
-from models.protocols import Encoder
+from models.model_files import digest, file_sha256
 from models.text import Role
 from models.token_head import TokenHead, read_token_head
 
@@ -68,22 +67,6 @@ class Checkpoint:
     include_prompt: bool
     space: str
     head: TokenHead | None = None
-
-    @property
-    def location(self) -> Path:
-        """The folder."""
-        return self.folder
-
-    @property
-    def needs_device(self) -> bool:
-        """A network does."""
-        return True
-
-    def load(self, name: str, device: str, precision: Precision) -> Encoder:
-        """The network, as an encoder. Raises as `Transformer`."""
-        from models.encoders.transformer import Transformer  # noqa: PLC0415 - it takes seconds to import torch
-
-        return Transformer(name, self, device, precision)
 
 
 def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Pooling | None = None) -> Checkpoint:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.model_files import digest
+from models.model_files import ModelFiles, Precision, digest
 from models.text import Role, TokenizedText, Truncate
 from models.text_faults import require_tokens, require_visible
 from models.word_tokenizers import Token, WordTokenizer
@@ -119,3 +120,16 @@ class WordVectors:
         return TokenizedText(
             text=text, ids=columns[:, 0], spans=columns[:, 1:3], words=columns[:, 3], truncated=excess > 0
         )
+
+
+def table_files(
+    location: Path, space: str, read: Callable[[], tuple[Table, WordTokenizer]], *, max_tokens: int, normalize: bool
+) -> ModelFiles:
+    """What files of vectors say, which `read` reads into memory when the model is loaded."""
+
+    def load(name: str, device: str, precision: Precision) -> WordVectors:
+        del device, precision  # those of networks
+        table, tokenizer = read()
+        return WordVectors(name, table, tokenizer, space=space, max_tokens=max_tokens, normalize=normalize)
+
+    return ModelFiles(location, "mean", normalize, max_tokens, space, needs_device=False, load=load)

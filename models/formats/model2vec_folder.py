@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,38 +11,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from models.encoders.word_vectors import Table, WordVectors
+from models.encoders.word_vectors import Table, table_files
 from models.errors import BadCheckpoint
-from models.model_files import Precision, Source, digest, file_sha256
+from models.model_files import ModelFiles, Source, digest, file_sha256
 from models.vector_text import require_finite
 from models.word_tokenizers import Pieces
 
 _DEFAULT_MAX_TOKENS = 512  # of the library, also where the folder is older than the setting
 _FILES = ("model.safetensors", "tokenizer.json")
-
-
-@dataclass(frozen=True, slots=True)
-class StaticFiles:
-    """What a folder of Model2Vec says."""
-
-    location: Path
-    space: str
-    normalize: bool
-    max_tokens: int
-    pooling: str = "mean"
-    needs_device: bool = False
-
-    def load(self, name: str, device: str, precision: Precision) -> WordVectors:
-        """The vectors, read into memory; device and precision are those of networks.
-
-        Raises:
-            BadCheckpoint: the files do not fit together.
-        """
-        del device, precision
-        tokenizer, table = _load(self.location)
-        return WordVectors(
-            name, table, Pieces(tokenizer), space=self.space, max_tokens=self.max_tokens, normalize=self.normalize
-        )
 
 
 class Model2VecFolder:
@@ -60,7 +36,7 @@ class Model2VecFolder:
             return False
         return _config(path).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
 
-    def read(self, source: Source) -> StaticFiles:
+    def read(self, source: Source) -> ModelFiles:
         """What the folder says.
 
         Raises:
@@ -77,10 +53,11 @@ class Model2VecFolder:
             "normalize": bool(config.get("normalize", False)),
             "max_tokens": int(config.get("max_length") or _DEFAULT_MAX_TOKENS),
         }
-        return StaticFiles(folder, digest(kind="model2vec", files=files, settings=settings), **settings)
+        space = digest(kind="model2vec", files=files, settings=settings)
+        return table_files(folder, space, partial(_load, folder), **settings)
 
 
-def _load(folder: Path) -> tuple[Tokenizer, Table]:
+def _load(folder: Path) -> tuple[Table, Pieces]:
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
             held: dict[str, np.ndarray] = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
@@ -95,7 +72,7 @@ def _load(folder: Path) -> tuple[Tokenizer, Table]:
         raise BadCheckpoint(f"{folder}: its tokenizer has token {last}, but there are vectors of {size:,} only")
     if table.rows is not None and not 0 <= table.rows.min() <= table.rows.max() < len(table.vectors):
         raise BadCheckpoint(f"{folder}: `mapping` leads to rows that there are not")
-    return tokenizer, table
+    return table, Pieces(tokenizer)
 
 
 def _tensors(folder: Path) -> list[str]:
