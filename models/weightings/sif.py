@@ -22,7 +22,7 @@ class Sif:
 
     With p(word) the word's share of all words in some large text, for each of n tokens::
 
-        w_i = a / (a + p(word_i))                        in (0, 1]
+        w_i = a / (a + p(word_i))                        in (0, 1], a = 0.001
         p(word) = count of the word / count of all words
 
     A word that has no count has p = 0 and weight 1. All pieces of a word have the weight of the whole word, which is
@@ -30,8 +30,7 @@ class Sif:
 
     Args:
         counts: word in lower case -> how often it stands in some large text.
-        digest: of the file of counts.
-        a: the smoothing parameter.
+        digest: of a and of the file of counts.
 
     Prefer it to `uniform` for static vectors, whose mean is else led by words such as "the". Usually together with the
     projection `common_component_removal`, which is the second half of the paper's method.
@@ -49,9 +48,9 @@ class Sif:
 
     options: ClassVar[tuple[str, ...]] = ("frequencies",)
 
-    def __init__(self, counts: Mapping[str, float], digest: str, a: float = A) -> None:
+    def __init__(self, counts: Mapping[str, float], digest: str) -> None:
         total = sum(counts.values())
-        self._weights = {word: a / (a + count / total) for word, count in counts.items()}
+        self._weights = {word: A / (A + count / total) for word, count in counts.items()}
         self.digest = digest
 
     @classmethod
