@@ -10,7 +10,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.embeddings import Floats, TokenEmbeddings, Want
 from models.model_files import ModelFiles, Precision, digest
 from models.text import Role, TokenizedText, Truncate
 from models.text_faults import require_tokens, require_visible
@@ -102,14 +102,8 @@ class WordVectors:
         return [self._looked_up(text, want) for text in tokenized]
 
     def _looked_up(self, text: TokenizedText, want: Want) -> TokenEmbeddings:
-        vectors = self._table.of(text.ids)
-        mean: Floats = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        return TokenEmbeddings(
-            vectors=vectors if want == "tokens" else vectors[:0].copy(),
-            weights=np.ones(len(text), np.float32),
-            text=text,
-            given=unit_rows(mean).astype(np.float32) if self._normalize else mean,
-        )
+        found = TokenEmbeddings(self._table.of(text.ids), np.ones(len(text), np.float32), text)
+        return found.finished(want, self._normalize)
 
     def _cut(self, text: str, tokens: list[Token], truncate: Truncate) -> TokenizedText:
         """The tokens that fit; a single unknown one where there are none."""

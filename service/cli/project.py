@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import catalogue
-from models.adapted_encoder import mean_of_tokens
 from models.adapted_files import PROJECTIONS, Projection
 from models.embeddings import Doubles
 from models.errors import BadCheckpoint, NotFitted, SemblanceError
@@ -113,6 +112,6 @@ def _vectors(encoder: Encoder, texts: Sequence[str], console: Console) -> Double
             range(0, len(texts), AT_ONCE), total=math.ceil(len(texts) / AT_ONCE), description="encoding"
         ):
             tokenized = encoder.tokenize(in_order[start : start + AT_ONCE], "document", "END")
-            rows += [mean_of_tokens(each) for each in encoder.encode(tokenized, "tokens")]
+            rows += [each.mean() for each in encoder.encode(tokenized, "tokens")]
     vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
     return vectors[vectors.any(axis=1)]
