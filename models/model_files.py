@@ -11,11 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from models import catalogue
 from models.errors import BadCheckpoint
 from models.protocols import Encoder
+
+T = TypeVar("T")
 
 FAMILY = "models.formats"
 
@@ -130,3 +132,18 @@ def file_sha256(file: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
+
+
+def read_json(file: Path, kind: type[T]) -> T:
+    """What a JSON file holds: a dict or a list, as `kind` says.
+
+    Raises:
+        BadCheckpoint: it cannot be read, or holds something else.
+    """
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if not isinstance(found, kind):
+        raise BadCheckpoint(f"{file} holds no JSON {'object' if kind is dict else 'array'}")
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from tokenizers import Tokenizer
 
 from models.encoders.word_vectors import Table, table_files
 from models.errors import BadCheckpoint
-from models.model_files import ModelFiles, Source, digest, file_sha256
+from models.model_files import ModelFiles, Source, digest, file_sha256, read_json
 from models.vector_text import require_finite
 from models.word_tokenizers import Pieces
 
@@ -34,7 +33,7 @@ class Model2VecFolder:
         """A folder that says so, or whose weights are one table of embeddings."""
         if not (path / "config.json").is_file():
             return False
-        return _config(path).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
+        return read_json(path / "config.json", dict).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
 
     def read(self, source: Source) -> ModelFiles:
         """What the folder says.
@@ -43,7 +42,7 @@ class Model2VecFolder:
             BadCheckpoint: a file is missing, unreadable or not the one that it should be.
         """
         folder = source.path
-        config = _config(folder)
+        config = read_json(folder / "config.json", dict)
         files = {name: file_sha256(folder / name) for name in _FILES}
         if source.weights_sha256 not in (None, files["model.safetensors"]):
             raise BadCheckpoint(f"{folder}: model.safetensors is not the one with SHA-256 {source.weights_sha256}")
@@ -82,11 +81,3 @@ def _tensors(folder: Path) -> list[str]:
             return list(tensors.keys())
     except (OSError, SafetensorError):
         return []
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"cannot read {folder / 'config.json'}: {error}") from error
-    return config if isinstance(config, dict) else {}

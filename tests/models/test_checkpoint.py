@@ -251,3 +251,21 @@ def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> Non
 def test_a_malformed_list_of_models_is_refused(served: str) -> None:
     with pytest.raises(BadCheckpoint, match="SEMBLANCE_MODELS"):
         read_served(served)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("config.json", "[]", "config.json holds no JSON object"),
+        ("1_Pooling/config.json", '"mean"', "config.json holds no JSON object"),
+        ("modules.json", "{}", "modules.json holds no JSON array"),
+        ("tokenizer_config.json", "{", "cannot read .*tokenizer_config.json"),
+    ],
+)
+def test_a_file_of_json_that_is_not_what_it_should_be_is_refused_by_name(
+    folder: Path, file: str, content: str, said: str
+) -> None:
+    (folder / "sentence_bert_config.json").unlink(missing_ok=True)
+    (folder / file).write_text(content)
+    with pytest.raises(BadCheckpoint, match=said):
+        read_checkpoint(folder)
