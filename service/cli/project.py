@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,17 +13,16 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import catalogue
 from models.adapted_files import PROJECTIONS, Projection
 from models.embeddings import Doubles
-from models.errors import BadCheckpoint, NotFitted, SemblanceError
-from models.model_files import ModelFiles
+from models.errors import NotFitted, SemblanceError
+from models.evaluation.scorer import Track
 from models.protocols import Encoder
 from models.text_faults import fault_of
-from service.devices import device_for, load
-from service.served_models import read_served
+from service.cli.progress import bars
+from service.devices import load_only
 from service.settings import read_settings
 
 AT_ONCE = 32  # texts in a pass
@@ -57,12 +55,12 @@ def project(
     try:
         fit: Projection = catalogue.find(PROJECTIONS, projection)()
         read = read_texts(texts)
-        name, files = _only(model)
-        settings = read_settings()
-        vectors = _vectors(load(name, files, device_for([files], settings), settings), read, console)
+        encoder = load_only(read_settings(models=model))
+        with bars(console) as track:
+            vectors = _vectors(encoder, read, track)
         about = {
             "kind": projection,
-            "space": files.space,
+            "space": encoder.space,
             "model": model,
             "texts": str(len(vectors)),
             "texts_sha256": hashlib.sha256("\n".join(read).encode()).hexdigest(),
@@ -95,23 +93,13 @@ def _text_of(file: Path, number: int, line: str) -> str:
         raise NotFitted(f'{file}, line {number}: not of the form {{"text": ...}}') from error
 
 
-def _only(model: str) -> tuple[str, ModelFiles]:
-    found = read_served(model)
-    if len(found) != 1:
-        raise BadCheckpoint(f"--model must name one model, not {len(found)}")
-    return next(iter(found.items()))
-
-
-def _vectors(encoder: Encoder, texts: Sequence[str], console: Console) -> Doubles:
+def _vectors(encoder: Encoder, texts: Sequence[str], track: Track) -> Doubles:
     """(n, d) the mean token vectors before any normalising, without those that are zero."""
+    in_order = sorted(texts, key=len)  # so that a pass holds texts of about one length
+    passes = [in_order[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     rows = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        in_order = sorted(texts, key=len)  # so that a pass holds texts of about one length
-        for start in bar.track(
-            range(0, len(texts), AT_ONCE), total=math.ceil(len(texts) / AT_ONCE), description="encoding"
-        ):
-            tokenized = encoder.tokenize(in_order[start : start + AT_ONCE], "document", "END")
-            rows += [each.mean() for each in encoder.encode(tokenized, "tokens")]
+    for batch in track(passes, "encoding"):
+        made = encoder.encode(encoder.tokenize(batch, "document", "END"), "tokens")
+        rows += [each.mean() for each in made]
     vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
     return vectors[vectors.any(axis=1)]

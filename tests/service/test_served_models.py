@@ -170,7 +170,7 @@ def test_a_projection_that_cannot_be_fitted_says_why(tmp_path: Path, glove: Path
     for arguments, said in (
         (("--model", f"m={glove}", "--texts", few, *whitening), "2 texts are too few for 8 dimensions"),
         (("--model", f"m={glove}", "--texts", broken, *whitening), "broken.jsonl, line 2"),
-        (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "must name one model, not 2"),
+        (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "name one model, not 2"),
         (("--model", "nosuch", "--texts", few, *whitening), "nosuch"),
         (
             ("--model", f"m={glove}", "--texts", few, "--projection", "rotation", "--out", tmp_path / "map"),
