@@ -14,6 +14,7 @@ import numpy as np
 from models.encoders.word_vectors import Table, table_files
 from models.errors import BadCheckpoint
 from models.model_files import ModelFiles, Source, digest, file_sha256
+from models.text_lines import numbered_lines
 from models.vector_text import read_head, read_vectors, require_finite
 from models.word_tokenizers import WordTokenizer, tokenizer_for
 
@@ -88,9 +89,11 @@ def _read_arrays(file: Path, vocabulary: Path | None) -> tuple[dict[str, int], n
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             vectors = arrays["vectors"]
             held = [] if vocabulary else arrays[next(name for name in _WORDS if name in arrays.files)].tolist()
-        words = _lines(vocabulary) if vocabulary else [_word(each) for each in held]
+        words = [_word(each) for each in held]
     except _UNREADABLE as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if vocabulary:
+        words = [word for _, word in numbered_lines(vocabulary, refusal=BadCheckpoint)]
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or vectors.dtype == np.int8):
         raise BadCheckpoint(f"{file}: `vectors` is {vectors.dtype} {vectors.shape}, not (n, d) of floats or int8")
     if len(words) != len(vectors):
@@ -110,9 +113,3 @@ def _first_rows(words: Sequence[str]) -> dict[str, int]:
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     return rows
-
-
-def _lines(file: Path) -> list[str]:
-    """Lines as files mean them: other characters that Unicode ends lines with may be words."""
-    lines = file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines

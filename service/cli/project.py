@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -17,10 +16,11 @@ from rich.console import Console
 from models import catalogue
 from models.adapted_files import PROJECTIONS, Projection
 from models.embeddings import Doubles
-from models.errors import NotFitted, SemblanceError
+from models.errors import BadDataSet, SemblanceError
 from models.evaluation.scorer import Track
 from models.protocols import Encoder
 from models.text_faults import fault_of
+from models.text_lines import json_lines, numbered_lines
 from service.cli.progress import bars
 from service.devices import load_only
 from service.settings import read_settings
@@ -78,19 +78,19 @@ def read_texts(file: Path) -> list[str]:
     """The texts of a file that can be seen: its lines, or the field `text` of each line of JSONL.
 
     Raises:
-        NotFitted: a line of JSONL has no such field; the message names it.
+        BadDataSet: a line of JSONL has no such field; the message names it.
     """
-    lines = file.read_text("utf-8-sig", errors="replace").split("\n")
     if file.suffix == ".jsonl":
-        lines = [_text_of(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    return [text for line in lines if fault_of(text := line.strip()) is None]
+        found = [_text_of(file, number, row) for number, row in json_lines(file)]
+    else:
+        found = [line for _, line in numbered_lines(file, "replace")]
+    return [text for each in found if fault_of(text := each.strip()) is None]
 
 
-def _text_of(file: Path, number: int, line: str) -> str:
-    try:
-        return str(json.loads(line)["text"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise NotFitted(f'{file}, line {number}: not of the form {{"text": ...}}') from error
+def _text_of(file: Path, number: int, row: Mapping[str, Any]) -> str:
+    if "text" not in row:
+        raise BadDataSet(f'{file}, line {number}: not of the form {{"text": ...}}')
+    return str(row["text"])
 
 
 def _vectors(encoder: Encoder, texts: Sequence[str], track: Track) -> Doubles:
