@@ -33,13 +33,3 @@ def test_what_cannot_be_read_is_refused_by_the_error_of_its_reader(file: Path, r
 def test_objects_keep_the_numbers_of_their_lines(file: Path) -> None:
     file.write_text('\n{"a": 1}\n \n{"a": 2}')
     assert list(json_lines(file)) == [(2, {"a": 1}), (4, {"a": 2})]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("{", "this is not JSON"), ('{"a": "\\ud800"}', "this is not JSON"), ("[1]", "this is not a JSON object")],
-)
-def test_a_line_that_is_no_object_is_named(file: Path, line: str, said: str) -> None:
-    file.write_text(f"{{}}\n{line}\n")
-    with pytest.raises(BadDataSet, match=f"lines, line 2: {said}"):
-        list(json_lines(file))
