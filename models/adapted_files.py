@@ -86,14 +86,14 @@ def _projected(files: ModelFiles, affine_map: AffineMap) -> ModelFiles:
     space = digest(space=files.space, projection=affine_map.digest)
     d, k = affine_map.matrix.shape
 
+    def mapped(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+        return replace(embeddings, vectors=affine_map(embeddings.vectors))
+
     def load(name: str, device: str, precision: Precision) -> Encoder:
         inner = files.load(name, device, precision)
         if d != inner.dim:
             raise BadCheckpoint(f"the projection of {name} maps {d} dimensions, but the model has {inner.dim}")
         return AdaptedEncoder(inner, mapped, dim=k, space=space, normalize=files.normalize)
-
-    def mapped(embeddings: TokenEmbeddings) -> TokenEmbeddings:
-        return replace(embeddings, vectors=affine_map(embeddings.vectors))
 
     return replace(files, space=space, load=load)
 
