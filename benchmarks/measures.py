@@ -30,7 +30,7 @@ from models import catalogue
 from models.embeddings import TokenEmbeddings
 from models.protocols import Encoder
 from models.text import TokenizedText
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 from service.usecases.measures import FAMILY, wanted
 
 TOKENS = (8, 16, 32, 48, 64, 128)
@@ -153,7 +153,7 @@ def main() -> None:
     pairs = parser.parse_args().pairs
     console = Console()
     rows = list(rates())
-    encoder = read_checkpoints("minilm")["minilm"].load("minilm", "cpu", "float32")
+    encoder = read_source("minilm").load("minilm", "cpu", "float32")
     compared = [beside(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]
     show(rows, compared, console)
     keep("measures", {"rates": [asdict(row) for row in rows], "beside": [asdict(line) for line in compared]})

@@ -24,7 +24,7 @@ from benchmarks.figures import RESULTS
 from models.checkpoint import read_checkpoint
 from models.embeddings import Floats
 from models.encoders.transformer import Transformer
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 
 MAX_TOKENS = 64  # a sentence that is longer is cut: the few there are would take much of the time
 BATCH = 64
@@ -38,7 +38,7 @@ def sentence_vectors(count: int) -> Floats:
     Raises:
         RuntimeError: the data is not there, or holds too few sentences.
     """
-    checkpoint = replace(read_checkpoint(read_checkpoints("minilm")["minilm"].location), max_tokens=MAX_TOKENS)
+    checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
     file = RESULTS / f"sentence-vectors-{checkpoint.space[:12]}-{count}.npy"
     if not file.is_file():
         vectors = _encode(Transformer("minilm", checkpoint), _sentences(count))

@@ -8,13 +8,13 @@ from models.catalogue import similarity
 from models.protocols import Explainable
 from service.rendering.caption import Caption
 from service.rendering.png import render_png
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 
 A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 
 if __name__ == "__main__":
-    encoder = read_checkpoints("minilm")["minilm"].load("minilm", "cpu", "float32")
+    encoder = read_source("minilm").load("minilm", "cpu", "float32")
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd")
     assert isinstance(measure, Explainable)

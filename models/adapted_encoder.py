@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.embeddings import TokenEmbeddings, Want
 from models.model_files import digest
 from models.protocols import Encoder
 from models.text import Role, TokenizedText, Truncate
@@ -56,23 +54,5 @@ class AdaptedEncoder:
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         """Vectors of each text. Tokens are computed also where they are not wanted. Raises DeviceLost."""
-        return [self._changed(each, want) for each in self._encoder.encode(tokenized, "tokens")]
-
-    def _changed(self, embeddings: TokenEmbeddings, want: Want) -> TokenEmbeddings:
-        changed = self._change(embeddings)
-        mean = mean_of_tokens(changed)
-        return replace(
-            changed,
-            vectors=changed.vectors if want == "tokens" else np.zeros((0, self.dim), np.float32),
-            given=unit_rows(mean).astype(np.float32) if self._normalize else mean,
-        )
-
-
-def mean_of_tokens(embeddings: TokenEmbeddings) -> Floats:
-    """(d,) the weighted mean of the token vectors, whatever length the encoder brought its own to.
-
-    >>> tokens = np.array([[1, 2], [3, 0]], np.float32)
-    >>> mean_of_tokens(TokenEmbeddings(tokens, np.ones(2, np.float32), given=np.ones(2, np.float32)))
-    array([2., 1.], dtype=float32)
-    """
-    return replace(embeddings, given=None).pooled()
+        made = self._encoder.encode(tokenized, "tokens")
+        return [replace(self._change(each), given=None).finished(want, self._normalize) for each in made]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
@@ -59,86 +59,43 @@ def read_model(source: Source) -> ModelFiles:
     own = {name: value for name, value in source.options.items() if name in form.options}
     files = form.read(replace(source, options=own))
     if weighting is not None:
-        files = Weighted(_pooled_by_mean(files, "weighting"), weighting.read(source.options))
+        files = _weighted(_pooled_by_mean(files, "weighting"), weighting.read(source.options))
     if "projection" in source.options:
         file = Path(source.options["projection"]).expanduser()
-        files = Projected(_pooled_by_mean(files, "projection"), _fitted_for(files, file))
+        files = _projected(_pooled_by_mean(files, "projection"), _fitted_for(files, file))
     return files
 
 
-@dataclass(frozen=True, slots=True)
-class _Adapted:
-    """The files of a model whose token vectors are changed once it is loaded."""
+def _weighted(files: ModelFiles, weighting: Weighting) -> ModelFiles:
+    """The same model with its tokens weighed."""
+    space = digest(space=files.space, weighting=weighting.digest)
 
-    files: ModelFiles
-
-    @property
-    def location(self) -> Path:
-        return self.files.location
-
-    @property
-    def pooling(self) -> str:
-        return self.files.pooling
-
-    @property
-    def normalize(self) -> bool:
-        return self.files.normalize
-
-    @property
-    def max_tokens(self) -> int | None:
-        return self.files.max_tokens
-
-    @property
-    def needs_device(self) -> bool:
-        return self.files.needs_device
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted(_Adapted):
-    """A model whose tokens are weighed."""
-
-    weighting: Weighting
-
-    @property
-    def space(self) -> str:
-        """Digest of the model's space and of what decides the weights."""
-        return digest(space=self.files.space, weighting=self.weighting.digest)
-
-    def load(self, name: str, device: str, precision: Precision) -> Encoder:
-        """The encoder. Raises as that of the model."""
-        inner = self.files.load(name, device, precision)
-        return AdaptedEncoder(inner, self._weigh, dim=inner.dim, space=self.space, normalize=self.normalize)
-
-    def _weigh(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    def weigh(embeddings: TokenEmbeddings) -> TokenEmbeddings:
         assert embeddings.text is not None, "an encoder gives the text with its tokens"
-        return replace(embeddings, weights=embeddings.weights * self.weighting.weights(embeddings.text))
+        return replace(embeddings, weights=embeddings.weights * weighting.weights(embeddings.text))
+
+    def load(name: str, device: str, precision: Precision) -> Encoder:
+        inner = files.load(name, device, precision)
+        return AdaptedEncoder(inner, weigh, dim=inner.dim, space=space, normalize=files.normalize)
+
+    return replace(files, space=space, load=load)
 
 
-@dataclass(frozen=True, slots=True)
-class Projected(_Adapted):
-    """A model whose token vectors are mapped. The map is affine, so that it commutes with their weighted mean."""
+def _projected(files: ModelFiles, affine_map: AffineMap) -> ModelFiles:
+    """The same model with its token vectors mapped. The map is affine, so that it commutes with their weighted mean."""
+    space = digest(space=files.space, projection=affine_map.digest)
+    d, k = affine_map.matrix.shape
 
-    affine_map: AffineMap
+    def mapped(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+        return replace(embeddings, vectors=affine_map(embeddings.vectors))
 
-    @property
-    def space(self) -> str:
-        """Digest of the model's space and of the map."""
-        return digest(space=self.files.space, projection=self.affine_map.digest)
-
-    def load(self, name: str, device: str, precision: Precision) -> Encoder:
-        """The encoder.
-
-        Raises:
-            BadCheckpoint: the map is one of vectors of another length; or as that of the model.
-        """
-        inner = self.files.load(name, device, precision)
-        d, k = self.affine_map.matrix.shape
+    def load(name: str, device: str, precision: Precision) -> Encoder:
+        inner = files.load(name, device, precision)
         if d != inner.dim:
             raise BadCheckpoint(f"the projection of {name} maps {d} dimensions, but the model has {inner.dim}")
-        return AdaptedEncoder(inner, self._map, dim=k, space=self.space, normalize=self.normalize)
+        return AdaptedEncoder(inner, mapped, dim=k, space=space, normalize=files.normalize)
 
-    def _map(self, embeddings: TokenEmbeddings) -> TokenEmbeddings:
-        return replace(embeddings, vectors=self.affine_map(embeddings.vectors))
+    return replace(files, space=space, load=load)
 
 
 def _weighting(name: str | None) -> type[Weighting] | None:

@@ -7,15 +7,13 @@ modules one is supported: an affine map of every token vector that stands betwee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from models.errors import BadCheckpoint
-from models.model_files import Precision, digest, file_sha256
-from models.protocols import Encoder
+from models.model_files import digest, file_sha256, read_json
 from models.text import Role
 from models.token_head import TokenHead, read_token_head
 
@@ -69,22 +67,6 @@ class Checkpoint:
     space: str
     head: TokenHead | None = None
 
-    @property
-    def location(self) -> Path:
-        """The folder."""
-        return self.folder
-
-    @property
-    def needs_device(self) -> bool:
-        """A network does."""
-        return True
-
-    def load(self, name: str, device: str, precision: Precision) -> Encoder:
-        """The network, as an encoder. Raises as `Transformer`."""
-        from models.encoders.transformer import Transformer  # noqa: PLC0415 - it takes seconds to import torch
-
-        return Transformer(name, self, device, precision)
-
 
 def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Pooling | None = None) -> Checkpoint:
     """Read a model folder, and check its weights against a known SHA-256 if one is given.
@@ -105,12 +87,12 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Po
             f"{network} holds weights {weights}, expected model.safetensors with SHA-256 {weights_sha256}: the file is "
             "damaged or was replaced; install it again"
         )
-    if "auto_map" in _json(network / "config.json"):
+    if "auto_map" in read_json(network / "config.json", dict):
         raise BadCheckpoint(
             f"{network} wants to run code of its own (auto_map in config.json); that is never done here"
         )
     transformer = _transformer_settings(network)
-    pooling_config = _json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
+    pooling_config = read_json(folder / modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
     prompts = _prompts(folder)
     settings: dict[str, Any] = {
         "pooling": pooling or _pooling_mode(pooling_config, folder),
@@ -131,7 +113,7 @@ def _modules(folder: Path) -> dict[str, str]:
     if not listing.exists():
         return {}
     modules: dict[str, str] = {}
-    for entry in _json(listing):
+    for entry in read_json(listing, list):
         library, _, name = str(entry.get("type")).rpartition(".")
         own = library.partition(".")[0] == "sentence_transformers"
         if not own or name not in _IN_ORDER or name in modules:
@@ -160,13 +142,13 @@ def _pooling_mode(config: Mapping[str, Any], folder: Path) -> Pooling:
 
 def _transformer_settings(folder: Path) -> Mapping[str, Any]:
     path = folder / "sentence_bert_config.json"
-    return _json(path) if path.exists() else {}
+    return read_json(path, dict) if path.exists() else {}
 
 
 def _prompts(folder: Path) -> dict[Role, str]:
     """The prompt of each role: its own, or else the model's default one."""
     path = folder / "config_sentence_transformers.json"
-    config = _json(path) if path.exists() else {}
+    config = read_json(path, dict) if path.exists() else {}
     given: Mapping[str, str] = config.get("prompts") or {}
     default = given.get(config.get("default_prompt_name") or "", "")
     return {
@@ -176,7 +158,7 @@ def _prompts(folder: Path) -> dict[Role, str]:
 
 
 def _tokenizer_limit(folder: Path) -> int | None:
-    limit = _json(folder / "tokenizer_config.json").get("model_max_length")
+    limit = read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
     return int(limit) if limit and limit < _NO_LIMIT else None
 
 
@@ -197,10 +179,3 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
 def _digest(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
     files = {name: file_sha256(folder / name) for name in _MEANING if (folder / name).exists()}
     return digest(weights=weights, files=files, settings=settings)
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"cannot read {path}: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -44,8 +44,15 @@ class TokenEmbeddings:
         >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.ones(2, np.float32)).pooled()
         array([2., 1.], dtype=float32)
         """
-        if self.given is not None:
-            return self.given
+        return self.mean() if self.given is None else self.given
+
+    def mean(self) -> Floats:
+        """(d,) float32, the weighted mean of the token vectors, whatever the pooled vector is.
+
+        >>> tokens = np.array([[1, 2], [3, 0]], np.float32)
+        >>> TokenEmbeddings(tokens, np.ones(2, np.float32), given=np.ones(2, np.float32)).mean()
+        array([2., 1.], dtype=float32)
+        """
         weights = self.weights.astype(np.float64)
         mean: Floats = (weights @ self.vectors / max(weights.sum(), 1e-9)).astype(np.float32)
         return mean
@@ -59,6 +66,20 @@ class TokenEmbeddings:
         if len(self) == 0:
             raise ValueError("this measure compares token vectors, but only the pooled vector was kept")
         return self.vectors
+
+    def finished(self, want: Want, normalize: bool) -> TokenEmbeddings:
+        """As an encoder hands it over: the pooled vector kept, at unit length if asked; tokens only if wanted.
+
+        >>> made = TokenEmbeddings(np.array([[2, 3], [4, 5]], np.float32), np.ones(2, np.float32))
+        >>> made.finished("pooled", normalize=True).pooled(), made.finished("pooled", normalize=True).vectors.shape
+        (array([0.6, 0.8], dtype=float32), (0, 2))
+        """
+        pooled = self.pooled()
+        return replace(
+            self,
+            vectors=self.vectors if want == "tokens" else self.vectors[:0].copy(),
+            given=unit_rows(pooled).astype(np.float32) if normalize else pooled,
+        )
 
     def weighted(self) -> Doubles:
         """(n, d) float64, each token vector times its weight.

@@ -65,7 +65,7 @@ class BadCheckpoint(SemblanceError):
 
 
 class BadDataSet(SemblanceError):
-    """A file of a benchmark is missing, or a row of it cannot be read; the message names file and line."""
+    """A file of data is missing, or a row of it cannot be read; the message names file and line."""
 
     code = "bad_data_set"
 

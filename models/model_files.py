@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from models import catalogue
 from models.errors import BadCheckpoint
 from models.protocols import Encoder
+
+T = TypeVar("T")
 
 FAMILY = "models.formats"
 
@@ -37,40 +39,29 @@ class Source:
     weights_sha256: str | None = None
 
 
-class ModelFiles(Protocol):
-    """What the files of a model say."""
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What the files of a model say.
 
-    @property
-    def location(self) -> Path:
-        """The folder or file that holds the vectors or weights."""
+    Attributes:
+        location: the folder or file that holds the vectors or weights.
+        pooling: how token vectors become one vector: mean, cls or max.
+        normalize: whether that vector is brought to unit length.
+        max_tokens: most tokens a text may have; None where only the loaded model says.
+        space: digest of everything that decides what a vector means.
+        needs_device: whether it is a network, which runs on a device of torch; else it is a table in memory.
+        load: makes the encoder, of the name it is served under, a device and a precision; a table needs neither of
+            these two. It raises BadCheckpoint where the files cannot be loaded, and BuildDisagrees where the vectors in
+            that precision are too far from those in float32.
+    """
 
-    @property
-    def pooling(self) -> str:
-        """How token vectors become one vector: mean, cls or max."""
-
-    @property
-    def normalize(self) -> bool:
-        """Whether that vector is brought to unit length."""
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Most tokens a text may have; None where only the loaded model says."""
-
-    @property
-    def space(self) -> str:
-        """Digest of everything that decides what a vector means."""
-
-    @property
-    def needs_device(self) -> bool:
-        """Whether it is a network, which runs on a device of torch; else it is a table in memory."""
-
-    def load(self, name: str, device: str, precision: Precision) -> Encoder:
-        """The encoder, under the name it is served under.
-
-        Raises:
-            BadCheckpoint: the files cannot be loaded.
-            BuildDisagrees: its vectors in that precision are too far from those in float32.
-        """
+    location: Path
+    pooling: str
+    normalize: bool
+    max_tokens: int | None
+    space: str
+    needs_device: bool
+    load: Callable[[str, str, Precision], Encoder]
 
 
 class Format(Protocol):
@@ -141,3 +132,18 @@ def file_sha256(file: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
+
+
+def read_json(file: Path, kind: type[T]) -> T:
+    """What a JSON file holds: a dict or a list, as `kind` says.
+
+    Raises:
+        BadCheckpoint: it cannot be read, or holds something else.
+    """
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if not isinstance(found, kind):
+        raise BadCheckpoint(f"{file} holds no JSON {'object' if kind is dict else 'array'}")
+    return found

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from models.errors import BadCheckpoint
-from models.model_files import file_sha256
+from models.model_files import file_sha256, read_json
 
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _TOKENS = "token_embeddings"
@@ -48,7 +45,7 @@ def read_token_head(folder: Path) -> TokenHead:
     Raises:
         BadCheckpoint: it does anything else than an affine map of token vectors, or its files are missing.
     """
-    config = _config(folder)
+    config = read_json(folder / "config.json", dict)
     found = {
         "activation_function": config.get("activation_function", "Tanh"),
         "module_input_name": config.get("module_input_name", "sentence_embedding"),
@@ -76,13 +73,3 @@ def read_token_head(folder: Path) -> TokenHead:
     except (KeyError, TypeError, ValueError) as error:
         raise BadCheckpoint(f"{folder}/config.json must state in_features and out_features") from error
     return TokenHead(weights, *sizes, bias=bool(config.get("bias", True)))
-
-
-def _config(folder: Path) -> Mapping[str, Any]:
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"cannot read {folder / 'config.json'}: {error}") from error
-    if not isinstance(config, dict):
-        raise BadCheckpoint(f"{folder / 'config.json'} is no JSON object")
-    return config

@@ -43,7 +43,7 @@ from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
 from service.rendering.drawing_process import DrawingProcess
-from service.served_models import LazyModels, read_checkpoints
+from service.served_models import LazyModels, read_served
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
 from service.usecases.compare import Compare
@@ -97,7 +97,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     )
     app.add_middleware(Envelope, metrics=metrics, limits=_body_limits(settings), edge=edge)
     errors.install(app, metrics, [route for module in ROUTERS for route in module.router.routes])
-    openapi.install(app, settings, list(served.checkpoints), edge.guard)
+    openapi.install(app, settings, list(served.files), edge.guard)
     docs_page.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
@@ -199,10 +199,10 @@ def _cache(settings: Settings) -> EmbeddingCache:
 def _batch_tokens(settings: Settings, served: LazyModels) -> int:
     if settings.max_batch_tokens != "auto":
         return settings.max_batch_tokens
-    return 16_384 if device_for(served.checkpoints.values(), settings).startswith("cuda") else 1024
+    return 16_384 if device_for(served.files.values(), settings).startswith("cuda") else 1024
 
 
 def _models(settings: Settings) -> LazyModels:
-    files = read_checkpoints(settings.models)
+    files = read_served(settings.models)
     device = device_for(files.values(), settings)
     return LazyModels(files, lambda name, each: load(name, each, device, settings), settings.model_wait_s)

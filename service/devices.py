@@ -9,7 +9,7 @@ from models.errors import BadCheckpoint
 from models.model_files import ModelFiles, Precision
 from models.protocols import Encoder
 from service.errors import NoSuchDevice
-from service.served_models import read_checkpoints
+from service.served_models import read_served, read_source
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,21 @@ def load_only(settings: Settings) -> Encoder:
         BadCheckpoint: they name several, or its files will not do.
         NoSuchDevice, BuildDisagrees: as `device_for` and `load`.
     """
-    found = read_checkpoints(settings.models)
+    found = read_served(settings.models)
     if len(found) != 1:
         raise BadCheckpoint(f"name one model, not {len(found)}: {settings.models}")
     [(name, files)] = found.items()
     return load(name, files, device_for([files], settings), settings)
+
+
+def load_source(source: str, settings: Settings) -> Encoder:
+    """The model of a source, which is its name as well.
+
+    Raises:
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_source`, `device_for` and `load`.
+    """
+    files = read_source(source)
+    return load(source, files, device_for([files], settings), settings)
 
 
 def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:

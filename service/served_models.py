@@ -37,50 +37,55 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 }
 
 
-def read_checkpoints(served: str) -> dict[str, ModelFiles]:
+def read_served(served: str) -> dict[str, ModelFiles]:
     """Served name -> its checked files, from a comma-separated list; the default comes first.
 
-    An entry is a built-in name, or NAME=SOURCE, or NAME=SOURCE?OPTION=VALUE&OPTION=VALUE, where SOURCE is a built-in
-    name, a folder or a file. A model with options has a name of its own, so that `minilm` always means the same. Names
-    win over files: a folder called minilm here is ./minilm. Paths hold none of `,?&`.
+    An entry is a built-in name, or NAME=SOURCE with a source as `read_source` takes it. A model with options has a name
+    of its own, so that `minilm` always means the same.
 
     Raises:
         BadCheckpoint: an entry is malformed, or its files are missing, damaged or not supported.
     """
-    checkpoints: dict[str, ModelFiles] = {}
+    models: dict[str, ModelFiles] = {}
     for entry in filter(None, (part.strip() for part in served.split(","))):
-        name, equals, asked = entry.partition("=")
+        name, equals, source = entry.partition("=")
         if not is_name(name) or (not equals and name not in BUILT_IN):
             raise BadCheckpoint(
                 f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form "
                 "name=source?option=value&option=value, with a name of its own: of lower-case letters, digits, "
                 "'.', '_' and '-'"
             )
-        if name in checkpoints:
+        if name in models:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
-        path, mark, options = asked.partition("?")
-        checkpoints[name] = read_model(_source(path if equals else name, _options(options, entry) if mark else {}))
-    if not checkpoints:
+        models[name] = read_source(source if equals else name)
+    if not models:
         raise BadCheckpoint("SEMBLANCE_MODELS lists no model: write minilm, or name=source")
-    return checkpoints
+    return models
 
 
-def _options(listed: str, entry: str) -> dict[str, str]:
+def read_source(source: str) -> ModelFiles:
+    """The checked files of one model: of a built-in name, a folder or a file, as `minilm` or `minilm?pooling=max`.
+
+    Options follow as ?OPTION=VALUE&OPTION=VALUE. Names win over files: a folder called minilm here is ./minilm. Paths
+    hold none of `,?&`.
+
+    Raises:
+        BadCheckpoint: an option is malformed, or the files are missing, damaged or not supported.
+    """
+    place, mark, listed = source.partition("?")
     options: dict[str, str] = {}
-    for option in listed.split("&"):
+    for option in listed.split("&") if mark else ():
         name, equals, value = option.partition("=")
         if not (name and equals and value) or name in options:
-            raise BadCheckpoint(
-                f"SEMBLANCE_MODELS: {option!r} in {entry!r} is not of the form option=value, or stands there twice"
-            )
+            raise BadCheckpoint(f"{option!r} in {source!r} is not of the form option=value, or stands there twice")
         options[name] = value
-    return options
+    return read_model(_located(place, options))
 
 
-def _source(asked: str, options: Mapping[str, str]) -> Source:
-    if asked not in BUILT_IN:
-        return Source(Path(asked).expanduser(), options)
-    model = BUILT_IN[asked]
+def _located(place: str, options: Mapping[str, str]) -> Source:
+    if place not in BUILT_IN:
+        return Source(Path(place).expanduser(), options)
+    model = BUILT_IN[place]
     found = importlib.util.find_spec(model.package)
     if found is None or found.origin is None:
         raise BadCheckpoint(
@@ -93,10 +98,10 @@ class LazyModels:
     """Loads a model off the event loop when it is first asked for; those who ask meanwhile wait, up to a limit."""
 
     def __init__(
-        self, checkpoints: Mapping[str, ModelFiles], load: Callable[[str, ModelFiles], Encoder], wait_s: float
+        self, files: Mapping[str, ModelFiles], load: Callable[[str, ModelFiles], Encoder], wait_s: float
     ) -> None:
-        self.checkpoints = checkpoints
-        self.default = next(iter(checkpoints))
+        self.files = files
+        self.default = next(iter(files))
         self._load = load
         self._wait_s = wait_s
         self._loads: dict[str, asyncio.Task[Encoder]] = {}
@@ -110,8 +115,8 @@ class LazyModels:
             ModelUnavailable: its files were refused when it was loaded.
         """
         name = self.default if name is None else name
-        if name not in self.checkpoints:
-            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.checkpoints)}")
+        if name not in self.files:
+            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.files)}")
         task = self.load(name)
         try:
             return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
@@ -128,7 +133,7 @@ class LazyModels:
 
     def _load_logged(self, name: str) -> Encoder:
         try:
-            return self._load(name, self.checkpoints[name])
+            return self._load(name, self.files[name])
         except Exception:
             log.exception("model %s could not be loaded", name)
             raise

@@ -14,8 +14,8 @@ from hypothesis import settings
 
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
-from service.served_models import read_checkpoints
 from tests.redis_server import RedisServer
+from tests.small_model import BUILT_IN_FOLDER
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
 settings.register_profile("quick", settings.default, max_examples=50, deadline=None)
@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def built_in_checkpoint() -> Checkpoint:
     """What the folder of the built-in model says."""
-    return read_checkpoint(read_checkpoints("minilm")["minilm"].location)
+    return read_checkpoint(BUILT_IN_FOLDER)
 
 
 @pytest.fixture(scope="session")

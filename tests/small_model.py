@@ -13,11 +13,12 @@ from transformers import AutoConfig, AutoModel
 
 from models.affine_map import AffineMap
 from models.embeddings import Floats
-from service.served_models import read_checkpoints
+from models.protocols import Encoder
+from service.served_models import read_source
 
 DIM = 32
 WORD_DIM = 8
-BUILT_IN_FOLDER = read_checkpoints("minilm")["minilm"].location
+BUILT_IN_FOLDER = read_source("minilm").location
 
 
 def edit(file: Path, **changes: object) -> None:
@@ -57,7 +58,11 @@ def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None)
     return file
 
 
+def load(source: object) -> Encoder:
+    """The model of that source, in float32 on the CPU."""
+    return read_source(str(source)).load("m", "cpu", "float32")
+
+
 def save_map(found: AffineMap, file: Path, source: str) -> None:
     """Save a projection as one for the model of that source."""
-    [files] = read_checkpoints(f"m={source}").values()
-    AffineMap(found.mean, found.matrix, {"space": files.space}).save(file)
+    AffineMap(found.mean, found.matrix, {"space": read_source(source).space}).save(file)

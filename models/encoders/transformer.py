@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from typing import Any, cast
@@ -18,7 +17,7 @@ from transformers import AutoModel, AutoTokenizer
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from models.errors import BadCheckpoint, BuildDisagrees, DeviceLost
-from models.model_files import Precision
+from models.model_files import Precision, digest
 from models.text import Role, TokenizedText, Truncate
 from models.text_faults import require_tokens, require_visible
 from models.token_head import TokenHead
@@ -75,7 +74,9 @@ class Transformer:
         self.dim = checkpoint.head.out_features if checkpoint.head else int(network.config.hidden_size)
         self.max_tokens = min(checkpoint.max_tokens or _positions(network), _positions(network))
         self.space = checkpoint.space
-        self.build = _build_digest(checkpoint.space, precision)
+        self.build = digest(
+            space=checkpoint.space, precision=precision, torch=torch.__version__, transformers=transformers.__version__
+        )
         self._try_longest()
         if precision != "float32":
             self._compute_in(precision)
@@ -259,8 +260,3 @@ def _positions(network: Any) -> int:
     if isinstance(table, torch.nn.Embedding):
         return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
     return int(getattr(network.config, "max_position_embeddings", 512))
-
-
-def _build_digest(space: str, precision: Precision) -> str:
-    parts = (space, "torch", precision, torch.__version__, transformers.__version__)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.model_files import digest
+from models.embeddings import Floats, TokenEmbeddings, Want
+from models.model_files import ModelFiles, Precision, digest
 from models.text import Role, TokenizedText, Truncate
 from models.text_faults import require_tokens, require_visible
 from models.word_tokenizers import Token, WordTokenizer
@@ -101,14 +102,8 @@ class WordVectors:
         return [self._looked_up(text, want) for text in tokenized]
 
     def _looked_up(self, text: TokenizedText, want: Want) -> TokenEmbeddings:
-        vectors = self._table.of(text.ids)
-        mean: Floats = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        return TokenEmbeddings(
-            vectors=vectors if want == "tokens" else vectors[:0].copy(),
-            weights=np.ones(len(text), np.float32),
-            text=text,
-            given=unit_rows(mean).astype(np.float32) if self._normalize else mean,
-        )
+        found = TokenEmbeddings(self._table.of(text.ids), np.ones(len(text), np.float32), text)
+        return found.finished(want, self._normalize)
 
     def _cut(self, text: str, tokens: list[Token], truncate: Truncate) -> TokenizedText:
         """The tokens that fit; a single unknown one where there are none."""
@@ -119,3 +114,16 @@ class WordVectors:
         return TokenizedText(
             text=text, ids=columns[:, 0], spans=columns[:, 1:3], words=columns[:, 3], truncated=excess > 0
         )
+
+
+def table_files(
+    location: Path, space: str, read: Callable[[], tuple[Table, WordTokenizer]], *, max_tokens: int, normalize: bool
+) -> ModelFiles:
+    """What files of vectors say, which `read` reads into memory when the model is loaded."""
+
+    def load(name: str, device: str, precision: Precision) -> WordVectors:
+        del device, precision  # those of networks
+        table, tokenizer = read()
+        return WordVectors(name, table, tokenizer, space=space, max_tokens=max_tokens, normalize=normalize)
+
+    return ModelFiles(location, "mean", normalize, max_tokens, space, needs_device=False, load=load)

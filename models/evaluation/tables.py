@@ -1,20 +1,18 @@
-"""Files of rows, read so that every complaint names file and line: tables by tabs, comma-separated ones, JSON lines.
+"""Files of rows, read so that every complaint names file and line: tables by tabs, and comma-separated ones.
 
-A byte order mark and the carriage returns of Windows are taken off; empty lines are skipped; a run of white space in a
-text becomes one space. Anything else that is odd is refused.
+Empty lines are skipped; a run of white space in a text becomes one space. Anything else that is odd is refused.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from models.errors import BadDataSet
+from models.text_lines import numbered_lines
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -83,30 +81,6 @@ def finite(text: str, file: Path, line: int, column: str) -> float:
     return number
 
 
-def numbered_lines(file: Path, errors: str = "strict") -> list[tuple[int, str]]:
-    """All lines of a UTF-8 file with their numbers from 1, empty ones too.
-
-    Args:
-        file: what to read.
-        errors: "replace" for a release that is known to hold broken bytes.
-
-    Raises:
-        BadDataSet: it cannot be read, or a line is not UTF-8.
-    """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise BadDataSet(f"{file} cannot be read: {error.strerror}") from error
-    lines: list[tuple[int, str]] = []
-    # only \n ends a line: str.splitlines would also cut at characters that stand inside sentences
-    for number, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n"), 1):
-        try:
-            lines.append((number, raw.decode("utf-8", errors).removesuffix("\r")))
-        except UnicodeDecodeError as error:
-            raise fault(file, number, "this is not UTF-8") from error
-    return lines
-
-
 def table(file: Path, needed: Sequence[str]) -> Iterator[Row]:
     """The rows of a tab-separated table whose first line names its columns; quotes have no meaning.
 
@@ -141,23 +115,6 @@ def bare_table(file: Path, columns: Mapping[str, int]) -> Iterator[Row]:
         if len(fields) <= max(columns.values()):
             raise fault(file, number, f"{len(fields)} fields, but at least {max(columns.values()) + 1} are needed")
         yield Row(file, number, {name: fields[position] for name, position in columns.items()})
-
-
-def json_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with one JSON object a line, and their line numbers.
-
-    Raises:
-        BadDataSet: a line is not a JSON object.
-    """
-    for number, line in _filled(file):
-        try:
-            found = json.loads(line)
-            json.dumps(found, ensure_ascii=False).encode()  # half a character, such as \ud800, is no text
-        except (ValueError, RecursionError) as error:
-            raise fault(file, number, "this is not JSON") from error
-        if not isinstance(found, dict):
-            raise fault(file, number, "this is not a JSON object")
-        yield number, found
 
 
 def _filled(file: Path) -> list[tuple[int, str]]:

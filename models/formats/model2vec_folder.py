@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,38 +10,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from models.encoders.word_vectors import Table, WordVectors
+from models.encoders.word_vectors import Table, table_files
 from models.errors import BadCheckpoint
-from models.model_files import Precision, Source, digest, file_sha256
+from models.model_files import ModelFiles, Source, digest, file_sha256, read_json
 from models.vector_text import require_finite
 from models.word_tokenizers import Pieces
 
 _DEFAULT_MAX_TOKENS = 512  # of the library, also where the folder is older than the setting
 _FILES = ("model.safetensors", "tokenizer.json")
-
-
-@dataclass(frozen=True, slots=True)
-class StaticFiles:
-    """What a folder of Model2Vec says."""
-
-    location: Path
-    space: str
-    normalize: bool
-    max_tokens: int
-    pooling: str = "mean"
-    needs_device: bool = False
-
-    def load(self, name: str, device: str, precision: Precision) -> WordVectors:
-        """The vectors, read into memory; device and precision are those of networks.
-
-        Raises:
-            BadCheckpoint: the files do not fit together.
-        """
-        del device, precision
-        tokenizer, table = _load(self.location)
-        return WordVectors(
-            name, table, Pieces(tokenizer), space=self.space, max_tokens=self.max_tokens, normalize=self.normalize
-        )
 
 
 class Model2VecFolder:
@@ -58,16 +33,16 @@ class Model2VecFolder:
         """A folder that says so, or whose weights are one table of embeddings."""
         if not (path / "config.json").is_file():
             return False
-        return _config(path).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
+        return read_json(path / "config.json", dict).get("model_type") == "model2vec" or "embeddings" in _tensors(path)
 
-    def read(self, source: Source) -> StaticFiles:
+    def read(self, source: Source) -> ModelFiles:
         """What the folder says.
 
         Raises:
             BadCheckpoint: a file is missing, unreadable or not the one that it should be.
         """
         folder = source.path
-        config = _config(folder)
+        config = read_json(folder / "config.json", dict)
         files = {name: file_sha256(folder / name) for name in _FILES}
         if source.weights_sha256 not in (None, files["model.safetensors"]):
             raise BadCheckpoint(f"{folder}: model.safetensors is not the one with SHA-256 {source.weights_sha256}")
@@ -77,10 +52,11 @@ class Model2VecFolder:
             "normalize": bool(config.get("normalize", False)),
             "max_tokens": int(config.get("max_length") or _DEFAULT_MAX_TOKENS),
         }
-        return StaticFiles(folder, digest(kind="model2vec", files=files, settings=settings), **settings)
+        space = digest(kind="model2vec", files=files, settings=settings)
+        return table_files(folder, space, partial(_load, folder), **settings)
 
 
-def _load(folder: Path) -> tuple[Tokenizer, Table]:
+def _load(folder: Path) -> tuple[Table, Pieces]:
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
             held: dict[str, np.ndarray] = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
@@ -95,7 +71,7 @@ def _load(folder: Path) -> tuple[Tokenizer, Table]:
         raise BadCheckpoint(f"{folder}: its tokenizer has token {last}, but there are vectors of {size:,} only")
     if table.rows is not None and not 0 <= table.rows.min() <= table.rows.max() < len(table.vectors):
         raise BadCheckpoint(f"{folder}: `mapping` leads to rows that there are not")
-    return tokenizer, table
+    return table, Pieces(tokenizer)
 
 
 def _tensors(folder: Path) -> list[str]:
@@ -105,11 +81,3 @@ def _tensors(folder: Path) -> list[str]:
             return list(tensors.keys())
     except (OSError, SafetensorError):
         return []
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"cannot read {folder / 'config.json'}: {error}") from error
-    return config if isinstance(config, dict) else {}

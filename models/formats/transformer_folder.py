@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
 from models.checkpoint import Checkpoint, Pooling, read_checkpoint
 from models.errors import BadCheckpoint
-from models.model_files import Source
+from models.model_files import ModelFiles, Precision, Source
+from models.protocols import Encoder
 
 
 class TransformerFolder:
@@ -23,7 +25,7 @@ class TransformerFolder:
         """Any folder: what is missing in it is said when it is read."""
         return path.is_dir()
 
-    def read(self, source: Source) -> Checkpoint:
+    def read(self, source: Source) -> ModelFiles:
         """What the folder says.
 
         Raises:
@@ -32,4 +34,19 @@ class TransformerFolder:
         pooling = source.options.get("pooling")
         if pooling is not None and pooling not in get_args(Pooling):
             raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
-        return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling))
+        checkpoint = read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling))
+        return ModelFiles(
+            location=checkpoint.folder,
+            pooling=checkpoint.pooling,
+            normalize=checkpoint.normalize,
+            max_tokens=checkpoint.max_tokens,
+            space=checkpoint.space,
+            needs_device=True,
+            load=partial(_load, checkpoint),
+        )
+
+
+def _load(checkpoint: Checkpoint, name: str, device: str, precision: Precision) -> Encoder:
+    from models.encoders.transformer import Transformer  # noqa: PLC0415 - it takes seconds to import torch
+
+    return Transformer(name, checkpoint, device, precision)

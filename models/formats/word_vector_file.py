@@ -5,56 +5,22 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from models.encoders.word_vectors import Table, WordVectors
+from models.encoders.word_vectors import Table, table_files
 from models.errors import BadCheckpoint
-from models.model_files import Precision, Source, digest, file_sha256
+from models.model_files import ModelFiles, Source, digest, file_sha256
+from models.text_lines import numbered_lines
 from models.vector_text import read_head, read_vectors, require_finite
-from models.word_tokenizers import tokenizer_for
+from models.word_tokenizers import WordTokenizer, tokenizer_for
 
 MAX_TOKENS = 512
 _WORDS = ("words", "vocab")  # names of the array of words in a .npz
 _UNREADABLE = (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)  # what NumPy may raise
-
-
-@dataclass(frozen=True, slots=True)
-class VectorFile:
-    """What a file of word vectors says; `vocabulary` is the file of its words where they stand beside it."""
-
-    location: Path
-    space: str
-    vocabulary: Path | None = None
-    pooling: str = "mean"
-    normalize: bool = False
-    max_tokens: int = MAX_TOKENS
-    needs_device: bool = False
-
-    def load(self, name: str, device: str, precision: Precision) -> WordVectors:
-        """The vectors, read into memory; device and precision are those of networks.
-
-        Raises:
-            BadCheckpoint: naming the line that is malformed, or what does not fit together.
-        """
-        del device, precision
-        if self.location.suffix == ".npz":
-            rows, vectors = _read_arrays(self.location, self.vocabulary)
-        else:
-            rows, vectors = read_vectors(self.location)
-        if not rows:
-            raise BadCheckpoint(f"{self.location} holds no vector")
-        return WordVectors(
-            name,
-            Table(vectors),
-            tokenizer_for(rows),
-            space=self.space,
-            max_tokens=self.max_tokens,
-            normalize=self.normalize,
-        )
 
 
 class WordVectorFile:
@@ -72,7 +38,7 @@ class WordVectorFile:
         """Any file: what is wrong with it is said when it is read."""
         return path.is_file()
 
-    def read(self, source: Source) -> VectorFile:
+    def read(self, source: Source) -> ModelFiles:
         """What the file says, as far as its beginning tells.
 
         Raises:
@@ -82,13 +48,23 @@ class WordVectorFile:
         sha256 = file_sha256(file)
         if source.weights_sha256 not in (None, sha256):
             raise BadCheckpoint(f"{file} has SHA-256 {sha256}, expected {source.weights_sha256}: install it again")
-        settings: dict[str, Any] = {"max_tokens": MAX_TOKENS, "pooling": "mean"}
-        if file.suffix != ".npz":
+        vocabulary: Path | None = None
+        words: dict[str, str | None] = {}
+        if file.suffix == ".npz":
+            vocabulary = _vocabulary_of(file)
+            words = {"words": None if vocabulary is None else file_sha256(vocabulary)}
+        else:
             read_head(file)
-            return VectorFile(file, digest(kind="words", vectors=sha256, settings=settings))
-        vocabulary = _vocabulary_of(file)
-        words = None if vocabulary is None else file_sha256(vocabulary)
-        return VectorFile(file, digest(kind="words", vectors=sha256, words=words, settings=settings), vocabulary)
+        settings = {"max_tokens": MAX_TOKENS, "pooling": "mean"}
+        space = digest(kind="words", vectors=sha256, settings=settings, **words)
+        return table_files(file, space, partial(_load, file, vocabulary), max_tokens=MAX_TOKENS, normalize=False)
+
+
+def _load(file: Path, vocabulary: Path | None) -> tuple[Table, WordTokenizer]:
+    rows, vectors = _read_arrays(file, vocabulary) if file.suffix == ".npz" else read_vectors(file)
+    if not rows:
+        raise BadCheckpoint(f"{file} holds no vector")
+    return Table(vectors), tokenizer_for(rows)
 
 
 def _vocabulary_of(file: Path) -> Path | None:
@@ -113,9 +89,11 @@ def _read_arrays(file: Path, vocabulary: Path | None) -> tuple[dict[str, int], n
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             vectors = arrays["vectors"]
             held = [] if vocabulary else arrays[next(name for name in _WORDS if name in arrays.files)].tolist()
-        words = _lines(vocabulary) if vocabulary else [_word(each) for each in held]
+        words = [_word(each) for each in held]
     except _UNREADABLE as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
+    if vocabulary:
+        words = [word for _, word in numbered_lines(vocabulary, refusal=BadCheckpoint)]
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or vectors.dtype == np.int8):
         raise BadCheckpoint(f"{file}: `vectors` is {vectors.dtype} {vectors.shape}, not (n, d) of floats or int8")
     if len(words) != len(vectors):
@@ -135,9 +113,3 @@ def _first_rows(words: Sequence[str]) -> dict[str, int]:
     for row, word in enumerate(words):
         rows.setdefault(word, row)
     return rows
-
-
-def _lines(file: Path) -> list[str]:
-    """Lines as files mean them: other characters that Unicode ends lines with may be words."""
-    lines = file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -13,6 +13,7 @@ from models.embeddings import Floats
 from models.errors import BadCheckpoint
 from models.model_files import digest, file_sha256
 from models.text import TokenizedText
+from models.text_lines import numbered_lines
 
 A = 1e-3  # as in the paper's experiments
 
@@ -22,7 +23,7 @@ class Sif:
 
     With p(word) the word's share of all words in some large text, for each of n tokens::
 
-        w_i = a / (a + p(word_i))                        in (0, 1]
+        w_i = a / (a + p(word_i))                        in (0, 1], a = 0.001
         p(word) = count of the word / count of all words
 
     A word that has no count has p = 0 and weight 1. All pieces of a word have the weight of the whole word, which is
@@ -30,8 +31,7 @@ class Sif:
 
     Args:
         counts: word in lower case -> how often it stands in some large text.
-        digest: of the file of counts.
-        a: the smoothing parameter.
+        digest: of a and of the file of counts.
 
     Prefer it to `uniform` for static vectors, whose mean is else led by words such as "the". Usually together with the
     projection `common_component_removal`, which is the second half of the paper's method.
@@ -49,9 +49,9 @@ class Sif:
 
     options: ClassVar[tuple[str, ...]] = ("frequencies",)
 
-    def __init__(self, counts: Mapping[str, float], digest: str, a: float = A) -> None:
+    def __init__(self, counts: Mapping[str, float], digest: str) -> None:
         total = sum(counts.values())
-        self._weights = {word: a / (a + count / total) for word, count in counts.items()}
+        self._weights = {word: A / (A + count / total) for word, count in counts.items()}
         self.digest = digest
 
     @classmethod
@@ -82,27 +82,16 @@ def read_counts(file: Path) -> dict[str, float]:
         BadCheckpoint: naming the line that is malformed.
     """
     counts: dict[str, float] = {}
-    try:
-        for number, line in _lines(file):
-            word, _, count = (line if "\t" in line else line.replace(" ", "\t")).rpartition("\t")
-            value = _count(count)
-            if not word or value is None:
-                if number == 1:
-                    continue
-                raise BadCheckpoint(f"{file}, line {number}: not a word and its count")
+    for number, line in numbered_lines(file, refusal=BadCheckpoint):
+        word, _, count = (line if "\t" in line else line.replace(" ", "\t")).rpartition("\t")
+        value = _count(count)
+        if word and value is not None:
             counts[word.lower()] = counts.get(word.lower(), 0.0) + value
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadCheckpoint(f"cannot read {file}: {error}") from error
+        elif line and number > 1:
+            raise BadCheckpoint(f"{file}, line {number}: not a word and its count")
     if not sum(counts.values()):
         raise BadCheckpoint(f"{file} holds no count of a word")
     return counts
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    with file.open(encoding="utf-8-sig", newline="\n") as stream:
-        for number, line in enumerate(stream, 1):
-            if stripped := line.strip("\r\n"):
-                yield number, stripped
 
 
 def _count(text: str) -> float | None:

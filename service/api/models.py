@@ -20,21 +20,21 @@ router = APIRouter(tags=["models"])
 async def models(use: Use) -> ModelList:
     """The served models and the measures."""
     return ModelList(
-        models=[_model(name, use) for name in use.models.checkpoints],
+        models=[_model(name, use) for name in use.models.files],
         measures=[_measure(name) for name in catalogue.names(FAMILY)],
     )
 
 
 def _model(name: str, use: Services) -> ModelOut:
-    checkpoint, encoder = use.models.checkpoints[name], use.models.loaded().get(name)
+    files, encoder = use.models.files[name], use.models.loaded().get(name)
     return ModelOut(
         name=name,
         default=name == use.models.default,
         loaded=encoder is not None,
-        space=checkpoint.space,
-        pooling=checkpoint.pooling,
+        space=files.space,
+        pooling=files.pooling,
         dim=encoder and encoder.dim,
-        max_tokens=encoder.max_tokens if encoder else checkpoint.max_tokens,
+        max_tokens=encoder.max_tokens if encoder else files.max_tokens,
         build=encoder and encoder.build,
     )
 

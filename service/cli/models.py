@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.errors import BadCheckpoint
-from service.served_models import read_checkpoints
+from service.served_models import read_served
 from service.settings import read_settings
 
 Served = Annotated[
@@ -30,17 +30,17 @@ def models(model: Served = None) -> None:
       semblance models --model 'cls=minilm?pooling=cls' --model glove=/vectors/glove.txt
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
-        checkpoints = read_checkpoints(read_settings(models=",".join(model) if model else None).models)
+        served = read_served(read_settings(models=",".join(model) if model else None).models)
     except BadCheckpoint as error:
         raise SystemExit(str(error)) from error
     table = Table("name", "pooling", "max tokens", "space", title="Served models (the first is the default)")
     table.add_column("files", overflow="fold")
-    for name, checkpoint in checkpoints.items():
+    for name, files in served.items():
         table.add_row(
             name,
-            checkpoint.pooling,
-            str(checkpoint.max_tokens or "as the network"),
-            checkpoint.space[:12],
-            str(checkpoint.location),
+            files.pooling,
+            str(files.max_tokens or "as the network"),
+            files.space[:12],
+            str(files.location),
         )
     Console().print(table)

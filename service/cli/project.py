@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from models import catalogue
-from models.adapted_encoder import mean_of_tokens
 from models.adapted_files import PROJECTIONS, Projection
 from models.embeddings import Doubles
-from models.errors import BadCheckpoint, NotFitted, SemblanceError
-from models.model_files import ModelFiles
+from models.errors import BadDataSet, SemblanceError
+from models.evaluation.scorer import Track
 from models.protocols import Encoder
 from models.text_faults import fault_of
-from service.devices import device_for, load
-from service.served_models import read_checkpoints
+from models.text_lines import json_lines, numbered_lines
+from service.cli.progress import bars
+from service.devices import load_only
 from service.settings import read_settings
 
 AT_ONCE = 32  # texts in a pass
@@ -58,12 +55,12 @@ def project(
     try:
         fit: Projection = catalogue.find(PROJECTIONS, projection)()
         read = read_texts(texts)
-        name, files = _only(model)
-        settings = read_settings()
-        vectors = _vectors(load(name, files, device_for([files], settings), settings), read, console)
+        encoder = load_only(read_settings(models=model))
+        with bars(console) as track:
+            vectors = _vectors(encoder, read, track)
         about = {
             "kind": projection,
-            "space": files.space,
+            "space": encoder.space,
             "model": model,
             "texts": str(len(vectors)),
             "texts_sha256": hashlib.sha256("\n".join(read).encode()).hexdigest(),
@@ -81,38 +78,28 @@ def read_texts(file: Path) -> list[str]:
     """The texts of a file that can be seen: its lines, or the field `text` of each line of JSONL.
 
     Raises:
-        NotFitted: a line of JSONL has no such field; the message names it.
+        BadDataSet: a line of JSONL has no such field; the message names it.
     """
-    lines = file.read_text("utf-8-sig", errors="replace").split("\n")
     if file.suffix == ".jsonl":
-        lines = [_text_of(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    return [text for line in lines if fault_of(text := line.strip()) is None]
+        found = [_text_of(file, number, row) for number, row in json_lines(file)]
+    else:
+        found = [line for _, line in numbered_lines(file, "replace")]
+    return [text for each in found if fault_of(text := each.strip()) is None]
 
 
-def _text_of(file: Path, number: int, line: str) -> str:
-    try:
-        return str(json.loads(line)["text"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise NotFitted(f'{file}, line {number}: not of the form {{"text": ...}}') from error
+def _text_of(file: Path, number: int, row: Mapping[str, Any]) -> str:
+    if "text" not in row:
+        raise BadDataSet(f'{file}, line {number}: not of the form {{"text": ...}}')
+    return str(row["text"])
 
 
-def _only(model: str) -> tuple[str, ModelFiles]:
-    found = read_checkpoints(model)
-    if len(found) != 1:
-        raise BadCheckpoint(f"--model must name one model, not {len(found)}")
-    return next(iter(found.items()))
-
-
-def _vectors(encoder: Encoder, texts: Sequence[str], console: Console) -> Doubles:
+def _vectors(encoder: Encoder, texts: Sequence[str], track: Track) -> Doubles:
     """(n, d) the mean token vectors before any normalising, without those that are zero."""
+    in_order = sorted(texts, key=len)  # so that a pass holds texts of about one length
+    passes = [in_order[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     rows = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        in_order = sorted(texts, key=len)  # so that a pass holds texts of about one length
-        for start in bar.track(
-            range(0, len(texts), AT_ONCE), total=math.ceil(len(texts) / AT_ONCE), description="encoding"
-        ):
-            tokenized = encoder.tokenize(in_order[start : start + AT_ONCE], "document", "END")
-            rows += [mean_of_tokens(each) for each in encoder.encode(tokenized, "tokens")]
+    for batch in track(passes, "encoding"):
+        made = encoder.encode(encoder.tokenize(batch, "document", "END"), "tokens")
+        rows += [each.mean() for each in made]
     vectors = np.array(rows, np.float64).reshape(len(rows), encoder.dim)
     return vectors[vectors.any(axis=1)]

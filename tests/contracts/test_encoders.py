@@ -19,8 +19,7 @@ from models.projections.common_component_removal import CommonComponentRemoval
 from models.projections.whitening import Whitening
 from models.protocols import Encoder
 from models.similarities.cosine import Cosine
-from service.served_models import read_checkpoints
-from tests.small_model import DIM, WORD_DIM, make_small, save_map, write_glove
+from tests.small_model import DIM, WORD_DIM, load, make_small, save_map, write_glove
 
 TEXTS = (
     "A man is playing a guitar on stage.",
@@ -63,10 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return found
 
 
-@cache
-def loaded(source: str) -> Encoder:
-    [found] = read_checkpoints(f"m={source}").values()
-    return found.load("m", "cpu", "float32")
+loaded = cache(load)
 
 
 @pytest.fixture(params=[*MEAN_POOLED, *OTHERS])

@@ -18,7 +18,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from models.embeddings import Floats
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 from tests.integration.conftest import BODY_LIMIT, Api
 
 TEXTS = [
@@ -42,7 +42,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture(scope="module")
 def oracle() -> SentenceTransformer:
-    return SentenceTransformer(str(read_checkpoints("minilm")["minilm"].location), device="cpu")
+    return SentenceTransformer(str(read_source("minilm").location), device="cpu")
 
 
 def vectors(client: openai.OpenAI, texts: list[str], **more: Any) -> Floats:

@@ -19,7 +19,7 @@ from models.catalogue import similarity
 from models.embeddings import TokenEmbeddings
 from models.encoders.transformer import Transformer
 from models.protocols import Explainable
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 from tests.integration.conftest import Api
 
 EXPLAINABLE = [n for n in catalogue.names("models.similarities") if isinstance(similarity(n), Explainable)]
@@ -54,7 +54,7 @@ def test_spearman_with_people(api: Api, rows: list[dict[str, str]], measure: str
 
 def test_cosines_equal_those_of_sentence_transformers(api: Api, rows: list[dict[str, str]]) -> None:
     some = rows[::7]
-    oracle = SentenceTransformer(str(read_checkpoints("minilm")["minilm"].location), device="cpu")
+    oracle = SentenceTransformer(str(read_source("minilm").location), device="cpu")
     left, right = (oracle.encode([row[side] for row in some]) for side in ("sentence1", "sentence2"))
     pairs = [{"a": row["sentence1"], "b": row["sentence2"]} for row in some]
     assert api.ok("/similarity", {"pairs": pairs})["scores"] == pytest.approx(

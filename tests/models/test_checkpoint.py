@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModel
 from models.checkpoint import read_checkpoint
 from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint, BuildDisagrees
-from service.served_models import read_checkpoints
+from service.served_models import read_served, read_source
 from tests.small_model import BUILT_IN_FOLDER, DIM, draw_weights, edit, make_small
 
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
@@ -43,7 +43,7 @@ def pooled(folder: Path, role: str = "document") -> np.ndarray:
 
 
 def test_the_built_in_weights_are_the_pinned_ones() -> None:
-    checkpoint = read_checkpoints("minilm")["minilm"]
+    checkpoint = read_source("minilm")
     assert (checkpoint.pooling, checkpoint.normalize, checkpoint.max_tokens) == ("mean", True, 256)
 
 
@@ -250,4 +250,22 @@ def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> Non
 @pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])
 def test_a_malformed_list_of_models_is_refused(served: str) -> None:
     with pytest.raises(BadCheckpoint, match="SEMBLANCE_MODELS"):
-        read_checkpoints(served)
+        read_served(served)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("config.json", "[]", "config.json holds no JSON object"),
+        ("1_Pooling/config.json", '"mean"', "config.json holds no JSON object"),
+        ("modules.json", "{}", "modules.json holds no JSON array"),
+        ("tokenizer_config.json", "{", "cannot read .*tokenizer_config.json"),
+    ],
+)
+def test_a_file_of_json_that_is_not_what_it_should_be_is_refused_by_name(
+    folder: Path, file: str, content: str, said: str
+) -> None:
+    (folder / "sentence_bert_config.json").unlink(missing_ok=True)
+    (folder / file).write_text(content)
+    with pytest.raises(BadCheckpoint, match=said):
+        read_checkpoint(folder)

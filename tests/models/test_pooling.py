@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.checkpoint import Checkpoint
 from models.embeddings import TokenEmbeddings
 from models.encoders.transformer import Transformer
-from service.served_models import read_checkpoints
 from tests.contracts.token_matrices import token_embeddings
+from tests.small_model import load
 
 # reimers-gurevych-2019-sbert, section 3, worked out by hand for these tokens; the last one is padding
 TOKENS, REAL = [[1.0, 2.0], [3.0, 0.0], [5.0, 4.0], [9.0, 9.0]], [1, 1, 1, 0]
@@ -23,10 +20,9 @@ POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0]}
 
 @pytest.fixture(scope="module", params=POOLED)
 def pooling(request: pytest.FixtureRequest) -> Transformer:
-    kind: Literal["mean", "max", "cls"] = request.param
-    files = read_checkpoints(f"pooling=minilm?pooling={kind}")["pooling"]
-    assert isinstance(files, Checkpoint)
-    return Transformer("pooling", files)
+    encoder = load(f"minilm?pooling={request.param}")
+    assert isinstance(encoder, Transformer)
+    return encoder
 
 
 def pooled(encoder: Transformer, tokens: list[list[float]], real: list[int]) -> list[float]:

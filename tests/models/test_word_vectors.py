@@ -19,16 +19,11 @@ from models.errors import BadCheckpoint, BadTexts
 from models.protocols import Encoder
 from models.similarities.cosine import Cosine
 from models.word_tokenizers import Words, word_piece
-from service.served_models import read_checkpoints
-from tests.small_model import random_vectors, write_glove
+from service.served_models import read_source
+from tests.small_model import load, random_vectors, write_glove
 
 VECTORS = {"the": [1.0, 0.0], "hat": [0.5, -2.0], "of": [0.25, 1e-3]}
 LINES = [f"{word} {' '.join(map(str, row))}" for word, row in VECTORS.items()]
-
-
-def load(source: object) -> Encoder:
-    [files] = read_checkpoints(f"m={source}").values()
-    return files.load("m", "cpu", "float32")
 
 
 def embedded(encoder: Encoder, *texts: str) -> list[TokenEmbeddings]:
@@ -199,15 +194,15 @@ def test_every_file_and_setting_that_moves_vectors_changes_the_space(tmp_path: P
     counts = tmp_path / "counts"
     counts.write_text("the 5\nhat 1\n")
     sources = [f"{file}", f"{file}?weighting=uniform", f"{file}?weighting=sif&frequencies={counts}"]
-    spaces = {read_checkpoints(f"m={source}")["m"].space for source in sources}
+    spaces = {read_source(source).space for source in sources}
     counts.write_text("the 6\nhat 1\n")
-    spaces.add(read_checkpoints(f"m={sources[2]}")["m"].space)
+    spaces.add(read_source(sources[2]).space)
     write_glove(file, ["the", "cat"])
-    spaces.add(read_checkpoints(f"m={file}")["m"].space)
+    spaces.add(read_source(str(file)).space)
     np.savez(tmp_path / "v.npz", vectors=random_vectors(2))
     for words in ("the\nhat", "the\ncat"):
         (tmp_path / "v.vocab.txt").write_text(words)
-        spaces.add(read_checkpoints(f"m={tmp_path / 'v.npz'}")["m"].space)
+        spaces.add(read_source(str(tmp_path / "v.npz")).space)
     assert len(spaces) == 7
 
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.token_codes import decode_tokens, encode_tokens
@@ -26,12 +25,13 @@ from service.errors import WriteConflict
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
 from service.ports import CollectionSettings, Document, DocumentStore, Embedded, TokenStorage, Write
-from service.served_models import LazyModels, read_checkpoints
+from service.served_models import LazyModels, read_served
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
 from service.usecases.measures import measure
 from service.usecases.search import ATTEMPTS, Search, SearchFor
+from tests.conftest import built_in_checkpoint
 from tests.drawn_vectors import drawn
 
 Result = TypeVar("Result")
@@ -62,7 +62,7 @@ async def searching(
     metrics = Metrics()
     worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
     local = Intruding(store, IndexFolder(folder / "indexes"))
-    served = LazyModels(read_checkpoints("minilm"), lambda *_: minilm, 30)
+    served = LazyModels(read_served("minilm"), lambda *_: minilm, 30)
     texts = TextEmbedder(worker, NoCache(), metrics, 1000)
     yield Search(Collections(served, local), local, texts, max_scores=10_000), local, texts
     local.close()
@@ -176,9 +176,7 @@ def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
 
 def test_a_distance_is_of_the_vectors_at_their_own_length(store: SqlDocumentStore, tmp_path: Path) -> None:
     """An index keeps directions: with a model that leaves its vectors long, what it holds is not what is compared."""
-    files = read_checkpoints("minilm")["minilm"]
-    assert isinstance(files, Checkpoint)
-    long = Transformer("minilm", replace(files, normalize=False))
+    long = Transformer("minilm", replace(built_in_checkpoint(), normalize=False))
     texts = ["a cat sleeps", "the dog of my neighbour barks all night long", "tax law"]
 
     async def use() -> None:

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 from models.affine_map import read_affine_map
 from models.errors import BadCheckpoint
-from models.model_files import ModelFiles
 from service.cli.main import app
-from service.served_models import read_checkpoints
-from tests.small_model import WORD_DIM, make_small, random_vectors, save_map, write_glove
+from service.served_models import read_served, read_source
+from tests.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -33,13 +32,9 @@ def counts(tmp_path: Path) -> Path:
     return file
 
 
-def read(source: str) -> ModelFiles:
-    return read_checkpoints(f"m={source}")["m"]
-
-
 def test_models_of_every_kind_stand_in_one_list(tmp_path: Path, glove: Path, counts: Path) -> None:
     small = make_small(tmp_path / "small")
-    served = read_checkpoints(
+    served = read_served(
         f"minilm, mx=minilm?pooling=max ,small={small},g={glove},sif={glove}?weighting=sif&frequencies={counts}"
     )
     assert list(served) == ["minilm", "mx", "small", "g", "sif"]
@@ -50,12 +45,14 @@ def test_models_of_every_kind_stand_in_one_list(tmp_path: Path, glove: Path, cou
 
 
 def test_an_option_that_says_what_the_folder_says_changes_nothing() -> None:
-    assert read("minilm?pooling=mean").space == read("minilm").space == read_checkpoints("minilm")["minilm"].space
+    assert (
+        read_source("minilm?pooling=mean").space == read_source("minilm").space == read_served("minilm")["minilm"].space
+    )
 
 
 def test_a_built_in_model_keeps_its_space() -> None:
     """Collections that are stored belong to it."""
-    assert read("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
+    assert read_source("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
 
 
 @pytest.mark.parametrize(
@@ -91,21 +88,22 @@ def test_what_is_not_there_is_refused_by_name(
     if "frequencies={glove}" in source and ".no" not in source:
         glove.write_text("w0 1 x\n" * 2)
     with pytest.raises(BadCheckpoint, match=said):
-        read(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
+        read_source(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
 
 
 def test_a_built_in_model_with_options_needs_a_name_of_its_own() -> None:
     with pytest.raises(BadCheckpoint, match="with a name of its own"):
-        read_checkpoints("minilm?pooling=max")
+        read_served("minilm?pooling=max")
 
 
 def test_torch_is_imported_for_networks_only_and_not_to_list_them(tmp_path: Path, glove: Path, counts: Path) -> None:
     program = f"""
 import sys
 from service.app import create_app
-from service.served_models import read_checkpoints
+from service.served_models import read_source
 from service.settings import Settings
-read_checkpoints("minilm,g={glove}?weighting=sif&frequencies={counts}")["g"].load("g", "cpu", "float32")
+read_source("minilm")
+read_source("{glove}?weighting=sif&frequencies={counts}").load("g", "cpu", "float32")
 create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 create_app(Settings(models="minilm", home="{tmp_path}"))
@@ -152,8 +150,8 @@ def test_a_projection_is_fitted_saved_and_served(
     assert code == 0, said
     assert f"to {dims or WORD_DIM} dimensions, fitted to 100 texts" in said
     about = read_affine_map(out).about
-    assert (about["kind"], about["space"], about["texts"]) == (kind, read(source).space, "100")
-    encoder = read(f"{source}&projection={out}").load("m", "cpu", "float32")
+    assert (about["kind"], about["space"], about["texts"]) == (kind, read_source(source).space, "100")
+    encoder = load(f"{source}&projection={out}")
     assert encoder.dim == (dims or WORD_DIM)
     lines = corpus(tmp_path / "texts.txt").read_text("utf-8").splitlines()[:100]
     pooled = np.stack([each.pooled() for each in encoder.encode(encoder.tokenize(lines, "query", "END"), "pooled")])
@@ -172,7 +170,7 @@ def test_a_projection_that_cannot_be_fitted_says_why(tmp_path: Path, glove: Path
     for arguments, said in (
         (("--model", f"m={glove}", "--texts", few, *whitening), "2 texts are too few for 8 dimensions"),
         (("--model", f"m={glove}", "--texts", broken, *whitening), "broken.jsonl, line 2"),
-        (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "must name one model, not 2"),
+        (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "name one model, not 2"),
         (("--model", "nosuch", "--texts", few, *whitening), "nosuch"),
         (
             ("--model", f"m={glove}", "--texts", few, "--projection", "rotation", "--out", tmp_path / "map"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, json_lines, table
+from models.evaluation.tables import fault, table
 from models.evaluation.tasks import Retrieval
+from models.text_lines import json_lines
 
 
 def read(path: Path) -> Retrieval:

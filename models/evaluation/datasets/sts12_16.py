@@ -8,8 +8,9 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tables import Row, fault, numbered_lines, table
+from models.evaluation.tables import Row, fault, table
 from models.evaluation.tasks import GradedPairs
+from models.text_lines import numbered_lines
 
 # the parts in the order in which papers list them; SMT of 2013 cannot be had and is left out everywhere
 _PARTS = {

@@ -12,7 +12,7 @@ from models.evaluation.scorer import LocalScorer, Track
 from models.evaluation.tasks import Task
 from models.protocols import Encoder
 from service.cli.evaluate.sets import read_task
-from service.devices import load_only
+from service.devices import load_source
 from service.settings import read_settings
 
 T = TypeVar("T", bound=Task)
@@ -38,10 +38,9 @@ class Bench:
         return found
 
     def encoder(self, model: str) -> Encoder:
-        """A model of the grammar of SEMBLANCE_MODELS; `{data}` in it stands for the folder of data."""
+        """The model of a source, as SEMBLANCE_MODELS takes it; `{data}` in it stands for the folder of data."""
         if model not in self._encoders:
-            served = f"reproduction={model.format(data=self.data)}"
-            self._encoders[model] = load_only(read_settings(models=served))
+            self._encoders[model] = load_source(model.format(data=self.data), read_settings())
         return self._encoders[model]
 
     def scorer(self, model: str) -> LocalScorer:

@@ -24,9 +24,9 @@ from models.evaluation.reproductions import claims, papers, tally
 from models.evaluation.scorer import LocalScorer, Scorer, Track
 from models.evaluation.tasks import GradedPairs, LabelledPairs, Task
 from service.cli.evaluate.bench import Bench
-from service.cli.evaluate.progress import bars
 from service.cli.evaluate.remote_scorer import RemoteScorer
 from service.cli.evaluate.sets import read_task
+from service.cli.progress import bars
 from service.client import Client
 from service.devices import load_only
 from service.settings import client_key, read_settings

@@ -20,7 +20,7 @@ from models.evaluation.scorer import LocalScorer
 from models.evaluation.tasks import Deletion, GradedPairs, LabelledPairs, Rankings, Retrieval, Triplets
 from models.explanation import LinkList
 from models.text import Granularity
-from service.served_models import read_checkpoints
+from tests.small_model import load
 from tests.untracked import untracked
 
 PLAN = Plan(draws=50)
@@ -152,7 +152,7 @@ WORDS = {
 def scorer(tmp_path: Path) -> LocalScorer:
     file = tmp_path / "made.txt"
     file.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in WORDS.items()))
-    return LocalScorer(read_checkpoints(f"made={file}")["made"].load("made", "cpu", "float32"), untracked)
+    return LocalScorer(load(file), untracked)
 
 
 TEXTS = ("the cat sleeps", "the kitten naps", "the bank falls", "money", "the cat sleeps the money falls")

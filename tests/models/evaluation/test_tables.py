@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from models.errors import BadDataSet
 from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.tables import bare_table, comma_table, json_lines, table
+from models.evaluation.tables import bare_table, comma_table, table
 from models.evaluation.tasks import GradedPairs
+from models.text_lines import json_lines
 from tests.models.evaluation.written import write
 
 NEEDED = ("sentence1", "sentence2", "score")
