@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 from models import catalogue
@@ -86,9 +87,17 @@ class Said:
             verdict = "does not hold"
         return self._claim(_shown(found, scale), f"{scale * wanted:g} ± {scale * tolerance:g}", verdict)
 
-    def is_true(self, ours: str, *, holds: bool) -> Claim:
-        """A claim without chance in it, such as one that must hold for every pair."""
-        return self._claim(ours, "none", "holds" if holds else "does not hold")
+    def is_true(self, ours: str, decides: str, *, holds: bool) -> Claim:
+        """A claim without chance in it, such as one that must hold for every pair; `decides` says when it does."""
+        return self._claim(ours, decides, "holds" if holds else "does not hold")
+
+    def is_at_most(self, ratios: Sequence[float], limit: float) -> Claim:
+        """The claim that something takes no longer: undecided where some runs say so and others do not."""
+        verdict: Verdict = "not decidable here"
+        if max(ratios) <= limit or min(ratios) > limit:
+            verdict = "holds" if max(ratios) <= limit else "does not hold"
+        shown = f"{median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})"
+        return self._claim(shown, f"at most {limit:.2f} in every run", verdict)
 
     def is_open(self, why: str) -> Claim:
         """A claim about what is not here."""

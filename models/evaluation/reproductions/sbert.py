@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 from models.evaluation.bootstrap import bca_mean, difference
 from models.evaluation.evaluate import SEVEN, interval_of
@@ -15,6 +15,7 @@ from models.protocols import Encoder
 
 PAPER = "reimers-gurevych-2019-sbert"
 SENTENCES, BATCH, TIMES = 1024, 32, 3
+BEST, INFERSENT, USE = 76.68, 65.01, 71.22  # averages, as printed
 ROW = (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91)  # SBERT-NLI-base on the seven sets, as printed
 
 
@@ -24,27 +25,41 @@ def claims(bench: Bench) -> Iterator[Claim]:
     yield from _poolings(bench)
     yield _smart_batching(bench)
     said = Said("Table 1, SBERT-NLI-base, Avg.", "the mean over the seven sets is 74.89", "the mean of the printed row")
-    yield said.is_true(f"{fmean(ROW):.2f}", holds=round(fmean(ROW), 2) == 74.89)
-    for claim, why in (
-        ("SBERT-NLI-base gains 11.7 points on average over InferSent and 5.5 over USE", "those three models"),
-        ("averaged GloVe vectors (61.32) beat averaged BERT vectors (54.81)", "BERT, and GloVe of 840 G tokens"),
+    yield said.is_true(f"{fmean(ROW):.2f}", "the same two digits", holds=round(fmean(ROW), 2) == 74.89)
+    yield _headline_gains()
+    for where, says, needs in (
+        (
+            "Table 1, Avg.",
+            "averaged GloVe vectors (61.32) are better than averaged BERT vectors (54.81)",
+            "BERT and the paper's GloVe vectors",
+        ),
+        (
+            "Table 3, AFS",
+            "SBERT-base reaches a Spearman of 74.13 in 10-fold cross-validation",
+            "the AFS corpus and training",
+        ),
+        ("Table 4, Wikipedia sections", "SBERT-base is right on 0.8042 of the triplets", "those triplets and training"),
     ):
-        yield Said("Table 1", claim, "-").is_open(f"needs {why}")
-    yield Said("Table 3, AFS", "SBERT-base reaches 74.13 within topics", "-").is_open(
-        "needs the AFS corpus and training"
+        yield Said(where, says, "-").is_open(f"needs {needs}")
+
+
+def _headline_gains() -> Claim:
+    said = Said(
+        "Abstract",
+        "on STS, SBERT gains 11.7 points on average over InferSent and 5.5 over USE",
+        "the printed averages, with that of the best row of SBERT, SRoBERTa-NLI-large",
     )
-    yield Said("Table 4, Wikipedia sections", "SBERT-base reaches 0.8042", "-").is_open(
-        "needs its triplets and training"
-    )
+    gains = [BEST - other for other in (INFERSENT, USE)]
+    shown = " and ".join(f"{gain:.2f}" for gain in gains)
+    return said.is_true(shown, "the same digit", holds=[round(gain, 1) for gain in gains] == [11.7, 5.5])
 
 
 def _distances(bench: Bench) -> Iterator[Claim]:
-    """Section 4.1: results with negative distances "remained roughly the same"."""
     measures = ("negative_manhattan", "negative_euclidean")
     judged = [judge(bench.task(name, GradedPairs), bench.scorer("minilm"), ["cosine", *measures]) for name in SEVEN]
     for measure in measures:
         said = Said(
-            "Section 4.1",
+            "Evaluation on STS",
             f"{measure.replace('_', ' ')} distance in place of the cosine gives roughly the same Spearman",
             "MiniLM, mean difference over the seven STS sets",
         )
@@ -76,13 +91,12 @@ def _smart_batching(bench: Bench) -> Claim:
     said = Said(
         "Table 7, CPU",
         "batches of sentences of like length raise the throughput (44 to 83 sentences/s)",
-        f"MiniLM, {SENTENCES} sentences of STS-B in batches of {BATCH}; median of {TIMES} runs, by turns",
+        f"MiniLM, {SENTENCES} sentences of STS-B in batches of {BATCH}; {TIMES} runs, by turns",
     )
     texts = bench.task("stsb", GradedPairs).left[:SENTENCES]
     encoder = bench.encoder("minilm")
-    ratios = [_seconds(encoder, texts) / _seconds(encoder, sorted(texts, key=len, reverse=True)) for _ in range(TIMES)]
-    shown = f"{median(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f})"
-    return said.is_true(shown, holds=min(ratios) > 1)
+    by_length = sorted(texts, key=len, reverse=True)
+    return said.is_at_most([_seconds(encoder, by_length) / _seconds(encoder, texts) for _ in range(TIMES)], 1.0)
 
 
 def _seconds(encoder: Encoder, texts: Sequence[str]) -> float:

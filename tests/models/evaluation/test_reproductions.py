@@ -1,0 +1,246 @@
+"""The claims of the papers: how verdicts come about, and that each paper can be put to data, here to made-up data.
+
+No test says which way a claim goes: one that does not hold is a result.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import pytest
+
+from models.adapted_encoder import AdaptedEncoder
+from models.catalogue import similarity
+from models.embeddings import TokenEmbeddings
+from models.encoders.word_vectors import Table, WordVectors
+from models.errors import UnknownName
+from models.evaluation.bootstrap import Drawing, Interval
+from models.evaluation.evaluate import Plan
+from models.evaluation.reproductions import Claim, Said, Verdict, claims, papers, tally
+from models.evaluation.reproductions.dynamax import averaged_jaccard, normalized, overlap, without_common_component
+from models.evaluation.scorer import LocalScorer
+from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink, GradedPairs, Task
+from models.protocols import Encoder
+from models.word_tokenizers import Words
+from tests.contracts.token_matrices import embeddings_of
+from tests.small_model import random_vectors
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "dynamax.json").read_text())
+TOLERANCE = GOLDEN["tolerance"]
+X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
+SAID = Said("Table 1, first row", "one is better than the other (81.23 to 79.01)", "made-up intervals")
+WORDS = ["a", "the", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", "house", "quickly", ".", "word"]
+T = TypeVar("T", bound=Task)
+
+every_paper = pytest.mark.parametrize("paper", papers())
+
+
+def interval(low: float, estimate: float, high: float) -> Interval:
+    return Interval(
+        estimate=estimate,
+        low=low,
+        high=high,
+        drawing=Drawing(items=(3,), draws=2, seed=0, level=0.95),
+        z0=0.0,
+        acceleration=0.0,
+        alphas=(0.025, 0.975),
+        ranks=(0, 1),
+        draws=np.array([low, high]),
+        influence=np.zeros(3),
+    )
+
+
+def everything(items: Sequence[Any], what: str) -> Iterable[Any]:
+    """A `Track` that shows nothing."""
+    del what
+    return items
+
+
+class SmallBench:
+    """A bench of made-up sets of a few pairs, and of one made-up table of word vectors for every model."""
+
+    def __init__(self) -> None:
+        self.plan = Plan(draws=20)
+
+    def task(self, name: str, kind: type[T]) -> T:
+        """Six pairs in each of two subtasks; or two pairs with their chunks."""
+        random = np.random.default_rng(len(name))
+        made: dict[type, Task] = {
+            GradedPairs: GradedPairs(
+                left=[" ".join(random.choice(WORDS, size=4)) for _ in range(12)],
+                right=[" ".join(random.choice(WORDS, size=3)) for _ in range(12)],
+                gold=random.uniform(0, 5, size=12).tolist(),
+                subtasks=["images", "headlines"] * 6,
+            ),
+            ChunkAlignment: ChunkAlignment([chunked_pair("1", "the cat sat"), chunked_pair("2", "a dog ran")]),
+        }
+        task = made[kind]
+        assert isinstance(task, kind)
+        return task
+
+    def encoder(self, model: str) -> Encoder:
+        """Tokens of frequent words weigh less where the model asks for it."""
+        words = WordVectors(
+            "small",
+            Table(random_vectors(len(WORDS))),
+            Words({word: row for row, word in enumerate(WORDS)}),
+            space="small",
+            max_tokens=64,
+            normalize=False,
+        )
+        if "weighting=sif" not in model:
+            return words
+        return AdaptedEncoder(words, weighed, dim=words.dim, space="weighed", normalize=False)
+
+    def scorer(self, model: str) -> LocalScorer:
+        return LocalScorer(self.encoder(model), everything)
+
+
+def weighed(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    weights = np.linspace(0.1, 1, len(embeddings), dtype=np.float32)
+    return TokenEmbeddings(embeddings.vectors, weights, embeddings.text)
+
+
+def chunked_pair(id_: str, words: str) -> ChunkedPair:
+    sides, chunks = tuple(words.split()), ((1, 2), (3,))
+    gold = tuple(ChunkLink(chunk, chunk, frozenset({"EQUI"}), 5.0) for chunk in chunks)
+    return ChunkedPair(id_, sides, sides, chunks, chunks, gold)
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "verdict"),
+    [
+        (0.01, 0.02, 0.03, "holds"),
+        (-0.03, -0.02, -0.01, "does not hold"),
+        (-0.01, 0.02, 0.03, "not decidable here"),
+        (0.0, 0.02, 0.03, "not decidable here"),
+    ],
+)
+def test_a_claimed_order_is_decided_where_zero_lies_outside(
+    low: float, estimate: float, high: float, verdict: Verdict
+) -> None:
+    claim = SAID.is_greater(interval(low, estimate, high))
+    assert claim.verdict == verdict
+    assert claim.ours == f"{100 * estimate:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.78, 0.82, "holds"),
+        (0.75, 0.85, "holds"),
+        (0.86, 0.90, "does not hold"),
+        (0.70, 0.74, "does not hold"),
+        (0.74, 0.80, "not decidable here"),
+        (0.80, 0.86, "not decidable here"),
+        (0.70, 0.90, "not decidable here"),
+    ],
+)
+def test_a_claimed_number_is_decided_where_the_interval_is_within_or_beyond_the_tolerance(
+    low: float, high: float, verdict: Verdict
+) -> None:
+    claim = SAID.is_near(interval(low, (low + high) / 2, high), wanted=0.80, tolerance=0.05)
+    assert (claim.verdict, claim.tolerance) == (verdict, "80 ± 5")
+
+
+def test_a_claim_without_chance_holds_or_not_and_one_about_what_is_not_here_is_open() -> None:
+    assert SAID.is_true("all of 300", "none below", holds=True).verdict == "holds"
+    assert SAID.is_true("299 of 300", "none below", holds=False).verdict == "does not hold"
+    claim = SAID.is_open("needs a model that is not public")
+    assert (claim.verdict, claim.ours) == ("not decidable here", "needs a model that is not public")
+    assert (claim.where, claim.says, claim.protocol) == (SAID.where, SAID.says, SAID.protocol)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([0.9, 1.1, 1.0], "holds"),
+        ([1.2, 1.3, 1.11], "does not hold"),
+        ([0.9, 1.2, 1.0], "not decidable here"),
+    ],
+)
+def test_a_claim_about_time_is_decided_where_all_runs_agree(ratios: list[float], verdict: Verdict) -> None:
+    assert SAID.is_at_most(ratios, 1.1).verdict == verdict
+
+
+def test_a_tally_counts_every_verdict_those_of_no_claim_too() -> None:
+    found = [SAID.is_true("", "", holds=True), SAID.is_true("", "", holds=True), SAID.is_open("")]
+    assert tally(found) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
+
+
+@every_paper
+def test_every_paper_makes_claims_that_say_all_there_is_to_say(paper: str) -> None:
+    found = list(claims(paper, SmallBench()))
+    assert found
+    for claim in found:
+        assert isinstance(claim, Claim)
+        assert claim.verdict in get_args(Verdict)
+        assert all((claim.where, claim.says, claim.protocol, claim.ours, claim.tolerance))
+        assert "nan" not in claim.ours
+    assert len({(claim.where, claim.says, claim.protocol) for claim in found}) == len(found)
+
+
+@every_paper
+def test_every_paper_is_in_the_bibliography(paper: str) -> None:
+    key = importlib.import_module(f"models.evaluation.reproductions.{paper}").PAPER
+    bibliography = (ROOT / "references.bib").read_text("utf-8")
+    assert re.search(rf"^@\w+{{{re.escape(key)},$", bibliography, re.MULTILINE)
+
+
+def test_every_entry_of_the_bibliography_ends_before_the_next_begins() -> None:
+    entries = re.split(r"^(?=@)", (ROOT / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    assert [entry.partition("\n")[0] for entry in entries if not entry.rstrip().endswith("\n}")] == []
+
+
+def test_an_unknown_paper_is_named_with_those_there_are() -> None:
+    with pytest.raises(UnknownName, match=r"there is no 'nosuch' among the papers: choose one of .*dynamax"):
+        list(claims("nosuch", SmallBench()))
+
+
+def test_jaccard_of_averages_and_of_sums_is_as_worked_out() -> None:
+    assert averaged_jaccard(X, Y) == pytest.approx(GOLDEN["averaged_jaccard"], abs=TOLERANCE)
+    sums = (side.vectors.sum(axis=0) for side in (X, Y))
+    assert overlap(*sums) == pytest.approx(GOLDEN["summed_jaccard"], abs=TOLERANCE)
+    assert overlap(np.zeros(2, np.float32), np.zeros(2, np.float32)) == 0
+
+
+def test_word_vectors_of_unit_length_score_as_worked_out_and_have_their_own_mean() -> None:
+    x, y = (normalized(replace(side, given=np.ones(3, np.float32))) for side in (X, Y))
+    assert similarity("dynamax_jaccard").score(x, y) == pytest.approx(GOLDEN["of_unit_vectors"], abs=TOLERANCE)
+    assert x.pooled() == pytest.approx(np.array([1 / 8**0.5, 1 / 5**0.5, -1 / 8**0.5 + 1 / 20**0.5]), abs=1e-6)
+
+
+def test_sif_weights_give_the_average_cosine_that_was_worked_out() -> None:
+    x, y = (
+        embeddings_of(side.vectors, weights=np.array(GOLDEN[f"sif_weights_{name}"], np.float32))
+        for name, side in (("x", X), ("y", Y))
+    )
+    assert similarity("cosine").score(x, y) == pytest.approx(GOLDEN["average_cosine_with_sif_weights"], abs=TOLERANCE)
+
+
+def test_the_common_component_is_that_of_the_sentences_as_often_as_they_stand() -> None:
+    """Residuals as worked out; a text that stands twice among the sentences pulls the component its way."""
+    sif = json.loads((ROOT / "tests" / "golden" / "sif.json").read_text())
+    texts = {name: embeddings_of(np.array([row], np.float32)) for name, row in zip("abc", sif["vectors"], strict=True)}
+    removed = without_common_component(texts, list("abc"))
+    found = np.stack([removed[name].pooled() for name in "abc"])
+    assert found == pytest.approx(np.array(sif["residuals"]), abs=sif["tolerance"])
+    repeated = without_common_component(texts, [*"abc", *"b" * 1000])["b"].pooled()
+    assert np.linalg.norm(repeated) < 0.01 < np.linalg.norm(removed["b"].pooled())
+
+
+def test_the_sum_over_n_and_not_over_the_weights_is_what_the_component_is_fitted_to() -> None:
+    """Two texts at a right angle, one of them of small weight: the component is the other's direction."""
+    light = embeddings_of(np.array([[2, 0]], np.float32), weights=np.array([0.1], np.float32))
+    heavy = embeddings_of(np.array([[0, 1]], np.float32))
+    removed = without_common_component({"light": light, "heavy": heavy}, ["light", "heavy"])
+    assert removed["light"].pooled() == pytest.approx([0.2, 0], abs=1e-6)
+    assert removed["heavy"].pooled() == pytest.approx([0, 0], abs=1e-6)
