@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from models.catalogue import wanted
 from models.embeddings import Want
 from models.explanation import LinkList
 from models.protocols import Encoder
 from models.text import Truncate
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from service.usecases.measures import explainable, measure, wanted, word_links
+from service.usecases.measures import explainable, measure, word_links
 
 
 @dataclass(frozen=True, slots=True)
