@@ -7,7 +7,7 @@ from typing import Any
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, json_lines, one_space
+from models.evaluation.row_files import fault, json_lines, one_space
 from models.evaluation.tasks import Rankings
 
 

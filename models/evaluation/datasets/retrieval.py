@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, json_lines, table
+from models.evaluation.row_files import fault, json_lines, table
 from models.evaluation.tasks import Retrieval
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import comma_table, table
+from models.evaluation.row_files import comma_table, table
 from models.evaluation.tasks import Triplets
 
 
