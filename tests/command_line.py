@@ -10,4 +10,4 @@ def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProces
     """`semblance ARGUMENTS`, in a process with no other environment than this."""
     command = [sys.executable, "-m", "service.cli.main", *arguments]
     wide = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "COLUMNS": "200", **environment}
-    return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=600)

@@ -74,8 +74,8 @@ def test_graded_pairs_by_every_protocol() -> None:
         assert found[name] == pytest.approx(of(scores, gold)[0])
         assert found[f"{name}_mean"] == pytest.approx(np.mean(list(each.values())))
         assert found[f"{name}_wmean"] == pytest.approx(0.3 * each["a"] + 0.5 * each["b"] + 0.2 * each["c"])
-        assert {name_: part.figures[name] for name_, part in judged.parts.items()} == pytest.approx(each)
-    assert {name: part.n for name, part in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
+        assert {part: of_part.figures[name] for part, of_part in judged.parts.items()} == pytest.approx(each)
+    assert {part: of_part.n for part, of_part in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
 
 
 def test_a_set_of_one_part_has_no_means_over_parts() -> None:
