@@ -31,7 +31,6 @@ from models.embeddings import TokenEmbeddings
 from models.protocols import Encoder
 from models.text import TokenizedText
 from service.served_models import read_source
-from service.usecases.measures import FAMILY, wanted
 
 TOKENS = (8, 16, 32, 48, 64, 128)
 DIM = 384  # of the built-in model
@@ -75,7 +74,7 @@ def rates() -> Iterator[Rate]:
     """Every measure at every number of tokens."""
     rng = np.random.default_rng(0)
     pairs = {n: [(drawn(rng, n), drawn(rng, n)) for _ in range(8)] for n in TOKENS}
-    for name in track(catalogue.names(FAMILY), "measures"):
+    for name in track(catalogue.names(catalogue.SIMILARITIES), "measures"):
         oracle = ORACLES.get(name)
         for n in TOKENS:
             fast = _rate(catalogue.similarity(name).score, pairs[n])
@@ -109,7 +108,7 @@ def _encode_and_score(encoder: Encoder, name: str, texts: Sequence[str]) -> floa
     """Seconds."""
     similarity = catalogue.similarity(name)
     began = time.perf_counter()
-    embeddings = encoder.encode(encoder.tokenize(texts, "query", "END"), wanted(similarity))
+    embeddings = encoder.encode(encoder.tokenize(texts, "query", "END"), catalogue.wanted(similarity))
     half = len(texts) // 2
     for a, b in zip(embeddings[:half], embeddings[half:], strict=True):
         similarity.score(a, b)

@@ -17,7 +17,6 @@ from pydantic_core import PydanticUndefined
 
 from models import catalogue
 from models.evaluation import datasets
-from models.protocols import Explainable
 from service.api import errors
 from service.settings import Settings
 
@@ -39,7 +38,7 @@ def measures() -> Iterator[str]:
     """One line a measure, from what its docstring says in paragraphs of their own."""
     yield "| measure | what it is | formula | bounds | explains | cost | when | source |"
     yield "|---|---|---|---|---|---|---|---|"
-    for name in catalogue.names("models.similarities"):
+    for name in catalogue.names(catalogue.SIMILARITIES):
         found = catalogue.similarity(name)
         doc = inspect.getdoc(type(found)) or ""
         cells = (
@@ -47,7 +46,7 @@ def measures() -> Iterator[str]:
             catalogue.summary(name),
             f"`{_formula(doc)}`",
             " to ".join(_bound(bound) for bound in found.bounds),
-            "yes" if isinstance(found, Explainable) else "no",
+            "yes" if catalogue.explains(name) else "no",
             _paragraph(doc, "Costs "),
             _paragraph(doc, "Prefer "),
             found.reference,

@@ -12,8 +12,11 @@ import pkgutil
 from functools import cache
 from typing import Any, cast
 
-from models.errors import UnknownName
-from models.protocols import Similarity
+from models.embeddings import Want
+from models.errors import NotExplainable, UnknownName
+from models.protocols import Explainable, Similarity
+
+SIMILARITIES = "models.similarities"
 
 
 @cache
@@ -62,4 +65,31 @@ def similarity(name: str) -> Similarity:
     Raises:
         UnknownName: there is no such measure.
     """
-    return cast("Similarity", find("models.similarities", name)())
+    return cast("Similarity", find(SIMILARITIES, name)())
+
+
+def explains(name: str) -> bool:
+    """Whether the score of the measure of that name is a sum over pairs of tokens. Raises UnknownName."""
+    return isinstance(similarity(name), Explainable)
+
+
+def explainable(name: str) -> Explainable:
+    """The measure of that name, if its score is such a sum.
+
+    Raises:
+        UnknownName: there is no such measure.
+        NotExplainable: its score does not decompose.
+    """
+    found = similarity(name)
+    if not isinstance(found, Explainable):
+        raise NotExplainable(f"{name} does not decompose into token links: ask for scores only")
+    return found
+
+
+def wanted(*measures: Similarity) -> Want:
+    """What an encoder is asked for, so that each of the measures has what it needs.
+
+    >>> wanted(similarity("cosine")), wanted(similarity("cosine"), similarity("rcmd"))
+    ('pooled', 'tokens')
+    """
+    return "pooled" if all(measure.needs == "pooled" for measure in measures) else "tokens"

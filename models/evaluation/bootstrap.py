@@ -7,14 +7,14 @@ counts, and leaving one item out (the jackknife) is a row of ones with a zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from models.embeddings import Doubles
-from models.evaluation.row_blocks import row_blocks
+from models.evaluation.counts import row_blocks
 
 Statistic: TypeAlias = Callable[[Doubles], Doubles]
 """From counts (b, n) to the figure of each of the b samples (b,); never nan."""
@@ -24,13 +24,22 @@ _MOST_LEFT_OUT = 5_000  # samples of the jackknife: above as many items, each le
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """What decides the resamples: the numbers of items of each set, of draws, and the seed; and the level asked for."""
+class Resampling:
+    """How intervals are made: the number of resamples, their seed, and the level.
 
-    items: tuple[int, ...]
-    draws: int
-    seed: int
-    level: float
+    The level is the share of such intervals that should hold the true value.
+
+    Raises:
+        ValueError: draws below 1, or a level that is not between 0 and 1.
+    """
+
+    draws: int = 2_000
+    seed: int = 1111
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.draws < 1 or not 0 < self.level < 1:
+            raise ValueError(f"a bootstrap needs draws and a level between 0 and 1, not {self.draws} and {self.level}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +49,10 @@ class Interval:
     Attributes:
         estimate: the figure itself, on the items as they are.
         low, high: the ends of the BCa interval: elements of `draws`.
-        drawing: how the resamples were drawn, and the share of such intervals that should hold the true value.
+        items: the number of items of each set.
+        resampling: how the resamples were drawn, and the level.
         z0: the bias correction; 0 where all draws lie on one side of the estimate.
         acceleration: how fast the standard error changes with the figure; 0 where leaving out an item changes nothing.
-        alphas: the shares of the sorted draws that stand before `low` and before `high`.
-        ranks: the positions of `low` and `high` among the sorted draws, from 0.
         draws: (B,) the figure of each resample, in the order of drawing.
         influence: (n,) what each item adds to the figure, by the jackknife: (n - 1)/n (mean_j theta_(j) - theta_(i)),
             with theta_(i) the figure without item i; all items of all sets, for a mean over sets. Of more than 5,000
@@ -54,20 +62,12 @@ class Interval:
     estimate: float
     low: float
     high: float
-    drawing: Drawing
+    items: tuple[int, ...]
+    resampling: Resampling
     z0: float
     acceleration: float
-    alphas: tuple[float, float]
-    ranks: tuple[int, int]
     draws: Doubles
     influence: Doubles
-
-    @property
-    def percentile(self) -> tuple[float, float]:
-        """The ends of the plain percentile interval of the same draws: z0 = a = 0."""
-        ordered = np.sort(self.draws)
-        low, high = _ranks(_alphas(0.0, 0.0, self.drawing.level), len(ordered))
-        return float(ordered[low]), float(ordered[high])
 
     @property
     def significant(self) -> bool:
@@ -75,7 +75,7 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def bca(statistic: Statistic, n: int, draws: int = 10_000, seed: int = 1111, level: float = 0.95) -> Interval:
+def bca(statistic: Statistic, n: int, resampling: Resampling = Resampling()) -> Interval:
     """The BCa interval (bias-corrected and accelerated) of a figure of n >= 1 items.
 
     In symbols::
@@ -92,18 +92,18 @@ def bca(statistic: Statistic, n: int, draws: int = 10_000, seed: int = 1111, lev
     the estimate, z0 and a are taken as 0; so where all draws are equal, as with n = 1, the interval is that one point.
 
     Raises:
-        ValueError: n or draws below 1, or a level that is not between 0 and 1.
+        ValueError: n below 1.
 
     Source: diciccio-efron-1996-bootstrap, section 2; efron-1987-bca.
     """
-    if n < 1 or draws < 1:
-        raise ValueError(f"a bootstrap needs items and draws, not {n} and {draws}")
+    if n < 1:
+        raise ValueError(f"a bootstrap needs items, not {n}")
     estimate = float(statistic(np.ones((1, n)))[0])
-    drawn = _resampled(statistic, n, draws, seed)
-    return _interval(estimate, drawn, _influence(statistic, n), Drawing((n,), draws, seed, level))
+    drawn = _resampled(statistic, n, resampling)
+    return _interval(estimate, drawn, _influence(statistic, n), (n,), resampling)
 
 
-def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = None, seed: int = 1111) -> Interval:
+def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = None) -> Interval:
     """The BCa interval of the mean of k figures, each measured on a set of its own (an average over benchmarks).
 
     The sets are resampled independently of each other: the b-th draw of the mean is the mean of one draw of each set.
@@ -114,20 +114,21 @@ def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = Non
     a = 1/6 sum_si (l_si/n_s)^3 / (sum_si (l_si/n_s)^2)^(3/2)).
 
     Raises:
-        ValueError: no intervals, or they differ in the number of draws or in level.
+        ValueError: no intervals, or they differ in how they were resampled.
 
     Source: diciccio-efron-1996-bootstrap, section 2; the sum over samples as in Davison and Hinkley,
     davison-hinkley-1997-bootstrap, section 5.3.
     """
-    if len({(each.drawing.draws, each.drawing.level) for each in intervals}) != 1:
-        raise ValueError("a mean needs intervals, all of the same number of draws and the same level")
+    if len({each.resampling for each in intervals}) != 1:
+        raise ValueError("a mean needs intervals, all resampled in the same way")
     weights = np.full(len(intervals), 1 / len(intervals)) if shares is None else np.asarray(shares, np.float64)
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(intervals[0].resampling.seed)
     return _interval(
         float(weights @ [each.estimate for each in intervals]),
         weights @ np.stack([random.permutation(each.draws) for each in intervals]),
         np.concatenate([share * each.influence for share, each in zip(weights, intervals, strict=True)]),
-        replace(intervals[0].drawing, items=tuple(n for each in intervals for n in each.drawing.items), seed=seed),
+        tuple(n for each in intervals for n in each.items),
+        intervals[0].resampling,
     )
 
 
@@ -138,48 +139,48 @@ def difference(system: Interval, baseline: Interval) -> Interval:
     difference; likewise the influences.
 
     Raises:
-        ValueError: the intervals are not of the same items, draws, seed and level.
+        ValueError: the intervals are not of the same items, resampled in the same way.
     """
-    if system.drawing != baseline.drawing:
-        raise ValueError(f"a paired difference needs the same resamples, not {system.drawing} and {baseline.drawing}")
+    drawn, other = ((each.items, each.resampling) for each in (system, baseline))
+    if drawn != other:
+        raise ValueError(f"a paired difference needs the same resamples, not {drawn} and {other}")
     return _interval(
         system.estimate - baseline.estimate,
         system.draws - baseline.draws,
         system.influence - baseline.influence,
-        system.drawing,
+        system.items,
+        system.resampling,
     )
 
 
-def _interval(estimate: float, draws: Doubles, influence: Doubles, drawing: Drawing) -> Interval:
-    if not 0 < drawing.level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {drawing.level}")
+def _interval(
+    estimate: float, draws: Doubles, influence: Doubles, items: tuple[int, ...], resampling: Resampling
+) -> Interval:
     below = float(np.mean(draws < estimate))
     z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
-    alphas = _alphas(z0, acceleration, drawing.level)
-    low, high = ranks = _ranks(alphas, len(draws))
-    ordered = np.sort(draws)
+    # "nearest" is the position round((B - 1) alpha'), halves to the even one
+    low, high = np.quantile(draws, _alphas(z0, acceleration, resampling.level), method="nearest").tolist()
     return Interval(
         estimate=estimate,
-        low=float(ordered[low]),
-        high=float(ordered[high]),
-        drawing=drawing,
+        low=low,
+        high=high,
+        items=items,
+        resampling=resampling,
         z0=z0,
         acceleration=acceleration,
-        alphas=alphas,
-        ranks=ranks,
         draws=draws,
         influence=influence,
     )
 
 
-def _resampled(statistic: Statistic, n: int, draws: int, seed: int) -> Doubles:
-    random = np.random.RandomState(seed)  # frozen by NumPy's policy: the same stream in every version
+def _resampled(statistic: Statistic, n: int, resampling: Resampling) -> Doubles:
+    random = np.random.RandomState(resampling.seed)  # frozen by NumPy's policy: the same stream in every version
 
     def of_rows(rows: int) -> Doubles:
         items = random.randint(n, size=(rows, n)) + n * np.arange(rows)[:, None]
         return statistic(np.bincount(items.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64))
 
-    return np.concatenate([of_rows(part.stop - part.start) for part in row_blocks(draws, n, _ELEMENTS)])
+    return np.concatenate([of_rows(part.stop - part.start) for part in row_blocks(resampling.draws, n, _ELEMENTS)])
 
 
 def _influence(statistic: Statistic, n: int) -> Doubles:
@@ -213,8 +214,3 @@ def _alphas(z0: float, acceleration: float, level: float) -> tuple[float, float]
         return float(ndtr(z0 + shifted / stretch)) if stretch > 0 else float(shifted > 0)
 
     return moved((1 - level) / 2), moved(1 - (1 - level) / 2)
-
-
-def _ranks(alphas: tuple[float, float], draws: int) -> tuple[int, int]:
-    low, high = (round((draws - 1) * alpha) for alpha in alphas)
-    return low, high

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from models.embeddings import Doubles
+from models.evaluation.counts import by_row_blocks, share
 from models.evaluation.tasks import ChunkedPair, ChunkLink
 
 Agreement: TypeAlias = Literal["alignment", "type", "score", "type_score"]
@@ -91,7 +92,7 @@ def f1(sums: AlignmentSums, counts: Doubles | None = None, agreement: Agreement 
     array([0.666667])
     """
     p, r = precision(sums, counts, agreement), recall(sums, counts, agreement)
-    return _over(2 * p * r, p + r)
+    return share(2 * p * r, p + r)
 
 
 def strong_links(links: Sequence[ChunkLink]) -> tuple[ChunkLink, ...]:
@@ -138,10 +139,5 @@ def _agreement(one: _WordLink, other: _WordLink) -> Doubles:
 
 
 def _share(found: Doubles, total: Doubles, counts: Doubles | None, agreement: Agreement) -> Doubles:
-    rows = np.ones((1, len(total))) if counts is None else counts
-    return _over(rows @ found[:, AGREEMENTS.index(agreement)], rows @ total)
-
-
-def _over(part: Doubles, whole: Doubles) -> Doubles:
-    share: Doubles = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
-    return share
+    agreed = found[:, AGREEMENTS.index(agreement)]
+    return by_row_blocks(lambda rows: share(rows @ agreed, rows @ total), counts, len(total))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from models.embeddings import Doubles
-from models.evaluation.row_blocks import by_row_blocks
+from models.evaluation.counts import by_row_blocks, share
 
 
 def pearson(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
@@ -94,8 +94,7 @@ def _ratio(counts: Doubles, dx: Doubles, dy: Doubles) -> Doubles:
     spread_y = np.einsum("ij,ij->i", cy, dy) - sum_y**2 / total
     together = np.einsum("ij,ij->i", cx, dy) - sum_x * sum_y / total
     scale = np.sqrt(np.maximum(spread_x, 0.0)) * np.sqrt(np.maximum(spread_y, 0.0))
-    ratio: Doubles = np.divide(together, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.clip(ratio, -1.0, 1.0)  # rounding must not push a correlation out of its bounds
+    return np.clip(share(together, scale), -1.0, 1.0)  # rounding must not push a correlation out of its bounds
 
 
 def _scaled(values: Doubles) -> Doubles:

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.embeddings import Doubles
-from models.evaluation.row_blocks import by_row_blocks
+from models.evaluation.counts import by_row_blocks, share
 from models.text import Booleans
 
 
-def average_precision(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -> Doubles:
-    """The precision at each distinct score, weighed by the share of matches that have that score.
+def pr_auc(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -> Doubles:
+    """The area under the curve of precision by recall, in steps; also known as the average precision of a classifier.
 
-    With P_t and R_t precision and recall at the t-th highest distinct score, sum_t (R_t - R_{t-1}) P_t, in [0, 1]. It
-    does not interpolate, and the order of equal scores cannot matter. 0 where nothing matches in the sample.
+    With P_t and R_t precision and recall at the t-th highest distinct score, sum_t (R_t - R_{t-1}) P_t, in [0, 1]: the
+    precision at each score, weighed by the share of matches that have that score. It does not interpolate, and the
+    order of equal scores cannot matter. 0 where nothing matches in the sample.
 
     Args:
         scores: (n,) the higher, the more alike; not nan.
@@ -29,15 +30,15 @@ def average_precision(scores: Doubles, matches: Booleans, counts: Doubles | None
     Returns:
         (b,) the figure of each sample; (1,) without counts.
 
-    >>> average_precision(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False])).round(6)
+    >>> pr_auc(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False])).round(6)
     array([0.833333])
     """
     at_scores = _at_scores(scores, matches)
 
     def of_rows(rows: Doubles) -> Doubles:
         found, wrong = at_scores(rows)
-        precision = _over(np.cumsum(found, axis=1), np.cumsum(found + wrong, axis=1))
-        return _over((found * precision).sum(axis=1), found.sum(axis=1))
+        precision = share(np.cumsum(found, axis=1), np.cumsum(found + wrong, axis=1))
+        return share((found * precision).sum(axis=1), found.sum(axis=1))
 
     return by_row_blocks(of_rows, counts, len(scores))
 
@@ -45,7 +46,7 @@ def average_precision(scores: Doubles, matches: Booleans, counts: Doubles | None
 def roc_auc(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -> Doubles:
     """How often a pair that matches has a higher score than one that does not; an equal score counts one half.
 
-    The area under the receiver operating characteristic. Arguments and result as in `average_precision`; 0.5, as for
+    The area under the receiver operating characteristic. Arguments and result as in `pr_auc`; 0.5, as for
     scores that say nothing, where a sample has no matches, or only matches.
 
     >>> roc_auc(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False]))
@@ -59,7 +60,7 @@ def roc_auc(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -
         below = all_wrong[:, None] - np.cumsum(wrong, axis=1)
         won = (found * (below + wrong / 2)).sum(axis=1)
         pairs = found.sum(axis=1) * all_wrong
-        return np.where(pairs > 0, _over(won, pairs), 0.5)
+        return np.where(pairs > 0, share(won, pairs), 0.5)
 
     return by_row_blocks(of_rows, counts, len(scores))
 
@@ -86,9 +87,9 @@ def calibration(scores: Doubles, matches: Booleans) -> Calibration:
     (array([0.9, 0.8, 0.7, 0.6]), array([0.666667, 0.5     , 0.8     , 0.666667]), 2)
     """
     (found,), (wrong,) = (np.cumsum(each, axis=1) for each in _at_scores(scores, matches)(np.ones((1, len(scores)))))
-    precision = _over(found, found + wrong)
-    recall = _over(found, np.full_like(found, found[-1]))
-    f1 = _over(2 * found, found + wrong + found[-1])
+    precision = share(found, found + wrong)
+    recall = share(found, np.full_like(found, found[-1]))
+    f1 = share(2 * found, found + wrong + found[-1])
     return Calibration(np.unique(scores)[::-1], precision, recall, f1, int(f1.argmax()))
 
 
@@ -108,8 +109,3 @@ def _at_scores(scores: Doubles, matches: Booleans) -> Callable[[Doubles], tuple[
         return found, pairs - found
 
     return at_scores
-
-
-def _over(part: Doubles, whole: Doubles) -> Doubles:
-    share: Doubles = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
-    return share

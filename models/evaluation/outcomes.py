@@ -31,18 +31,23 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one measure came to on one set of n items; the first of `figures` is the one to compare by.
+class Part:
+    """Plain figures by name of n items that are a part of a set, such as a subtask of a SemEval year."""
 
-    `parts` holds figures of the set's parts, such as the subtasks of a SemEval year.
-    """
+    n: int
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one measure came to on one set of n items; the first of `figures` is the one to compare by."""
 
     set: str
     kind: str
     n: int
     measure: str
     figures: tuple[Figure, ...]
-    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    parts: Mapping[str, Part] = field(default_factory=dict)
     against: Difference | None = None
 
     def figure(self, name: str) -> Figure:
@@ -52,9 +57,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Everything that one run found, and what it was run with."""
+    """Everything that one run found, and what it was run with; averages over sets stand last."""
 
     about: Mapping[str, str]
     settings: Mapping[str, int | float | str]
     outcomes: Sequence[Outcome]
-    averages: Sequence[Outcome] = ()

@@ -8,7 +8,6 @@ from pathlib import Path
 from models.errors import UnknownName
 from models.evaluation.datasets import ists, ranking, retrieval, wiki_sections
 from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.tables import table
 from models.evaluation.tasks import Task
 
 
@@ -37,12 +36,8 @@ def read_own(kind: str, path: Path) -> Task:
     return KINDS[kind](path)
 
 
-def _pairs(path: Path) -> Task:
-    return graded_pairs(table(path, ("sentence1", "sentence2", "score")), path)
-
-
 def _labels(path: Path) -> Task:
-    return labelled_pairs(table(path, ("sentence1", "sentence2", "label")), path, Columns(said="label"))
+    return labelled_pairs(path, Columns(said="label"))
 
 
 def _chunks(prefix: Path) -> Task:
@@ -50,7 +45,7 @@ def _chunks(prefix: Path) -> Task:
 
 
 KINDS: Mapping[str, Callable[[Path], Task]] = {
-    "pairs": _pairs,
+    "pairs": graded_pairs,
     "labels": _labels,
     "triplets": wiki_sections.read,
     "ranking": ranking.read,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from models.errors import BadDataSet
-from models.evaluation.tables import Row
+from models.evaluation.row_files import Row, table
 from models.evaluation.tasks import GradedPairs, LabelledPairs
 
 
@@ -20,38 +21,49 @@ class Columns:
     said: str = "score"
     part: str | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(name for name in (self.part, self.left, self.right, self.said) if name is not None)
+
 
 def graded_pairs(
-    rows: Iterable[Row],
     file: Path,
     columns: Columns = Columns(),
+    rows: Iterable[Row] | None = None,
     grade: Callable[[Row, str], float] = Row.number,
 ) -> GradedPairs:
     """Pairs with a grade each.
 
     Args:
-        rows: the rows of all files of the set.
-        file: what they were read from, for the message that there are none.
+        file: a table with a header; or what the rows were read from, for the message that there are none.
         columns: where the parts of a pair stand.
+        rows: the rows of all files of the set, where it is no such table.
         grade: makes a number of the named column of a row.
 
     Raises:
         BadDataSet: there is no row, a text is empty or a grade is no number.
     """
-    read = [(r.text(columns.left), r.text(columns.right), grade(r, columns.said), _part(r, columns)) for r in rows]
-    if not read:
-        raise BadDataSet(f"{file} holds no pairs")
-    left, right, gold, parts = zip(*read, strict=True)
-    return GradedPairs(left, right, gold, parts)
+    return GradedPairs(*_sides(file, columns, rows, grade))
 
 
-def labelled_pairs(rows: Iterable[Row], file: Path, columns: Columns) -> LabelledPairs:
+def labelled_pairs(file: Path, columns: Columns) -> LabelledPairs:
     """Pairs that match or do not; arguments and errors as in `graded_pairs`."""
-    read = [(r.text(columns.left), r.text(columns.right), r.truth(columns.said), _part(r, columns)) for r in rows]
+    left, right, matches, _ = _sides(file, columns, None, Row.truth)
+    return LabelledPairs(left, right, matches)
+
+
+def _sides(
+    file: Path, columns: Columns, rows: Iterable[Row] | None, said: Callable[[Row, str], Any]
+) -> tuple[tuple[Any, ...], ...]:
+    """All texts left, all texts right, all that people said, and the part of each pair."""
+    read = [
+        (row.text(columns.left), row.text(columns.right), said(row, columns.said), _part(row, columns))
+        for row in (table(file, columns.names) if rows is None else rows)
+    ]
     if not read:
         raise BadDataSet(f"{file} holds no pairs")
-    left, right, matches, parts = zip(*read, strict=True)
-    return LabelledPairs(left, right, matches, parts)
+    return tuple(zip(*read, strict=True))
 
 
 def _part(row: Row, columns: Columns) -> str:

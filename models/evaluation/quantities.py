@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Self
 
 import numpy as np
 
 from models.embeddings import Doubles
 from models.evaluation.bootstrap import Statistic
+from models.evaluation.outcomes import Part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +33,11 @@ class Quantity:
     samples: tuple[Sample, ...]
     shares: tuple[float, ...] = (1.0,)
 
+    @classmethod
+    def of(cls, name: str, n: int, figure: Callable[..., Doubles], *data: object) -> Self:
+        """The plain figure of n items: `figure(*data, counts)`."""
+        return cls(name, (Sample(n, partial(figure, *data)),))
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -41,16 +49,15 @@ class Judged:
     kind: str
     n: int
     quantities: tuple[Quantity, ...]
-    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    parts: Mapping[str, Part] = field(default_factory=dict)
     comparable: bool = True
 
 
 def mean_value(name: str, values: Sequence[float]) -> Quantity:
     """The mean of one value an item, such as nDCG a query."""
-    each = np.asarray(values, np.float64)
+    return Quantity.of(name, len(values), _mean, np.asarray(values, np.float64))
 
-    def statistic(counts: Doubles) -> Doubles:
-        mean: Doubles = counts @ each / counts.sum(axis=1)
-        return mean
 
-    return Quantity(name, (Sample(len(each), statistic),))
+def _mean(values: Doubles, counts: Doubles) -> Doubles:
+    mean: Doubles = counts @ values / counts.sum(axis=1)
+    return mean

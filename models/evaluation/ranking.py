@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from models.embeddings import Doubles
 
+D = TypeVar("D", bound=Hashable)  # what names a document
 
-def ndcg(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> float:
+
+def ndcg(ranking: Sequence[D], relevance: Mapping[D, float], k: int) -> float:
     """Normalised discounted cumulative gain of the first k of a ranking, with linear gain.
 
     With r_i the relevance of the document at rank i (0 if it was not judged) and r*_i that of the ideal ranking of all
@@ -30,7 +33,7 @@ def ndcg(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> floa
     return gained / ideal if ideal > 0 else 0.0
 
 
-def recall(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> float:
+def recall(ranking: Sequence[D], relevance: Mapping[D, float], k: int) -> float:
     """The share of all relevant documents (relevance above 0) that stand among the first k of a ranking.
 
     >>> recall(["a", "b", "c"], {"a": 2, "d": 1}, k=3)
@@ -40,7 +43,7 @@ def recall(ranking: Sequence[str], relevance: Mapping[str, float], k: int) -> fl
     return len(relevant & set(ranking[:k])) / len(relevant) if relevant else 0.0
 
 
-def average_precision(ranking: Sequence[str], relevance: Mapping[str, float]) -> float:
+def average_precision(ranking: Sequence[D], relevance: Mapping[D, float]) -> float:
     """The mean, over all relevant documents (relevance above 0), of the precision at the rank of each.
 
     1 if all relevant documents stand first; a relevant document that is not in the ranking counts 0; 0 if nothing is
@@ -54,7 +57,7 @@ def average_precision(ranking: Sequence[str], relevance: Mapping[str, float]) ->
     return math.fsum(found / rank for found, rank in enumerate(ranks, 1)) / len(relevant) if relevant else 0.0
 
 
-def reciprocal_rank(ranking: Sequence[str], relevance: Mapping[str, float], k: int | None = None) -> float:
+def reciprocal_rank(ranking: Sequence[D], relevance: Mapping[D, float], k: int | None = None) -> float:
     """One over the rank of the first relevant document among the first k (None: among all); 0 if there is none.
 
     The mean of this over queries is known as MRR.

@@ -3,52 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from models.evaluation.outcomes import Evaluation, Outcome
-from models.evaluation.report_tables import Table, tables
+from models.evaluation.report_tables import TextTable, tables
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by all eyes
 ROW_INCHES = 0.22  # height of one interval in a plot
 
 
-def write_json(evaluation: Evaluation, file: Path) -> None:
-    """Everything, with figures between -1 and 1."""
+def write_json(content: Mapping[str, object], file: Path) -> None:
+    """A file of JSON; its folder is made."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(asdict(evaluation), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> Path:
     """`report.md` and its plots in a folder; the path of the former."""
     folder.mkdir(parents=True, exist_ok=True)
-    outcomes = [*evaluation.outcomes, *evaluation.averages]
-    plots = {"figures.png": _figures(outcomes), "differences.png": _differences(outcomes)}
-    shown = [name for name, canvas in plots.items() if canvas is not None and _saved(canvas, folder / name)]
     about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
     parts = [f"# Evaluation of {evaluation.about['model']}", about]
-    parts += [f"![{_alt(name)}]({name})" for name in shown]
+    for name, alt, canvas in (
+        ("figures.png", "The figure of each measure on each set, with its interval", _figures(evaluation.outcomes)),
+        (
+            "differences.png",
+            "The difference of each measure to the baseline, with its interval",
+            _differences(evaluation.outcomes),
+        ),
+    ):
+        if canvas is not None:
+            canvas.savefig(folder / name, dpi=120)
+            parts.append(f"![{alt}]({name})")
     parts += [_markdown(table) for table in reversed(list(tables(evaluation)))]
     file = folder / "report.md"
     file.write_text("\n\n".join(parts) + "\n", "utf-8")
     return file
 
 
-def _markdown(table: Table) -> str:
-    rows = [table.header, tuple("---" for _ in table.header), *table.rows]
-    cells = (" | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in row) for row in rows)
-    return "\n".join([f"## {table.title.replace('*', chr(92) + '*')}", "", *(f"| {row} |" for row in cells)])
+def _markdown(table: TextTable) -> str:
+    rows = [tuple(map(_escaped, row)) for row in (table.header, *table.rows)]
+    rows.insert(1, ("---",) * len(table.header))
+    return "\n".join([f"## {_escaped(table.title)}", "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _alt(name: str) -> str:
-    return {
-        "figures.png": "The figure of each measure on each set, with its interval",
-        "differences.png": "The difference of each measure to the baseline, with its interval",
-    }[name]
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
 
 
 def _figures(outcomes: Sequence[Outcome]) -> Canvas:
@@ -94,8 +97,3 @@ def _finish(axes: Axes, sets: Sequence[str], measures: Sequence[str], label: str
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.figure.legend(loc="outside upper center", ncols=3, frameon=False)
-
-
-def _saved(canvas: Canvas, file: Path) -> bool:
-    canvas.savefig(file, dpi=120)
-    return True

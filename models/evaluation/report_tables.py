@@ -14,7 +14,7 @@ MARK = "*"  # after a figure that differs significantly from the baseline's
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """A titled table; every row has as many cells as the header."""
 
     title: str
@@ -22,18 +22,18 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(evaluation: Evaluation) -> Iterator[Table]:
+def tables(evaluation: Evaluation) -> Iterator[TextTable]:
     """The subtasks, all further figures, and last the figures to compare by with intervals, all times 100."""
-    outcomes = [*evaluation.outcomes, *evaluation.averages]
+    outcomes = evaluation.outcomes
     measures = list(dict.fromkeys(each.measure for each in outcomes))
-    if rows := list(_part_rows(evaluation.outcomes, measures)):
-        yield Table("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
-    if rows := list(_further_rows(evaluation.outcomes, measures)):
-        yield Table("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
-    yield Table(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+    if rows := list(_part_rows(outcomes, measures)):
+        yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
+    if rows := list(_further_rows(outcomes, measures)):
+        yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
 
 
-def calibration_table(name: str, found: Calibration) -> Table:
+def calibration_table(name: str, found: Calibration) -> TextTable:
     """Thresholds about a tenth of the recall apart, and the one of the highest F1."""
     shown = sorted({*np.searchsorted(found.recall, np.arange(1, 10) / 10).tolist(), found.best, len(found.recall) - 1})
     rows = tuple(
@@ -43,7 +43,7 @@ def calibration_table(name: str, found: Calibration) -> Table:
         )
         for i in shown
     )
-    return Table(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
+    return TextTable(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
 
 
 def curve(found: Calibration) -> dict[str, list[float]]:
@@ -62,29 +62,32 @@ def _title(evaluation: Evaluation) -> str:
     return f"{evaluation.about['model']}, times 100, with {level:.0%} BCa intervals{compared}"
 
 
-def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _by_set(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, dict[str, Outcome]]]:
+    """The first outcome of each set, and all of that set by measure."""
     for name in dict.fromkeys(each.set for each in outcomes):
         own = {each.measure: each for each in outcomes if each.set == name}
-        first = next(iter(own.values()))
+        yield next(iter(own.values())), own
+
+
+def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
         cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
-        yield name, f"{first.n:,}", first.figures[0].name, *cells
+        yield first.set, f"{first.n:,}", first.figures[0].name, *cells
 
 
 def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for name in dict.fromkeys(each.set for each in outcomes):
-        own = {each.measure: each for each in outcomes if each.set == name}
-        for figure in next(iter(own.values())).figures[1:]:
+    for first, own in _by_set(outcomes):
+        for figure in first.figures[1:]:
             cells = [f"{100 * own[m].figure(figure.name).value:.2f}" if m in own else "-" for m in measures]
-            yield name, figure.name, *cells
+            yield first.set, figure.name, *cells
 
 
 def _part_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for name in dict.fromkeys(each.set for each in outcomes):
-        own = {each.measure: each for each in outcomes if each.set == name}
-        for part, figures in next(iter(own.values())).parts.items():
-            for figure in (each for each in figures if each != "n"):
-                cells = [f"{100 * own[m].parts[part][figure]:.2f}" if m in own else "-" for m in measures]
-                yield name, part, f"{figures['n']:,.0f}", figure, *cells
+    for first, own in _by_set(outcomes):
+        for name, part in first.parts.items():
+            for figure in part.figures:
+                cells = [f"{100 * own[m].parts[name].figures[figure]:.2f}" if m in own else "-" for m in measures]
+                yield first.set, name, f"{part.n:,}", figure, *cells
 
 
 def _interval(figure: Figure, against: Difference | None) -> str:

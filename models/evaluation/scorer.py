@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from models.catalogue import similarity
+from models.catalogue import explainable, similarity, wanted
 from models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import NotExplainable
+from models.errors import BadTexts
 from models.evaluation.tasks import Retrieval
 from models.explanation import LinkList
-from models.protocols import Encoder, Explainable
+from models.protocols import Encoder
 from models.text import Granularity, Role, TokenizedText
 from models.token_codes import decode_tokens, encode_tokens
 
@@ -51,7 +51,7 @@ class Scorer(Protocol):
     ) -> Iterator[dict[str, LinkList]]:
         """Why each pair scores as it does: for pair i, by measure, between tokens or words, with all links."""
 
-    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """Measure -> query -> the k best documents: the nearest by cosine, put in order by the measure."""
 
 
@@ -66,17 +66,13 @@ class LocalScorer:
         """Name and digests of the model."""
         return {"model": self._encoder.name, "space": self._encoder.space, "build": self._encoder.build}
 
-    def embed(self, texts: Sequence[str], want: Want, role: Role = "query") -> dict[str, TokenEmbeddings]:
-        """Text -> embeddings, of each distinct text."""
-        distinct = list(dict.fromkeys(texts))
-        made: dict[str, TokenEmbeddings] = {}
-        for batch in self._batches(distinct, role):
-            made |= dict(zip(batch, self._encode(batch, want, role), strict=True))
-        return made
+    def embed(self, texts: Sequence[str], want: Want) -> dict[str, TokenEmbeddings]:
+        """Text -> embeddings in the role of a query, of each distinct text."""
+        return dict(self._encoded(self._tokenized(texts, "query"), want))
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
         """As the protocol says; both sides in the role of a query, as POST /similarity has it."""
-        known = self.embed([*left, *right], _want(measures))
+        known = self.embed([*left, *right], wanted(*map(similarity, measures)))
         pairs = [(known[a], known[b]) for a, b in zip(left, right, strict=True)]
         return {name: self._score(name, pairs) for name in measures}
 
@@ -84,7 +80,7 @@ class LocalScorer:
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
         """As the protocol says."""
-        explainers = {name: _explainer(name) for name in measures}
+        explainers = {name: explainable(name) for name in measures}
         known = self.embed([*left, *right], "tokens")
         for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
             whys = {name: explainer.explain(known[a], known[b]) for name, explainer in explainers.items()}
@@ -93,12 +89,14 @@ class LocalScorer:
                 for name, why in whys.items()
             }
 
-    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        """As the protocol says; documents without any token are left out."""
-        ids = [doc_id for doc_id, text in task.corpus.items() if text.strip()]
-        want = _want(measures)
-        queries = self.embed(list(task.queries.values()), want, "query")
-        documents = self._corpus([task.corpus[doc_id] for doc_id in ids], want)
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        """As the protocol says; documents without any token are left out, as a service refuses them."""
+        want = wanted(*map(similarity, measures))
+        queries = self.embed(list(task.queries.values()), want)
+        corpus = self._encoded(self._with_tokens(list(task.corpus.values())), want)
+        kept = {text: _kept(embeddings, want) for text, embeddings in corpus}
+        ids = [doc_id for doc_id, text in task.corpus.items() if text in kept]
+        documents = [kept[task.corpus[doc_id]] for doc_id in ids]
         vectors = np.stack([unit_rows(document.vector) for document in documents])
         found: dict[str, dict[str, list[str]]] = {name: {} for name in measures}
         for query_id in self.track(list(task.queries), "ranking"):
@@ -117,41 +115,38 @@ class LocalScorer:
         scored = similarity(measure)
         return np.array([scored.score(a, b) for a, b in self.track(pairs, measure)], np.float64)
 
-    def _corpus(self, texts: Sequence[str], want: Want) -> list[_Document]:
-        """What is kept of each document."""
-        made: dict[str, _Document] = {}
-        for batch in self._batches(list(dict.fromkeys(texts)), "document"):
-            made |= {
-                text: _kept(each, want) for text, each in zip(batch, self._encode(batch, want, "document"), strict=True)
-            }
-        return [made[text] for text in texts]
+    def _tokenized(self, texts: Sequence[str], role: Role) -> list[TokenizedText]:
+        """The tokens of each distinct text."""
+        return self._encoder.tokenize(list(dict.fromkeys(texts)), role, "END")
 
-    def _encode(self, texts: Sequence[str], want: Want, role: Role) -> list[TokenEmbeddings]:
-        return self._encoder.encode(self._encoder.tokenize(texts, role, "END"), want)
+    def _with_tokens(self, documents: Sequence[str]) -> list[TokenizedText]:
+        """The tokens of each distinct document that has any. Raises BadTexts: none has."""
+        distinct = list(dict.fromkeys(documents))
+        try:
+            return self._tokenized(distinct, "document")
+        except BadTexts as error:
+            refused = {problem.index for problem in error.problems}
+            if len(refused) == len(distinct):
+                raise
+            return self._with_tokens([text for i, text in enumerate(distinct) if i not in refused])
 
-    def _batches(self, texts: Sequence[str], role: Role) -> Iterable[list[str]]:
-        """All texts, those of like length together, the longest first: what does not fit fails at once."""
-        lengths = {text.text: len(text) for text in self._encoder.tokenize(texts, role, "END")} if texts else {}
-        batches: list[list[str]] = []
-        room = 0
-        for text in sorted(texts, key=lambda each: -lengths[each]):
-            if room < lengths[text] or not batches:
-                batches.append([])
-                room = max(BATCH_TOKENS, lengths[text])
-            batches[-1].append(text)
-            room -= lengths[batches[-1][0]]
-        return self.track(batches, "encoding")
+    def _encoded(self, tokenized: Sequence[TokenizedText], want: Want) -> Iterator[tuple[str, TokenEmbeddings]]:
+        """Each text with its embeddings."""
+        for batch in self.track(_batches(tokenized), "encoding"):
+            yield from zip([each.text for each in batch], self._encoder.encode(batch, want), strict=True)
 
 
-def _explainer(name: str) -> Explainable:
-    found = similarity(name)
-    if not isinstance(found, Explainable):
-        raise NotExplainable(f"{name} does not decompose into token links")
-    return found
-
-
-def _want(measures: Sequence[str]) -> Want:
-    return "pooled" if all(similarity(name).needs == "pooled" for name in measures) else "tokens"
+def _batches(tokenized: Sequence[TokenizedText]) -> list[list[TokenizedText]]:
+    """All texts, those of like length together, the longest first: what does not fit fails at once."""
+    batches: list[list[TokenizedText]] = []
+    room = 0
+    for text in sorted(tokenized, key=len, reverse=True):
+        if room < len(text) or not batches:
+            batches.append([])
+            room = max(BATCH_TOKENS, len(text))
+        batches[-1].append(text)
+        room -= len(batches[-1][0])
+    return batches
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,6 @@ class LabelledPairs:
     left: Sequence[str]
     right: Sequence[str]
     matches: Sequence[bool]
-    subtasks: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

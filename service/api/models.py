@@ -7,11 +7,10 @@ import math
 from fastapi import APIRouter
 
 from models import catalogue
-from models.protocols import Explainable
 from service.api.errors import responses
 from service.api.schemas.operation import MeasureOut, ModelList, ModelOut
 from service.api.services import Services, Use
-from service.usecases.measures import FAMILY, measure
+from service.usecases.measures import measure
 
 router = APIRouter(tags=["models"])
 
@@ -21,7 +20,7 @@ async def models(use: Use) -> ModelList:
     """The served models and the measures."""
     return ModelList(
         models=[_model(name, use) for name in use.models.files],
-        measures=[_measure(name) for name in catalogue.names(FAMILY)],
+        measures=[_measure(name) for name in catalogue.names(catalogue.SIMILARITIES)],
     )
 
 
@@ -48,5 +47,5 @@ def _measure(name: str) -> MeasureOut:
         reference=found.reference,
         bounds=(low, high),
         symmetric=found.symmetric,
-        explainable=isinstance(found, Explainable),
+        explainable=catalogue.explains(name),
     )

@@ -13,7 +13,6 @@ from service.api.errors import ProblemDetails, responses
 from service.api.keys import Guard, scope_of
 from service.ports import AUTO, ENGINES
 from service.settings import Settings
-from service.usecases.measures import FAMILY
 
 
 def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:
@@ -21,7 +20,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
     known = {
         **settings.model_dump(),
         "models": list(models),
-        "measures": list(catalogue.names(FAMILY)),
+        "measures": list(catalogue.names(catalogue.SIMILARITIES)),
         "indexes": [AUTO, *catalogue.names(ENGINES)],
     }
 

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from service.cli.near_groups import Member, NearGroups, Neighbour
 from service.client import Client, ServiceError
 from service.settings import client_key
-from service.usecases.near_groups import Member, NearGroups, Neighbour
 
 PAGE = 100
 NEAREST = 100  # neighbours that a document is asked for

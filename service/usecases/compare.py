@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from models.catalogue import wanted
 from models.embeddings import TokenEmbeddings, Want
 from models.explanation import LinkList
 from models.protocols import Encoder
 from models.text import Truncate
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from service.usecases.measures import explainable, measure, wanted, word_links
+from service.usecases.measures import explainable, measure, word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from models import catalogue
-from models.embeddings import TokenEmbeddings, Want
-from models.errors import NotExplainable, UnknownName
+from models.embeddings import TokenEmbeddings
+from models.errors import UnknownName
 from models.explanation import LinkList
 from models.protocols import Explainable, Similarity
 from service.errors import UnknownMeasure
 
-FAMILY = "models.similarities"
 DEFAULT_LINKS = 200
 DEFAULT_MEASURE = "cosine"
 
@@ -24,15 +23,8 @@ def measure(name: str) -> Similarity:
 
 def explainable(name: str) -> Explainable:
     """The measure of that name, if its score decomposes. Raises UnknownMeasure, NotExplainable."""
-    found = measure(name)
-    if not isinstance(found, Explainable):
-        raise NotExplainable(f"{name} does not decompose into token links: ask for scores only")
-    return found
-
-
-def wanted(similarity: Similarity) -> Want:
-    """What an encoder is asked for, so that the measure has what it needs."""
-    return "pooled" if similarity.needs == "pooled" else "tokens"
+    measure(name)
+    return catalogue.explainable(name)
 
 
 def word_links(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> LinkList:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from models.catalogue import wanted
 from models.embeddings import TokenEmbeddings, Want, unit_rows
 from models.explanation import LinkList
 from models.protocols import Encoder, Explainable, Similarity
@@ -22,7 +23,7 @@ from service.ports import Collection, Document, Hit, VectorIndex, Version
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.local_collections import LocalCollections
-from service.usecases.measures import explainable, measure, wanted, word_links
+from service.usecases.measures import explainable, measure, word_links
 
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 

@@ -19,13 +19,8 @@ from service.cli.main import app
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.ports import CollectionSettings, Document, Embedded, Write
+from tests.command_line import semblance
 from tests.integration.conftest import Api
-
-
-def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "service.cli.main", *arguments]
-    wide = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "COLUMNS": "200", **environment}
-    return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from docs.generate import GENERATED, filled
-from tests.integration.test_cli import semblance
+from tests.command_line import semblance
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

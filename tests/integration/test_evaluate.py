@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.integration.test_cli import semblance
+from service.cli.evaluate.remote_scorer import RemoteScorer
+from service.client import Client, ServiceError
+from tests.command_line import semblance
+from tests.untracked import untracked
+from tests.written import write_json, write_table
 
 PAIRS = [
     ("A man is playing a guitar.", "Someone plays an instrument.", 4.0),
@@ -24,14 +28,18 @@ PAIRS = [
 ]
 
 
-def evaluated(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Set -> measure -> outcome, from the JSON."""
+def evaluation(tmp_path: Path, *arguments: str, **environment: str) -> Any:
+    """The JSON."""
     file = tmp_path / "out" / "figures.json"
     ran = semblance("evaluate", *arguments, "--json", str(file), **environment)
     assert ran.returncode == 0, ran.stderr
-    said = json.loads(file.read_text("utf-8"))
+    return json.loads(file.read_text("utf-8"))
+
+
+def evaluated(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Set -> measure -> outcome, from the JSON."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for outcome in [*said["outcomes"], *said["averages"]]:
+    for outcome in evaluation(tmp_path, *arguments, **environment)["outcomes"]:
         found.setdefault(outcome["set"], {})[outcome["measure"]] = outcome
     return found
 
@@ -45,29 +53,24 @@ def own_files(folder: Path) -> list[str]:
     """One small file of every kind; their names as the command line takes them."""
 
     def table(name: str, header: str, rows: Sequence[Sequence[object]]) -> Path:
-        lines = [header.replace(" ", "\t"), *("\t".join(map(str, row)) for row in rows)]
-        file = folder / name
-        file.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode())  # a BOM, and CRLF
+        file = write_table(folder / name, [header.split(), *rows])
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))  # a BOM, and CRLF
         return file
 
     labels = [(a, b, int(score > 2)) for a, b, score in PAIRS]
     triplets = [(PAIRS[i][0], PAIRS[i][1], PAIRS[2][1]) for i in (0, 1, 3, 4)]
     ranking = {"query": PAIRS[1][0], "candidates": [b for _, b, _ in PAIRS], "relevance": [0, 1, 0, 0, 0, 0, 0, 0]}
-    (folder / "ranking.jsonl").write_text(json.dumps(ranking) + "\n", "utf-8")
+    documents = [{"_id": str(i), "title": "", "text": b} for i, (_, b, _) in enumerate(PAIRS)]
     retrieval = folder / "retrieval"
-    retrieval.mkdir()
-    for name, rows in (
-        ("corpus", [{"_id": str(i), "title": "", "text": b} for i, (_, b, _) in enumerate(PAIRS)]),
-        ("queries", [{"_id": str(i), "text": a} for i, (a, _, _) in enumerate(PAIRS)]),
-    ):
-        (retrieval / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    judged = "".join(f"{i}\t{i}\t1\n" for i in range(len(PAIRS)))
-    (retrieval / "qrels.tsv").write_text(f"query_id\tdoc_id\trelevance\n{judged}")
+    write_json(retrieval / "corpus.jsonl", *documents, {"_id": "invisible", "text": "\u200b"})
+    write_json(retrieval / "queries.jsonl", *({"_id": str(i), "text": a} for i, (a, _, _) in enumerate(PAIRS)))
+    judged = [(i, i, 1) for i in range(len(PAIRS))]
+    write_table(retrieval / "qrels.tsv", [("query_id", "doc_id", "relevance"), *judged])
     return [
         f"pairs:{table('pairs.tsv', 'sentence1 sentence2 score', PAIRS)}",
         f"labels:{table('labels.tsv', 'sentence1 sentence2 label', labels)}",
         f"triplets:{table('triplets.tsv', 'anchor positive negative', triplets)}",
-        f"ranking:{folder / 'ranking.jsonl'}",
+        f"ranking:{write_json(folder / 'ranking.jsonl', ranking)}",
         f"retrieval:{retrieval}",
     ]
 
@@ -81,7 +84,7 @@ def test_the_yardsticks_of_the_built_in_model(data: Path, tmp_path: Path) -> Non
     assert 100 * value(found["ists_images"]["cosine"], "alignment_f1") == pytest.approx(86.5, abs=0.15)
     assert found["ists_images"]["rcmd"]["against"]["significant"]
     parts = found["sts12"]["cosine"]["parts"]
-    assert {name: figures["n"] for name, figures in parts.items()} == {
+    assert {name: part["n"] for name, part in parts.items()} == {
         "MSRpar": 750,
         "MSRvid": 750,
         "SMTeuroparl": 459,
@@ -89,7 +92,7 @@ def test_the_yardsticks_of_the_built_in_model(data: Path, tmp_path: Path) -> Non
         "SMTnews": 399,
     }
     for figure in ("spearman", "pearson"):
-        mean = np.mean([figures[figure] for figures in parts.values()])
+        mean = np.mean([part["figures"][figure] for part in parts.values()])
         assert value(found["sts12"]["cosine"], f"{figure}_mean") == pytest.approx(mean)
     report = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "| sts_avg | 18,850 | spearman | 78.8" in report
@@ -125,6 +128,23 @@ def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_
     assert value(here["rcmd"], "alignment_f1") > 0.8
     for figure in here["rcmd"]["figures"]:
         assert value(there["rcmd"], figure["name"]) == pytest.approx(figure["value"], abs=1e-6)
+
+
+def test_the_record_names_the_model_that_a_service_uses_also_where_it_is_its_default(url: str, tmp_path: Path) -> None:
+    options = ("--sets", own_files(tmp_path)[0], "--draws", "10")
+    here = evaluation(tmp_path, *options)["about"]
+    assert here["model"] == "minilm"
+    assert evaluation(tmp_path, *options, "--url", url)["about"] == here
+    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == here
+
+
+def test_a_model_that_a_service_does_not_have_is_named_with_those_it_has(url: str, tmp_path: Path) -> None:
+    with Client(url) as client, pytest.raises(ServiceError, match="no model 'nosuch' is served, only minilm"):
+        RemoteScorer(client, "nosuch", untracked).about()
+    ran = semblance("evaluate", "--sets", own_files(tmp_path)[0], "--url", url, "--model", "nosuch")
+    assert ran.returncode == 1
+    assert "nosuch" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_a_threshold_can_be_chosen_from_labelled_pairs(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(
 ) -> None:
     with Client(url) as client:
         scorer: Scorer = RemoteScorer(client, None, untracked) if where == "service" else LocalScorer(minilm, untracked)
-        found = scorer.rankings(["cosine", "rcmd", "rcmd1"], adi, K)
+        found = scorer.search(["cosine", "rcmd", "rcmd1"], adi, K)
         assert not [each for each in client.ask("GET", "/collections")["collections"] if "evaluation" in each["name"]]
     assert quality(adi, found["cosine"]) == pytest.approx(quality(adi, exhaustive), abs=0.001)
     for measure in ("rcmd", "rcmd1"):

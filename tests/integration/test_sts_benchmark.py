@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,46 +16,52 @@ from models import catalogue
 from models.catalogue import similarity
 from models.embeddings import TokenEmbeddings
 from models.encoders.transformer import Transformer
-from models.protocols import Explainable
+from models.evaluation.scorer import LocalScorer
+from models.evaluation.tasks import GradedPairs
+from service.cli.evaluate.sets import read_task
 from service.served_models import read_source
 from tests.integration.conftest import Api
+from tests.untracked import untracked
 
-EXPLAINABLE = [n for n in catalogue.names("models.similarities") if isinstance(similarity(n), Explainable)]
-
-
-@pytest.fixture(scope="module")
-def rows(data: Path) -> list[dict[str, str]]:
-    with (data / "stsb" / "stsb.test.tsv").open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+EXPLAINABLE = list(filter(catalogue.explains, catalogue.names(catalogue.SIMILARITIES)))
 
 
 @pytest.fixture(scope="module")
-def embedded(rows: list[dict[str, str]], minilm: Transformer) -> list[tuple[TokenEmbeddings, TokenEmbeddings]]:
+def stsb(data: Path) -> GradedPairs:
+    task = read_task("stsb", data)
+    assert isinstance(task, GradedPairs)
+    return task
+
+
+@pytest.fixture(scope="module")
+def pairs(stsb: GradedPairs) -> list[dict[str, str]]:
+    """As requests have them."""
+    return [{"a": a, "b": b} for a, b in zip(stsb.left, stsb.right, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def embedded(stsb: GradedPairs, minilm: Transformer) -> list[tuple[TokenEmbeddings, TokenEmbeddings]]:
     """The first 1,000 pairs."""
-
-    def encode(side: str) -> Iterator[TokenEmbeddings]:
-        for start in range(0, 1000, 50):
-            texts = [row[side] for row in rows[start : start + 50]]
-            yield from minilm.encode(minilm.tokenize(texts, "query", "END"), "tokens")
-
-    return list(zip(encode("sentence1"), encode("sentence2"), strict=True))
+    left, right = stsb.left[:1000], stsb.right[:1000]
+    known = LocalScorer(minilm, untracked).embed([*left, *right], "tokens")
+    return [(known[a], known[b]) for a, b in zip(left, right, strict=True)]
 
 
 @pytest.mark.parametrize(("measure", "expected"), [("cosine", 82.05), ("rcmd", 82.75)])
-def test_spearman_with_people(api: Api, rows: list[dict[str, str]], measure: str, expected: float) -> None:
-    pairs = [{"a": row["sentence1"], "b": row["sentence2"]} for row in rows]
+def test_spearman_with_people(
+    api: Api, stsb: GradedPairs, pairs: list[dict[str, str]], measure: str, expected: float
+) -> None:
     scores = api.ok("/similarity", {"pairs": pairs, "measure": measure})["scores"]
-    correlation = 100 * spearmanr(scores, [float(row["score"]) for row in rows])[0]
+    correlation = 100 * spearmanr(scores, stsb.gold)[0]
     print(f"STS-B test, {measure}: Spearman {correlation:.2f}")
     assert correlation == pytest.approx(expected, abs=0.1)
 
 
-def test_cosines_equal_those_of_sentence_transformers(api: Api, rows: list[dict[str, str]]) -> None:
-    some = rows[::7]
+def test_cosines_equal_those_of_sentence_transformers(api: Api, pairs: list[dict[str, str]]) -> None:
+    some = pairs[::7]
     oracle = SentenceTransformer(str(read_source("minilm").location), device="cpu")
-    left, right = (oracle.encode([row[side] for row in some]) for side in ("sentence1", "sentence2"))
-    pairs = [{"a": row["sentence1"], "b": row["sentence2"]} for row in some]
-    assert api.ok("/similarity", {"pairs": pairs})["scores"] == pytest.approx(
+    left, right = (oracle.encode([pair[side] for pair in some]) for side in ("a", "b"))
+    assert api.ok("/similarity", {"pairs": some})["scores"] == pytest.approx(
         (left * right).sum(axis=1).tolist(), abs=1e-5
     )
 
@@ -85,10 +89,9 @@ def test_links_special_and_omitted_sum_to_the_score_on_a_thousand_pairs(
     max_links=st.integers(0, 250),
 )
 def test_the_sum_law_holds_in_the_json_of_any_request(
-    api: Api, rows: list[dict[str, str]], number: int, name: str, granularity: str, max_links: int
+    api: Api, pairs: list[dict[str, str]], number: int, name: str, granularity: str, max_links: int
 ) -> None:
-    texts = {"a": rows[number]["sentence1"], "b": rows[number]["sentence2"]}
-    body = {**texts, "measure": name, "granularity": granularity, "max_links": max_links}
+    body = {**pairs[number], "measure": name, "granularity": granularity, "max_links": max_links}
     answer = api.ok("/explain", body)
     total = math.fsum([*(link["contribution"] for link in answer["links"]), answer["special"], answer["omitted"]])
     assert total == pytest.approx(answer["score"], abs=1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from models.embeddings import TokenEmbeddings
 from models.encoders.word_vectors import WordVectors
 from models.errors import BadCheckpoint, BadTexts
+from models.evaluation.tasks import GradedPairs
 from models.protocols import Encoder
 from models.similarities.cosine import Cosine
 from models.word_tokenizers import Words, word_piece
+from service.cli.evaluate.sets import read_task
 from service.served_models import read_source
 from tests.small_model import load, random_vectors, write_glove
 
@@ -277,11 +278,11 @@ def test_a_folder_of_model2vec_whose_files_do_not_fit_is_refused(tmp_path: Path)
 def test_static_vectors_reach_what_is_known_of_them_on_the_sts_benchmark(data: Path) -> None:
     """0.76 by the mean of these vectors, their cosine, and Pearson: README of the data, section 8."""
     encoder = load(data / "vectors" / "potion_base_4m_int8.npz")
-    with (data / "stsb" / "stsb.test.tsv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-    left, right = (embedded(encoder, *(row[side] for row in rows)) for side in ("sentence1", "sentence2"))
+    task = read_task("stsb", data)
+    assert isinstance(task, GradedPairs)
+    left, right = embedded(encoder, *task.left), embedded(encoder, *task.right)
     scores = [Cosine().score(a, b) for a, b in zip(left, right, strict=True)]
-    assert np.corrcoef(scores, [float(row["score"]) for row in rows])[0, 1] == pytest.approx(0.76, abs=0.005)
+    assert np.corrcoef(scores, task.gold)[0, 1] == pytest.approx(0.76, abs=0.005)
 
 
 def test_the_published_first_vector_of_glove_is_read(data: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from service.usecases.near_groups import Member, NearGroups, Neighbour
+from service.cli.near_groups import Member, NearGroups, Neighbour
 
 EDGES = st.sets(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=60)
 

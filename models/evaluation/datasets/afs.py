@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tables import Row, comma_table, table
+from models.evaluation.row_files import Row, comma_table
 from models.evaluation.tasks import GradedPairs
 
+_RELEASED = Columns("sentence_1", "sentence_2", "regression_label")
 _TOPICS = {"ArgPairs_GM.csv": "gay marriage", "ArgPairs_GC.csv": "gun control", "ArgPairs_DP.csv": "death penalty"}
 
 
@@ -19,17 +22,14 @@ def read(path: Path) -> GradedPairs:
     are not UTF-8; those are replaced.
     """
     if path.is_dir():
-        rows = (_with_topic(row, topic) for name, topic in _TOPICS.items() for row in _released(path / name))
-        return graded_pairs(rows, path, Columns("sentence_1", "sentence_2", "regression_label", part="topic"))
-    return graded_pairs(table(path, ("topic", "sentence1", "sentence2", "score")), path, Columns(part="topic"))
+        rows = (row for name, topic in _TOPICS.items() for row in _released(path / name, topic))
+        return graded_pairs(path, replace(_RELEASED, part="topic"), rows)
+    return graded_pairs(path, Columns(part="topic"))
 
 
-def _released(file: Path) -> list[Row]:
-    return list(comma_table(file, ("regression_label", "sentence_1", "sentence_2"), errors="replace"))
-
-
-def _with_topic(row: Row, topic: str) -> Row:
-    return Row(row.file, row.line, {**row.fields, "topic": topic})
+def _released(file: Path, topic: str) -> Iterator[Row]:
+    for row in comma_table(file, _RELEASED.names, errors="replace"):
+        yield replace(row, fields={**row.fields, "topic": topic})
 
 
 SETS = (

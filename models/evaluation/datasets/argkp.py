@@ -6,21 +6,18 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, labelled_pairs
-from models.evaluation.tables import table
 from models.evaluation.tasks import LabelledPairs
-
-_COLUMNS = Columns("argument", "key_point", "label", part="topic")
 
 
 def read(path: Path) -> LabelledPairs:
-    """A table with the columns topic, argument, key_point and label: the three files of the release, joined."""
-    return labelled_pairs(table(path, ("topic", "argument", "key_point", "label")), path, _COLUMNS)
+    """A table with the columns argument, key_point and label: the three files of the release, joined."""
+    return labelled_pairs(path, Columns("argument", "key_point", "label"))
 
 
 def _split(name: str, split: str) -> DataSet:
     return DataSet(
         name=name,
-        what=f"arguments and key points that match or not, {split}, by topic",
+        what=f"arguments and key points that match or not, {split}",
         source="key point analysis shared task of 2021 [friedman-etal-2021-argkp]",
         files=(f"argument/argkp2021.{split}.tsv",),
         read=read,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, finite
+from models.evaluation.row_files import fault, finite
 from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 from models.text_lines import numbered_lines
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, labelled_pairs
-from models.evaluation.tables import table
 from models.evaluation.tasks import LabelledPairs
 
 _RELEASED = Columns("#1 String", "#2 String", "Quality")
@@ -14,8 +13,7 @@ _RELEASED = Columns("#1 String", "#2 String", "Quality")
 
 def read(path: Path) -> LabelledPairs:
     """A table with the columns sentence1, sentence2 and label, or msr_paraphrase_*.txt with its own names."""
-    columns = _RELEASED if path.name.startswith("msr_paraphrase_") else Columns(said="label")
-    return labelled_pairs(table(path, (columns.left, columns.right, columns.said)), path, columns)
+    return labelled_pairs(path, _RELEASED if path.name.startswith("msr_paraphrase_") else Columns(said="label"))
 
 
 def _set(name: str, what: str, source: str, *files: str) -> DataSet:

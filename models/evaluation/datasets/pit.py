@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tables import Row, bare_table, table
+from models.evaluation.row_files import Row, bare_table
 from models.evaluation.tasks import GradedPairs
 
 _RELEASED = {"sentence1": 2, "sentence2": 3, "label": 4}
@@ -20,9 +20,8 @@ def read(path: Path) -> GradedPairs:
     There, the fifth column holds the votes of five people, "(2, 3)" for two of five, or the digit of an expert.
     """
     if path.suffix == ".data":
-        return graded_pairs(bare_table(path, _RELEASED), path, Columns(said="label"), _grade)
-    columns = Columns(said="score_0_5")
-    return graded_pairs(table(path, ("sentence1", "sentence2", "score_0_5")), path, columns)
+        return graded_pairs(path, Columns(said="label"), bare_table(path, _RELEASED), _grade)
+    return graded_pairs(path, Columns(said="score_0_5"))
 
 
 def _grade(row: Row, column: str) -> float:

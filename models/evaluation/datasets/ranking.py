@@ -7,7 +7,7 @@ from typing import Any
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, one_space
+from models.evaluation.row_files import fault, one_space
 from models.evaluation.tasks import Rankings
 from models.text_lines import json_lines
 

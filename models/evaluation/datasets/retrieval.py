@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import fault, table
+from models.evaluation.row_files import fault, table
 from models.evaluation.tasks import Retrieval
 from models.text_lines import json_lines
 

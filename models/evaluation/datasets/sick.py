@@ -6,7 +6,6 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tables import table
 from models.evaluation.tasks import GradedPairs
 
 _RELEASED = Columns("sentence_A", "sentence_B", "relatedness_score")
@@ -14,8 +13,7 @@ _RELEASED = Columns("sentence_A", "sentence_B", "relatedness_score")
 
 def read(path: Path) -> GradedPairs:
     """A table with the columns sentence1, sentence2 and score, or SICK_*.txt of the release with its own names."""
-    columns = _RELEASED if path.suffix == ".txt" else Columns()
-    return graded_pairs(table(path, (columns.left, columns.right, columns.said)), path, columns)
+    return graded_pairs(path, _RELEASED if path.suffix == ".txt" else Columns())
 
 
 def _split(name: str, split: str, released: str) -> DataSet:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tables import Row, fault, table
+from models.evaluation.row_files import Row, fault
 from models.evaluation.tasks import GradedPairs
 from models.text_lines import numbered_lines
 
@@ -30,9 +30,8 @@ def read(path: Path, parts: Sequence[str]) -> GradedPairs:
     two more columns) and their grades the lines of STS.gs.X.txt. Pairs whose line of grades is empty were not graded,
     and are left out.
     """
-    if path.is_dir():
-        return graded_pairs((row for part in parts for row in _released(path, part)), path, Columns(part="task"))
-    return graded_pairs(table(path, ("task", "sentence1", "sentence2", "score")), path, Columns(part="task"))
+    rows = (row for part in parts for row in _released(path, part)) if path.is_dir() else None
+    return graded_pairs(path, Columns(part="task"), rows)
 
 
 def _released(folder: Path, part: str) -> Iterator[Row]:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import graded_pairs
-from models.evaluation.tables import bare_table, table
+from models.evaluation.row_files import bare_table
 from models.evaluation.tasks import GradedPairs
 
 
 def read(path: Path) -> GradedPairs:
     """A table with the columns sentence1, sentence2 and score, or sts-*.csv of the release: tabs, no header."""
     if path.suffix == ".csv":
-        return graded_pairs(bare_table(path, {"score": 4, "sentence1": 5, "sentence2": 6}), path)
-    return graded_pairs(table(path, ("sentence1", "sentence2", "score")), path)
+        return graded_pairs(path, rows=bare_table(path, {"score": 4, "sentence1": 5, "sentence2": 6}))
+    return graded_pairs(path)
 
 
 def _split(name: str, split: str) -> DataSet:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.tables import Row, bare_table, table
+from models.evaluation.row_files import Row, bare_table
 from models.evaluation.tasks import GradedPairs, LabelledPairs
 
 _VOTES = re.compile(r"\((\d), 6\)")
@@ -21,8 +21,8 @@ def read(path: Path) -> GradedPairs | LabelledPairs:
     left out), so the pairs are labelled and not graded.
     """
     if path.suffix == ".txt":
-        return graded_pairs(bare_table(path, {"sentence1": 0, "sentence2": 1, "label": 2}), path, _COLUMNS, _grade)
-    return labelled_pairs(table(path, ("sentence1", "sentence2", "label")), path, _COLUMNS)
+        return graded_pairs(path, _COLUMNS, bare_table(path, {"sentence1": 0, "sentence2": 1, "label": 2}), _grade)
+    return labelled_pairs(path, _COLUMNS)
 
 
 def _grade(row: Row, column: str) -> float:

@@ -6,18 +6,15 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import comma_table, table
+from models.evaluation.row_files import comma_table, table
 from models.evaluation.tasks import Triplets
 
 
 def read(path: Path) -> Triplets:
     """A table with the columns anchor, positive and negative; or, as .csv, with Sentence1, Sentence2 and Sentence3."""
-    if path.suffix == ".csv":
-        names = ("Sentence1", "Sentence2", "Sentence3")
-        rows = [[row.text(name) for name in names] for row in comma_table(path, names)]
-    else:
-        names = ("anchor", "positive", "negative")
-        rows = [[row.text(name) for name in names] for row in table(path, names)]
+    released = path.suffix == ".csv"
+    names = ("Sentence1", "Sentence2", "Sentence3") if released else ("anchor", "positive", "negative")
+    rows = [[row.text(name) for name in names] for row in (comma_table if released else table)(path, names)]
     if not rows:
         raise BadDataSet(f"{path} holds no triplets")
     return Triplets(*zip(*rows, strict=True))

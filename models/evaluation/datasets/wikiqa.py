@@ -6,7 +6,7 @@ from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
-from models.evaluation.tables import table
+from models.evaluation.row_files import table
 from models.evaluation.tasks import Rankings
 
 _COLUMNS = ("question_id", "question", "answer_sentence", "label")

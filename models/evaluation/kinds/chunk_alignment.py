@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
-from models.catalogue import similarity
+from models.catalogue import explains
 from models.embeddings import Doubles
 from models.evaluation.chunk_f1 import AlignmentSums, alignment_sums, f1, precision, recall, strong_links
 from models.evaluation.chunk_links import chunk_links
-from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.quantities import Judged, Quantity
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import ChunkAlignment, ChunkLink
 from models.explanation import LinkList
-from models.protocols import Explainable
 from models.text import Unit
 
 
@@ -28,7 +26,7 @@ def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapp
     left = [" ".join(pair.left) for pair in task.pairs]
     right = [" ".join(pair.right) for pair in task.pairs]
     gold = [strong_links(pair.gold) for pair in task.pairs]
-    explainable = [name for name in measures if isinstance(similarity(name), Explainable)]
+    explainable = [name for name in measures if explains(name)]
     system: dict[str, list[list[ChunkLink]]] = {name: [] for name in explainable}
     for pair, whys in zip(task.pairs, scorer.links(explainable, left, right, "token"), strict=True):
         for name, why in whys.items():
@@ -38,7 +36,7 @@ def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapp
 
 def _judged(sums: AlignmentSums, n: int) -> Judged:
     figures = {"alignment_f1": f1, "alignment_precision": precision, "alignment_recall": recall}
-    quantities = (Quantity(name, (Sample(n, partial(of, sums)),)) for name, of in figures.items())
+    quantities = (Quantity.of(name, n, of, sums) for name, of in figures.items())
     return Judged("chunk alignment", n, tuple(quantities))
 
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.catalogue import similarity
+from models.catalogue import explains
 from models.evaluation.quantities import Judged, mean_value
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import Deletion, GradedPairs
 from models.explanation import LinkList
-from models.protocols import Explainable
 from models.text import Unit
 
 MOST_PAIRS = 500  # of a set, evenly spaced: enough for intervals of a few thousandths
@@ -37,7 +36,7 @@ def judge(task: Deletion, scorer: Scorer, measures: Sequence[str]) -> Mapping[st
 
     They are on the scale of the measure's scores, so measures are not compared with each other.
     """
-    explainable = [name for name in measures if isinstance(similarity(name), Explainable)]
+    explainable = [name for name in measures if explains(name)]
     explained = list(scorer.links(explainable, task.left, task.right, "word"))
     found = {name: _usable(task, [whys[name] for whys in explained]) for name in explainable}
     return {name: _judged(pairs, scorer, name) for name, pairs in found.items() if pairs}

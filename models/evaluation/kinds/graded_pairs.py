@@ -9,6 +9,7 @@ import numpy as np
 
 from models.embeddings import Doubles
 from models.evaluation.correlation import pearson, spearman
+from models.evaluation.outcomes import Part
 from models.evaluation.quantities import Judged, Quantity, Sample
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import GradedPairs
@@ -34,22 +35,18 @@ def judge(task: GradedPairs, scorer: Scorer, measures: Sequence[str]) -> Mapping
 def judged(task: GradedPairs, scores: Doubles) -> Judged:
     """What one measure's (n,) scores came to."""
     gold, parts = np.asarray(task.gold, np.float64), _parts(task)
-    quantities = [Quantity(name, (_sample(of, scores, gold),)) for name, of in CORRELATIONS.items()]
-    if len(parts) > 1:
-        for name, of in CORRELATIONS.items():
-            samples = tuple(_sample(of, scores[rows], gold[rows]) for rows in parts.values())
-            quantities.append(Quantity(f"{name}_mean", samples, (1 / len(parts),) * len(parts)))
-            quantities.append(
-                Quantity(f"{name}_wmean", samples, tuple(len(rows) / len(gold) for rows in parts.values()))
-            )
+    quantities = [Quantity.of(name, len(gold), of, scores, gold) for name, of in CORRELATIONS.items()]
+    if len(parts) == 1:
+        return Judged("graded pairs", len(gold), tuple(quantities))
+    for name, of in CORRELATIONS.items():
+        samples = tuple(Sample(len(rows), partial(of, scores[rows], gold[rows])) for rows in parts.values())
+        quantities.append(Quantity(f"{name}_mean", samples, (1 / len(parts),) * len(parts)))
+        quantities.append(Quantity(f"{name}_wmean", samples, tuple(len(rows) / len(gold) for rows in parts.values())))
     figures = {
-        part: {
-            "n": float(len(rows)),
-            **{name: float(of(scores[rows], gold[rows])[0]) for name, of in CORRELATIONS.items()},
-        }
+        part: Part(len(rows), {name: float(of(scores[rows], gold[rows])[0]) for name, of in CORRELATIONS.items()})
         for part, rows in parts.items()
     }
-    return Judged("graded pairs", len(gold), tuple(quantities), figures if len(parts) > 1 else {})
+    return Judged("graded pairs", len(gold), tuple(quantities), figures)
 
 
 def _parts(task: GradedPairs) -> dict[str, list[int]]:
@@ -57,7 +54,3 @@ def _parts(task: GradedPairs) -> dict[str, list[int]]:
     for row, part in enumerate(task.subtasks):
         parts.setdefault(part, []).append(row)
     return parts
-
-
-def _sample(of: Callable[..., Doubles], scores: Doubles, gold: Doubles) -> Sample:
-    return Sample(len(gold), partial(of, scores, gold))

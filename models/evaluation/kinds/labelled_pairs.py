@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
 from models.embeddings import Doubles
-from models.evaluation.matching import average_precision, roc_auc
-from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.matching import pr_auc, roc_auc
+from models.evaluation.quantities import Judged, Quantity
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import LabelledPairs
 
@@ -22,8 +21,6 @@ def judge(task: LabelledPairs, scorer: Scorer, measures: Sequence[str]) -> Mappi
 
 def _judged(task: LabelledPairs, scores: Doubles) -> Judged:
     matches = np.asarray(task.matches, np.bool_)
-    figures = {"average_precision": average_precision, "roc_auc": roc_auc}
-    quantities = tuple(
-        Quantity(name, (Sample(len(matches), partial(of, scores, matches)),)) for name, of in figures.items()
-    )
-    return Judged("labelled pairs", len(matches), quantities)
+    figures = {"average_precision": pr_auc, "roc_auc": roc_auc}
+    quantities = (Quantity.of(name, len(matches), of, scores, matches) for name, of in figures.items())
+    return Judged("labelled pairs", len(matches), tuple(quantities))

@@ -27,11 +27,8 @@ def judge(task: Rankings, scorer: Scorer, measures: Sequence[str]) -> Mapping[st
 
 def _judged(task: Rankings, scores: Sequence[Doubles]) -> Judged:
     relevance = [np.asarray(each, np.float64) for each in task.relevance]
-    graded = [{str(i): grade for i, grade in enumerate(each)} for each in task.relevance]
-    orders = [
-        [str(i) for i in np.lexsort((each_relevance, -each))]
-        for each, each_relevance in zip(scores, relevance, strict=True)
-    ]
+    graded = [dict(enumerate(each)) for each in task.relevance]
+    orders = [np.lexsort((grades, -each)).tolist() for each, grades in zip(scores, relevance, strict=True)]
     quantities = (
         mean_value("ndcg", [ndcg_of_scores(*pair) for pair in zip(scores, relevance, strict=True)]),
         mean_value("map", [average_precision(*pair) for pair in zip(orders, graded, strict=True)]),

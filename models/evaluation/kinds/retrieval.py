@@ -14,7 +14,7 @@ DEPTH = 100  # documents of each ranking that are looked at
 
 def judge(task: Retrieval, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
     """nDCG@10 with linear gain, recall@10 and @100, and the reciprocal rank of the first relevant document."""
-    found = scorer.rankings(measures, task, DEPTH)
+    found = scorer.search(measures, task, DEPTH)
     return {name: _judged(task, rankings) for name, rankings in found.items()}
 
 

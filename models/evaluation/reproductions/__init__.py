@@ -15,8 +15,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 from models import catalogue
 from models.errors import UnknownName
-from models.evaluation.bootstrap import Interval
-from models.evaluation.evaluate import Plan
+from models.evaluation.bootstrap import Interval, Resampling
 from models.evaluation.scorer import LocalScorer
 from models.evaluation.tasks import Task
 from models.protocols import Encoder
@@ -29,7 +28,7 @@ class Bench(Protocol):
     """What reproductions work with."""
 
     @property
-    def plan(self) -> Plan:
+    def resampling(self) -> Resampling:
         """How intervals are made."""
 
     def task(self, name: str, kind: type[T]) -> T:
@@ -50,7 +49,7 @@ class Claim:
         where: table or section, row and column of the paper.
         says: the claim, with the paper's numbers.
         protocol: what was run here.
-        ours: our number with its interval, times 100 where the paper's is; why there is none otherwise.
+        ours: our number with its interval, times 100 as papers print theirs; why there is none otherwise.
         tolerance: how far off counts as the same, or what decides.
     """
 
@@ -70,14 +69,14 @@ class Said:
     says: str
     protocol: str
 
-    def is_greater(self, difference: Interval, scale: float = 100) -> Claim:
+    def is_greater(self, difference: Interval) -> Claim:
         """The claim that a difference is above zero: decided where zero lies outside its interval."""
         verdict: Verdict = "not decidable here"
         if difference.significant:
             verdict = "holds" if difference.estimate > 0 else "does not hold"
-        return self._claim(_shown(difference, scale, sign="+"), "0 outside the interval", verdict)
+        return self._claim(_shown(difference, sign="+"), "0 outside the interval", verdict)
 
-    def is_near(self, found: Interval, wanted: float, tolerance: float, scale: float = 100) -> Claim:
+    def is_near(self, found: Interval, wanted: float, tolerance: float) -> Claim:
         """The claim of a number: undecided where the interval reaches both in and out of the tolerance."""
         low, high = wanted - tolerance, wanted + tolerance
         verdict: Verdict = "not decidable here"
@@ -85,7 +84,7 @@ class Said:
             verdict = "holds"
         elif found.high < low or found.low > high:
             verdict = "does not hold"
-        return self._claim(_shown(found, scale), f"{scale * wanted:g} ± {scale * tolerance:g}", verdict)
+        return self._claim(_shown(found), f"{100 * wanted:g} ± {100 * tolerance:g}", verdict)
 
     def is_true(self, ours: str, decides: str, *, holds: bool) -> Claim:
         """A claim without chance in it, such as one that must hold for every pair; `decides` says when it does."""
@@ -130,6 +129,6 @@ def tally(found: Sequence[Claim]) -> dict[Verdict, int]:
     return {verdict: sum(claim.verdict == verdict for claim in found) for verdict in get_args(Verdict)}
 
 
-def _shown(interval: Interval, scale: float, sign: str = "") -> str:
-    value, low, high = (scale * each for each in (interval.estimate, interval.low, interval.high))
+def _shown(interval: Interval, sign: str = "") -> str:
+    value, low, high = (100 * each for each in (interval.estimate, interval.low, interval.high))
     return f"{value:{sign}.2f} [{low:{sign}.2f}, {high:{sign}.2f}]"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.catalogue import similarity
+from models.catalogue import similarity, wanted
 from models.embeddings import TokenEmbeddings
 from models.evaluation.bootstrap import difference
-from models.evaluation.evaluate import interval_of
+from models.evaluation.evaluation import interval_of
 from models.evaluation.kinds import judge
 from models.evaluation.quantities import mean_value
 from models.evaluation.reproductions import Bench, Claim, Said
@@ -47,7 +47,7 @@ def _aligns_better(bench: Bench, part: str, name: str, numbers: str) -> Claim:
         f"MiniLM on {name}; the paper's alignment protocol; difference of F1",
     )
     judged = judge(bench.task(name, ChunkAlignment), bench.scorer("minilm"), ["rcmd", "cosine"])
-    rcmd, average = (interval_of(judged[name].quantities[0], bench.plan) for name in ("rcmd", "cosine"))
+    rcmd, average = (interval_of(judged[name].quantities[0], bench.resampling) for name in ("rcmd", "cosine"))
     return said.is_greater(difference(rcmd, average))
 
 
@@ -74,7 +74,7 @@ def _most_sentences_are_short(bench: Bench) -> Claim:
     task = bench.task("sts13", GradedPairs)
     tokenized = bench.encoder("minilm").tokenize([*task.left, *task.right], "query", "END")
     short = mean_value("share", [float(len(each) <= SHORT) for each in tokenized])
-    return said.is_near(interval_of(short, bench.plan), wanted=0.98, tolerance=0.01)
+    return said.is_near(interval_of(short, bench.resampling), wanted=0.98, tolerance=0.01)
 
 
 def _costs_no_more_time(bench: Bench) -> Claim:
@@ -93,9 +93,7 @@ def _seconds(encoder: Encoder, measure: str) -> float:
     scored = similarity(measure)
     texts = [" ".join(["word"] * (SHORT - 2))] * (2 * TIMED_PAIRS)
     began = time.perf_counter()
-    embedded = encoder.encode(
-        encoder.tokenize(texts, "query", "END"), "pooled" if scored.needs == "pooled" else "tokens"
-    )
+    embedded = encoder.encode(encoder.tokenize(texts, "query", "END"), wanted(scored))
     for a, b in zip(embedded[:TIMED_PAIRS], embedded[TIMED_PAIRS:], strict=True):
         scored.score(a, b)
     return time.perf_counter() - began

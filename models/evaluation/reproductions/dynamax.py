@@ -15,10 +15,8 @@ import numpy as np
 
 from models.catalogue import similarity
 from models.embeddings import Doubles, Floats, TokenEmbeddings, unit_rows
-from models.evaluation.bootstrap import Interval, bca_mean, difference
-from models.evaluation.evaluate import Plan, interval_of
+from models.evaluation.bootstrap import Interval, Resampling, bca, bca_mean, difference
 from models.evaluation.kinds.graded_pairs import judged
-from models.evaluation.quantities import Quantity
 from models.evaluation.reproductions import Bench, Claim, Said
 from models.evaluation.tasks import GradedPairs
 from models.projections.common_component_removal import CommonComponentRemoval
@@ -174,7 +172,6 @@ class _Results:
     """Pearson's r with one kind of vectors: system -> year -> the interval of each subtask."""
 
     vectors: str
-    plan: Plan
     found: Mapping[str, Mapping[str, Sequence[Interval]]]
 
     def said(self, where: str, says: str, protocol: str = "mean of the five years") -> Said:
@@ -184,8 +181,7 @@ class _Results:
         """How much better a system is, by the mean over the years of the mean over the subtasks of each."""
         shares = [1 / len(self.found[system][year]) / len(years) for year in years for _ in self.found[system][year]]
         means = (
-            bca_mean([part for year in years for part in self.found[name][year]], shares, self.plan.seed)
-            for name in (system, baseline)
+            bca_mean([part for year in years for part in self.found[name][year]], shares) for name in (system, baseline)
         )
         return difference(*means)
 
@@ -200,8 +196,8 @@ def _results(bench: Bench, vectors: str) -> _Results:
     found: dict[str, dict[str, list[Interval]]] = {}
     for year, task in bench.scorer(vectors).track(list(tasks.items()), VECTORS[vectors]):
         for system, scores in _scores(bench, vectors, task).items():
-            found.setdefault(system, {})[year] = _by_subtask(task, scores, bench.plan)
-    return _Results(vectors, bench.plan, found)
+            found.setdefault(system, {})[year] = _by_subtask(task, scores, bench.resampling)
+    return _Results(vectors, found)
 
 
 def _scores(bench: Bench, vectors: str, task: GradedPairs) -> dict[str, Doubles]:
@@ -225,9 +221,9 @@ def _scores(bench: Bench, vectors: str, task: GradedPairs) -> dict[str, Doubles]
     }
 
 
-def _by_subtask(task: GradedPairs, scores: Doubles, plan: Plan) -> list[Interval]:
+def _by_subtask(task: GradedPairs, scores: Doubles, resampling: Resampling) -> list[Interval]:
     mean = next(each for each in judged(task, scores).quantities if each.name == "pearson_mean")
-    return [interval_of(Quantity("pearson", (sample,)), plan) for sample in mean.samples]
+    return [bca(sample.statistic, sample.n, resampling) for sample in mean.samples]
 
 
 def _against_average(results: _Results) -> Iterator[Claim]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from models.evaluation.bootstrap import bca_mean, difference
-from models.evaluation.evaluate import SEVEN, interval_of
+from models.evaluation.evaluation import SEVEN, interval_of
 from models.evaluation.kinds import judge
 from models.evaluation.reproductions import Bench, Claim, Said
 from models.evaluation.tasks import GradedPairs
@@ -65,7 +65,7 @@ def _distances(bench: Bench) -> Iterator[Claim]:
             "must order as the cosine does",
         )
         own, cosine = (
-            bca_mean([interval_of(each[name].quantities[0], bench.plan) for each in judged])
+            bca_mean([interval_of(each[name].quantities[0], bench.resampling) for each in judged])
             for name in (measure, "cosine")
         )
         yield said.is_near(difference(own, cosine), wanted=0.0, tolerance=0.01)
@@ -75,7 +75,7 @@ def _poolings(bench: Bench) -> Iterator[Claim]:
     task = bench.task("stsb_dev", GradedPairs)
     found = {
         pooling: interval_of(
-            judge(task, bench.scorer(f"minilm?pooling={pooling}"), ["cosine"])["cosine"].quantities[0], bench.plan
+            judge(task, bench.scorer(f"minilm?pooling={pooling}"), ["cosine"])["cosine"].quantities[0], bench.resampling
         )
         for pooling in ("mean", "max", "cls")
     }

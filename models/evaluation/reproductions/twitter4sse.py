@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.evaluation.evaluate import interval_of
+from models.evaluation.evaluation import interval_of
 from models.evaluation.quantities import mean_value
 from models.evaluation.ranking import ndcg_of_scores
 from models.evaluation.reproductions import Bench, Claim, Said
@@ -37,10 +37,10 @@ def _better_than_chance(bench: Bench) -> Claim:
         "the printed figures of untuned models are nDCG, and so at least that of random scores (the least is 39.1)",
         f"nDCG of random scores, {POSITIVES} + {NEGATIVES} candidates, {QUERIES:,} queries",
     )
-    random = np.random.default_rng(bench.plan.seed)
+    random = np.random.default_rng(bench.resampling.seed)
     relevance = np.repeat([1.0, 0.0], [POSITIVES, NEGATIVES])
     values = [ndcg_of_scores(random.random(len(relevance)), relevance) for _ in range(QUERIES)]
-    chance = interval_of(mean_value("ndcg", values), bench.plan)
+    chance = interval_of(mean_value("ndcg", values), bench.resampling)
     printed = [figure for row in UNTUNED.values() for figure in row]
     below = sum(figure < 100 * chance.low for figure in printed)
     shown = f"chance gives {100 * chance.estimate:.2f} [{100 * chance.low:.2f}, {100 * chance.high:.2f}]"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from models.errors import BadDataSet
-from models.evaluation.evaluate import Plan
+from models.evaluation.bootstrap import Resampling
 from models.evaluation.scorer import LocalScorer, Track
 from models.evaluation.tasks import Task
 from models.protocols import Encoder
@@ -18,20 +17,20 @@ from service.settings import read_settings
 T = TypeVar("T", bound=Task)
 
 
-@dataclass(slots=True)
 class Bench:
     """Sets and models for reproductions."""
 
-    data: Path | None
-    plan: Plan
-    track: Track
-    _tasks: dict[str, Task] = field(default_factory=dict)
-    _encoders: dict[str, Encoder] = field(default_factory=dict)
+    def __init__(self, data: Path | None, resampling: Resampling, track: Track) -> None:
+        self.resampling = resampling
+        self._data = data
+        self._track = track
+        self._tasks: dict[str, Task] = {}
+        self._encoders: dict[str, Encoder] = {}
 
     def task(self, name: str, kind: type[T]) -> T:
         """A set by its name. Raises BadDataSet."""
         if name not in self._tasks:
-            self._tasks[name] = read_task(name, self.data)
+            self._tasks[name] = read_task(name, self._data)
         found = self._tasks[name]
         if not isinstance(found, kind):
             raise BadDataSet(f"{name} is no set of {kind.__name__}")
@@ -40,9 +39,9 @@ class Bench:
     def encoder(self, model: str) -> Encoder:
         """The model of a source, as SEMBLANCE_MODELS takes it; `{data}` in it stands for the folder of data."""
         if model not in self._encoders:
-            self._encoders[model] = load_source(model.format(data=self.data), read_settings())
+            self._encoders[model] = load_source(model.format(data=self._data), read_settings())
         return self._encoders[model]
 
     def scorer(self, model: str) -> LocalScorer:
         """That model as what gives scores."""
-        return LocalScorer(self.encoder(model), self.track)
+        return LocalScorer(self.encoder(model), self._track)

@@ -14,7 +14,7 @@ from models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
 from models.evaluation.tasks import Retrieval
 from models.explanation import Link, LinkList
 from models.text import Granularity, Unit
-from service.client import Client
+from service.client import Client, ServiceError
 
 PAIRS_AT_ONCE = 128
 QUERIES_AT_ONCE = 16
@@ -32,15 +32,12 @@ class RemoteScorer:
         self.track = track
 
     def about(self) -> Mapping[str, str]:
-        """Name and digests of the model that the service uses."""
-        models = self._client.ask("GET", "/models")["models"]
-        wanted = [each for each in models if each["default"] if self._model is None] or [
-            each for each in models if each["name"] == self._model
-        ]
-        return {
-            "model": self._model or "",
-            **{key: str(wanted[0][key]) for key in ("name", "space", "build") if wanted},
-        }
+        """Name and digests of the model that the service uses. Raises ServiceError: it serves none of that name."""
+        served = self._client.ask("GET", "/models")["models"]
+        used = (each for each in served if (each["default"] if self._model is None else each["name"] == self._model))
+        if (model := next(used, None)) is None:
+            raise ServiceError(f"no model {self._model!r} is served, only {', '.join(each['name'] for each in served)}")
+        return {"model": model["name"], "space": model["space"], "build": model["build"]}
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
         """By POST /similarity."""
@@ -55,7 +52,7 @@ class RemoteScorer:
             asked = {name: {"a": a, "b": b, "measure": name, **how} for name in measures}
             yield {name: _link_list(self._client.ask("POST", "/explain", body)) for name, body in asked.items()}
 
-    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """By POST /search, in a collection made for the time of this call."""
         name = f"evaluation-{secrets.token_hex(4)}"
         self._client.ask("PUT", f"/collections/{name}", {"model": self._model})

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table as Grid
+from rich.table import Table
 
 from models.catalogue import similarity
 from models.errors import BadDataSet
-from models.evaluation.evaluate import Plan, evaluate
+from models.evaluation.bootstrap import Resampling
+from models.evaluation.evaluation import evaluate
 from models.evaluation.kinds.deletion import deletion
 from models.evaluation.matching import Calibration, calibration
 from models.evaluation.report import write_json, write_report
-from models.evaluation.report_tables import Table, calibration_table, curve, tables
+from models.evaluation.report_tables import TextTable, calibration_table, curve, tables
 from models.evaluation.reproductions import claims, papers, tally
 from models.evaluation.scorer import LocalScorer, Scorer, Track
 from models.evaluation.tasks import GradedPairs, LabelledPairs, Task
@@ -43,13 +43,18 @@ class Asked:
     measures: Sequence[str]
     sets: Sequence[str]
     data: Path | None
-    plan: Plan
+    resampling: Resampling
     json: Path | None
     report: Path | None
     deletion: bool
 
+    @property
+    def baseline(self) -> str | None:
+        """The measure that the others are compared with: the first, where there are others."""
+        return self.measures[0] if len(self.measures) > 1 else None
 
-def run(asked: Asked) -> None:
+
+def tabulate(asked: Asked) -> None:
     """Evaluate, print tables, and write what was asked for.
 
     Raises:
@@ -59,11 +64,11 @@ def run(asked: Asked) -> None:
     tasks = _tasks(asked)
     console = Console(stderr=True)
     with bars(console) as track, _scorer(asked, track) as scorer:
-        evaluation = evaluate(tasks, scorer, asked.measures, asked.plan)
+        evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, asked.baseline)
     for table in tables(evaluation):
         _show(table)
     if asked.json:
-        write_json(evaluation, asked.json)
+        write_json(asdict(evaluation), asked.json)
     if asked.report:
         console.print(f"report: {write_report(evaluation, asked.report)}", markup=False)
 
@@ -76,21 +81,21 @@ def reproduce(paper: str, asked: Asked) -> None:
     """
     chosen = papers() if paper == "all" else (paper,)
     with bars(Console(stderr=True)) as track:
-        bench = Bench(asked.data, asked.plan, track)
+        bench = Bench(asked.data, asked.resampling, track)
         found = {name: list(claims(name, bench)) for name in chosen}
     for name, each in found.items():
         rows = tuple((c.where, c.says, c.protocol, c.ours, c.tolerance, c.verdict) for c in each)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in tally(each).items())
-        _show(Table(f"{name}: {counts}", ("where", "claim", "protocol here", "ours", "tolerance", "verdict"), rows))
+        _show(TextTable(f"{name}: {counts}", ("where", "claim", "protocol here", "ours", "tolerance", "verdict"), rows))
     if asked.json:
-        _write(asked.json, {name: [asdict(claim) for claim in each] for name, each in found.items()})
+        write_json({name: [asdict(claim) for claim in each] for name, each in found.items()}, asked.json)
 
 
 def calibrate(asked: Asked) -> None:
     """Precision and recall by threshold, for each measure on each set of labelled pairs.
 
     Raises:
-        SemblanceError, ServiceError: as `run`; and a set whose pairs have no labels.
+        SemblanceError, ServiceError: as `tabulate`; and a set whose pairs have no labels.
     """
     found: dict[str, dict[str, Calibration]] = {}
     with bars(Console(stderr=True)) as track, _scorer(asked, track) as scorer:
@@ -104,7 +109,7 @@ def calibrate(asked: Asked) -> None:
         for measure, calibrated in each.items():
             _show(calibration_table(f"{name}, {measure}", calibrated))
     if asked.json:
-        _write(asked.json, {name: {m: curve(c) for m, c in each.items()} for name, each in found.items()})
+        write_json({name: {m: curve(c) for m, c in each.items()} for name, each in found.items()}, asked.json)
 
 
 @contextmanager
@@ -118,8 +123,8 @@ def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
 
 
 def _tasks(asked: Asked) -> dict[str, Task]:
-    for measure in asked.measures:
-        similarity(measure)  # an unknown name fails before any work is done
+    for name in asked.measures:
+        similarity(name)  # an unknown name fails before any work is done
     tasks = {name: read_task(name, asked.data) for name in asked.sets}
     if asked.deletion:
         graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
@@ -127,17 +132,12 @@ def _tasks(asked: Asked) -> dict[str, Task]:
     return tasks
 
 
-def _show(table: Table) -> None:
+def _show(table: TextTable) -> None:
     """Print a table to standard output: as wide as it is where that goes to a file."""
     console = Console() if sys.stdout.isatty() else Console(width=WIDE)
-    grid = Grid(title=table.title, title_justify="left", title_style="bold")
+    grid = Table(title=table.title, title_justify="left", title_style="bold")
     for name in table.header:
         grid.add_column(name, overflow="fold")
     for row in table.rows:
         grid.add_row(*row)
     console.print(grid)
-
-
-def _write(file: Path, content: Mapping[str, object]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

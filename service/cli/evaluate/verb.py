@@ -55,19 +55,18 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --reproduce clrcmd
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from models.evaluation.evaluate import Plan  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
+    from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
     from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
 
-    measures = _entries(measure)
-    plan = Plan(draws=draws, seed=seed, baseline=measures[0] if len(measures) > 1 else None)
-    asked = run.Asked(model, url, measures, _entries(sets), data, plan, json, report, deletion)
+    resampling = Resampling(draws=draws, seed=seed)
+    asked = run.Asked(model, url, _entries(measure), _entries(sets), data, resampling, json, report, deletion)
     try:
         if reproduce is not None:
             run.reproduce(reproduce, asked)
         elif calibrate:
             run.calibrate(asked)
         else:
-            run.run(asked)
+            run.tabulate(asked)
     except (SemblanceError, ServiceError) as error:
         raise SystemExit(str(error)) from error
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.catalogue import similarity
-from models.embeddings import Doubles, TokenEmbeddings
+from models.catalogue import explainable
 from models.encoders.transformer import Transformer
 from models.evaluation.chunk_f1 import AGREEMENTS, alignment_sums, f1, precision, recall, strong_links
 from models.evaluation.chunk_links import chunk_links, pooled_parts
 from models.evaluation.datasets import data_set
 from models.evaluation.datasets.ists import Chunks, read
+from models.evaluation.kinds import judge
+from models.evaluation.scorer import ALL_LINKS, LocalScorer
 from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
-from models.explanation import Explanation
-from models.text import Unit
+from models.explanation import LinkList
+from models.text import Granularity
+from tests.untracked import untracked
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "chunks.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
@@ -196,39 +197,30 @@ def test_exact_ties_keep_all_and_there_is_no_threshold() -> None:
     ]
 
 
+class BySimilarity(LocalScorer):
+    """Takes the similarity of two tokens for what they add to the score."""
+
+    def links(
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
+        assert granularity == "token"
+        known = self.embed([*left, *right], "tokens")
+        for a, b in zip(left, right, strict=True):
+            whys = {name: explainable(name).explain(known[a], known[b]) for name in measures}
+            yield {name: replace(why, contribution=why.similarity).link_list(ALL_LINKS) for name, why in whys.items()}
+
+
 @pytest.mark.parametrize(
-    ("measure", "matrix", "expected"),
-    [("rcmd", "contribution", 90.32), ("cosine", "contribution", 86.53), ("rcmd", "similarity", 68.04)],
+    ("scorer", "expected"), [(LocalScorer, {"rcmd": 90.32, "cosine": 86.53}), (BySimilarity, {"rcmd": 68.04})]
 )
 def test_the_built_in_model_aligns_chunks_as_well_as_known(
-    data: Path, embedded: list[tuple[TokenEmbeddings, ...]], measure: str, matrix: str, expected: float
+    data: Path, minilm: Transformer, scorer: type[LocalScorer], expected: Mapping[str, float]
 ) -> None:
     """The protocol of CLRCMD, with its filtered gold alignment, on the images of 2016."""
-    pairs = images_of_2016(data)
-    explain: Any = similarity(measure)
-    found = [_aligned(explain.explain(*both), pair, matrix) for both, pair in zip(embedded, pairs, strict=True)]
-    figure = 100 * float(f1(alignment_sums([strong_links(pair.gold) for pair in pairs], found, pairs))[0])
-    print(f"iSTS 2016 images, {measure}, {matrix}: F1 {figure:.2f}")
-    assert figure == pytest.approx(expected, abs=0.1)
-
-
-@pytest.fixture(scope="module")
-def embedded(data: Path, minilm: Transformer) -> list[tuple[TokenEmbeddings, ...]]:
-    """Both sentences of each pair."""
-
-    def encode(sentences: list[str]) -> Iterator[TokenEmbeddings]:
-        for start in range(0, len(sentences), 50):
-            yield from minilm.encode(minilm.tokenize(sentences[start : start + 50], "query", "END"), "tokens")
-
-    pairs = images_of_2016(data)
-    sides = [[" ".join(pair.left) for pair in pairs], [" ".join(pair.right) for pair in pairs]]
-    return list(zip(*map(encode, sides), strict=True))
-
-
-def _aligned(explanation: Explanation, pair: ChunkedPair, matrix: str) -> list[ChunkLink]:
-    parts: Doubles = getattr(explanation, matrix)
-    return chunk_links(parts, _spans(explanation.left), _spans(explanation.right), pair)
-
-
-def _spans(units: Sequence[Unit]) -> list[tuple[int, int]]:
-    return [(unit.start, unit.end) for unit in units]
+    judged = judge(ChunkAlignment(images_of_2016(data)), scorer(minilm, untracked), list(expected))
+    figures = {}
+    for name, each in judged.items():
+        [sample] = each.quantities[0].samples
+        figures[name] = 100 * float(sample.statistic(np.ones((1, sample.n)))[0])
+    print(f"iSTS 2016 images, {scorer.__name__}: F1 {figures}")
+    assert figures == pytest.approx(expected, abs=0.1)

@@ -9,30 +9,9 @@ import pytest
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import data_set
-from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
-from tests.models.evaluation.written import write
-
-LINES = (
-    '<sentence id="7" status="">',
-    "// A dog runs : yes .",
-    "// Dogs [ run ]",
-    "<source>",
-    "1 A : ",
-    "</source>",
-    "<alignment>",
-    "1 2 <==> 1 // SPE1_FACT // 4 // A dog <==> Dogs ",
-    "3 <==> 2 3 4 // EQUI // 5 // ",
-    "4 <==> 0 // NOALI // NIL // : <==> -not aligned- ",
-    "6 <==> 0 // ALIC // NIL",
-    "</alignment>",
-    "</sentence>",
-)
-LINKS = (
-    ChunkLink((1, 2), (1,), frozenset({"SPE1", "FACT"}), 4.0),
-    ChunkLink((3,), (2, 3, 4), frozenset({"EQUI"}), 5.0),
-    ChunkLink((4,), (), frozenset({"NOALI"}), None),
-    ChunkLink((6,), (), frozenset({"ALIC"}), None),
-)
+from models.evaluation.tasks import ChunkAlignment, ChunkedPair
+from tests.models.evaluation.samples import LINES, LINKS
+from tests.written import write
 
 
 def read(file: Path, name: str = "ists_images") -> ChunkAlignment:

@@ -13,7 +13,8 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from models.catalogue import similarity
 from models.embeddings import Doubles, TokenEmbeddings, unit_rows
 from models.errors import NotExplainable
-from models.evaluation.evaluate import SEVEN, Plan, evaluate, interval_of
+from models.evaluation.bootstrap import Resampling
+from models.evaluation.evaluation import SEVEN, evaluate, interval_of
 from models.evaluation.kinds import judge
 from models.evaluation.quantities import Judged
 from models.evaluation.scorer import LocalScorer
@@ -23,7 +24,7 @@ from models.text import Granularity
 from tests.small_model import load
 from tests.untracked import untracked
 
-PLAN = Plan(draws=50)
+FEW = Resampling(draws=50)
 RNG = np.random.default_rng(6)
 
 
@@ -48,12 +49,12 @@ class Drawn:
         del left, right, granularity
         raise NotExplainable(measures[0])
 
-    def rankings(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
 
 
 def values(judged: Judged) -> dict[str, float]:
-    return {quantity.name: interval_of(quantity, PLAN).estimate for quantity in judged.quantities}
+    return {quantity.name: interval_of(quantity, FEW).estimate for quantity in judged.quantities}
 
 
 def graded(n: int, parts: Sequence[str]) -> tuple[GradedPairs, Doubles]:
@@ -73,8 +74,8 @@ def test_graded_pairs_by_every_protocol() -> None:
         assert found[name] == pytest.approx(of(scores, gold)[0])
         assert found[f"{name}_mean"] == pytest.approx(np.mean(list(each.values())))
         assert found[f"{name}_wmean"] == pytest.approx(0.3 * each["a"] + 0.5 * each["b"] + 0.2 * each["c"])
-        assert {part: figures[name] for part, figures in judged.parts.items()} == pytest.approx(each)
-    assert {part: figures["n"] for part, figures in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
+        assert {part: of_part.figures[name] for part, of_part in judged.parts.items()} == pytest.approx(each)
+    assert {part: of_part.n for part, of_part in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
 
 
 def test_a_set_of_one_part_has_no_means_over_parts() -> None:
@@ -88,7 +89,7 @@ def test_labelled_pairs() -> None:
     matches = RNG.random(60) < 0.4
     scores = (matches + RNG.normal(size=60)).round(1)
     texts = [str(i) for i in range(60)]
-    task = LabelledPairs(texts, texts, matches.tolist(), [""] * 60)
+    task = LabelledPairs(texts, texts, matches.tolist())
     assert values(judge(task, Drawn(scores), ["rcmd"])["rcmd"]) == pytest.approx(
         {
             "average_precision": average_precision_score(matches, scores),
@@ -130,15 +131,17 @@ def test_the_average_over_the_seven_sets_is_their_plain_mean_and_needs_them_all(
     for name in SEVEN:
         task, drawn = graded(25, [""] * 25)
         tasks[name] = task
-    found = evaluate(tasks, Drawn(drawn), ["cosine", "rcmd"], Plan(draws=50, baseline="cosine"))
-    assert [each.measure for each in found.averages] == ["cosine", "rcmd"]
-    mean = np.mean([each.figures[0].value for each in found.outcomes if each.measure == "rcmd"])
-    assert found.averages[1].figures[0].value == pytest.approx(mean)
-    assert found.averages[1].n == 175
-    against = found.averages[1].against
+    found = evaluate(tasks, Drawn(drawn), ["cosine", "rcmd"], FEW, baseline="cosine")
+    *of_sets, cosine, rcmd = found.outcomes
+    assert [(each.set, each.measure) for each in (cosine, rcmd)] == [("sts_avg", "cosine"), ("sts_avg", "rcmd")]
+    mean = np.mean([each.figures[0].value for each in of_sets if each.measure == "rcmd"])
+    assert rcmd.figures[0].value == pytest.approx(mean)
+    assert rcmd.n == 175
+    against = rcmd.against
     assert against is not None
     assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
-    assert not evaluate(dict(list(tasks.items())[1:]), Drawn(drawn), ["cosine"], PLAN).averages
+    six = dict(list(tasks.items())[1:])
+    assert [each.set for each in evaluate(six, Drawn(drawn), ["cosine"], FEW).outcomes] == list(six)
 
 
 # word vectors of two directions: animals and money; "the" points between
@@ -175,9 +178,9 @@ def test_local_scores_are_those_of_the_measure(scorer: LocalScorer, measure: str
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd", "set_jaccard"])
 def test_local_rankings_put_the_nearest_first(scorer: LocalScorer, measure: str) -> None:
-    corpus = {str(i): text for i, text in enumerate(TEXTS)} | {"empty": "  "}
+    corpus = {str(i): text for i, text in enumerate(TEXTS)} | {"empty": "  ", "invisible": "\u200b", "?": "\x00"}
     task = Retrieval(corpus, {"q": "the cat naps"}, {"q": {"0": 1.0}})
-    found = scorer.rankings([measure], task, 5)[measure]["q"]
+    found = scorer.search([measure], task, 5)[measure]["q"]
     query = direct(scorer, "the cat naps")
     scores = {doc_id: similarity(measure).score(query, direct(scorer, TEXTS[int(doc_id)])) for doc_id in found}
     assert sorted(found) == ["0", "1", "2", "3", "4"]

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 from models.embeddings import Doubles
-from models.evaluation.matching import average_precision, calibration, roc_auc
+from models.evaluation.matching import calibration, pr_auc, roc_auc
 from models.text import Booleans
 
 
@@ -28,7 +28,7 @@ def test_figures_of_counts_are_scikit_learns_of_the_sample_written_out(
     sample: tuple[Doubles, Booleans, Doubles],
 ) -> None:
     scores, matches, counts = sample
-    precisions, areas = average_precision(scores, matches, counts), roc_auc(scores, matches, counts)
+    precisions, areas = pr_auc(scores, matches, counts), roc_auc(scores, matches, counts)
     for row, precision, area in zip(counts, precisions, areas, strict=True):
         said, given_scores = (np.repeat(side, row.astype(int)) for side in (matches, np.nan_to_num(scores)))
         assert precision == pytest.approx(average_precision_score(said, given_scores) if said.any() else 0, abs=1e-12)
@@ -64,11 +64,11 @@ def test_among_equally_good_thresholds_the_highest_is_best() -> None:
 def test_without_counts_each_pair_stands_once() -> None:
     rng = np.random.default_rng(0)
     scores, matches = rng.integers(0, 20, 200) / 20, rng.random(200) < 0.3
-    assert average_precision(scores, matches) == pytest.approx([average_precision_score(matches, scores)], abs=1e-12)
+    assert pr_auc(scores, matches) == pytest.approx([average_precision_score(matches, scores)], abs=1e-12)
     assert roc_auc(scores, matches) == pytest.approx([roc_auc_score(matches, scores)], abs=1e-12)
 
 
 def test_nan_is_refused() -> None:
-    for figure in (average_precision, roc_auc, calibration):
+    for figure in (pr_auc, roc_auc, calibration):
         with pytest.raises(ValueError, match="nan is neither"):
             figure(np.array([np.nan, 1.0]), np.array([True, False]))

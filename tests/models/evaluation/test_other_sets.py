@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from models.errors import BadDataSet
 from models.evaluation.datasets import data_set, data_sets
 from models.evaluation.tasks import GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
-from tests.models.evaluation.written import write, write_table
+from tests.models.evaluation.samples import JUDGED, ROW, write_collection
+from tests.written import write, write_json, write_table
 
 PUBLISHED: Mapping[str, tuple[type, int]] = {
     "pit_dev": (GradedPairs, 4727),
@@ -69,7 +69,7 @@ def test_grades_and_parts_are_those_of_the_files(data: Path) -> None:
     assert Counter(pit.gold) == {0: 1748, 1: 924, 2: 585, 3: 522, 4: 537, 5: 411}
     argkp = data_set("argkp_dev").read(data / "argument" / "argkp2021.dev.tsv")
     assert isinstance(argkp, LabelledPairs)
-    assert len(set(argkp.subtasks)) == 4
+    assert set(argkp.matches) == {False, True}
     wikiqa = data_set("wikiqa").read(data / "ir" / "wikiqa" / "test.tsv")
     assert isinstance(wikiqa, Rankings)
     assert sum(map(len, wikiqa.candidates)) == sum(map(len, wikiqa.relevance)) == 2351
@@ -154,17 +154,10 @@ def test_the_release_of_wikiqa_gives_the_same_task_without_unanswered_questions(
 def test_the_release_of_msrp_names_its_own_columns(tmp_path: Path) -> None:
     lines = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", '1\t7\t8\tHe said "a\tb', "0\t7\t8\tc\td"]
     file = write(tmp_path / "msr_paraphrase_test.txt", *lines)
-    assert data_set("msrp").read(file) == LabelledPairs(('He said "a', "c"), ("b", "d"), (True, False), ("", ""))
+    assert data_set("msrp").read(file) == LabelledPairs(('He said "a', "c"), ("b", "d"), (True, False))
 
 
 # ---- JSON lines
-
-
-ROW = {"query": "q  r", "candidates": ["a", "b"], "relevance": [1, 0]}
-
-
-def write_json(file: Path, *rows: object) -> Path:
-    return write(file, *map(json.dumps, rows))
 
 
 def test_rankings_are_read_line_by_line(tmp_path: Path) -> None:
@@ -196,23 +189,6 @@ def test_a_broken_ranking_is_refused_by_file_and_line(tmp_path: Path, change: Ma
     file = write_json(tmp_path / "dq.jsonl", ROW, {**ROW, **change})
     with pytest.raises(BadDataSet, match=r"dq\.jsonl, line 2: "):
         data_set("dq").read(file)
-
-
-DOCUMENTS = [{"_id": "d1", "title": "t", "text": "u"}, {"_id": "d2", "text": ""}, {"_id": "d3", "text": "v"}]
-QUERIES = [{"_id": "q1", "text": "w"}, {"_id": "q2", "text": "x"}, {"_id": "q3", "text": "y"}]
-JUDGED: Sequence[Sequence[object]] = [
-    ("query_id", "doc_id", "relevance"),
-    ("q1", "d1", 2),
-    ("q1", "d9", 1),
-    ("q2", "d3", 0),
-]
-
-
-def write_collection(folder: Path) -> Path:
-    write_json(folder / "corpus.jsonl", *DOCUMENTS)
-    write_json(folder / "queries.jsonl", *QUERIES)
-    write_table(folder / "qrels.tsv", JUDGED)
-    return folder
 
 
 def test_documents_without_text_and_queries_without_a_relevant_document_are_left_out(tmp_path: Path) -> None:

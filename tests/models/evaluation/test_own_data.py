@@ -9,9 +9,8 @@ import pytest
 from models.errors import BadDataSet, UnknownName
 from models.evaluation.own_data import KINDS, read_own
 from models.evaluation.tasks import ChunkAlignment, GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
-from tests.models.evaluation.test_ists_set import LINES, LINKS
-from tests.models.evaluation.test_other_sets import ROW, write_collection, write_json
-from tests.models.evaluation.written import write, write_table
+from tests.models.evaluation.samples import LINES, LINKS, ROW, write_collection
+from tests.written import write, write_json, write_table
 
 
 def prepared(kind: str, folder: Path) -> Path:
@@ -35,7 +34,7 @@ def prepared(kind: str, folder: Path) -> Path:
 
 EXPECTED: dict[str, Task] = {
     "pairs": GradedPairs(("a",), ("b",), (-7.5,), ("",)),
-    "labels": LabelledPairs(("a",), ("b",), (True,), ("",)),
+    "labels": LabelledPairs(("a",), ("b",), (True,)),
     "triplets": Triplets(("a",), ("b",), ("c",)),
     "ranking": Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
     "retrieval": Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),

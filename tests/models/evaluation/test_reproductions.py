@@ -8,10 +8,9 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 import pytest
@@ -21,8 +20,7 @@ from models.catalogue import similarity
 from models.embeddings import TokenEmbeddings
 from models.encoders.word_vectors import Table, WordVectors
 from models.errors import UnknownName
-from models.evaluation.bootstrap import Drawing, Interval
-from models.evaluation.evaluate import Plan
+from models.evaluation.bootstrap import Interval, Resampling
 from models.evaluation.reproductions import Claim, Said, Verdict, claims, papers, tally
 from models.evaluation.reproductions.dynamax import averaged_jaccard, normalized, overlap, without_common_component
 from models.evaluation.scorer import LocalScorer
@@ -31,6 +29,7 @@ from models.protocols import Encoder
 from models.word_tokenizers import Words
 from tests.contracts.token_matrices import embeddings_of
 from tests.small_model import random_vectors
+from tests.untracked import untracked
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "dynamax.json").read_text())
@@ -48,27 +47,20 @@ def interval(low: float, estimate: float, high: float) -> Interval:
         estimate=estimate,
         low=low,
         high=high,
-        drawing=Drawing(items=(3,), draws=2, seed=0, level=0.95),
+        items=(3,),
+        resampling=Resampling(draws=2),
         z0=0.0,
         acceleration=0.0,
-        alphas=(0.025, 0.975),
-        ranks=(0, 1),
         draws=np.array([low, high]),
         influence=np.zeros(3),
     )
-
-
-def everything(items: Sequence[Any], what: str) -> Iterable[Any]:
-    """A `Track` that shows nothing."""
-    del what
-    return items
 
 
 class SmallBench:
     """A bench of made-up sets of a few pairs, and of one made-up table of word vectors for every model."""
 
     def __init__(self) -> None:
-        self.plan = Plan(draws=20)
+        self.resampling = Resampling(draws=20)
 
     def task(self, name: str, kind: type[T]) -> T:
         """Six pairs in each of two subtasks; or two pairs with their chunks."""
@@ -101,7 +93,7 @@ class SmallBench:
         return AdaptedEncoder(words, weighed, dim=words.dim, space="weighed", normalize=False)
 
     def scorer(self, model: str) -> LocalScorer:
-        return LocalScorer(self.encoder(model), everything)
+        return LocalScorer(self.encoder(model), untracked)
 
 
 def weighed(embeddings: TokenEmbeddings) -> TokenEmbeddings:

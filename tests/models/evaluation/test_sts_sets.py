@@ -10,7 +10,7 @@ import pytest
 from models.errors import BadDataSet, UnknownName
 from models.evaluation.datasets import data_set, data_sets
 from models.evaluation.tasks import GradedPairs
-from tests.models.evaluation.written import write, write_table
+from tests.written import write, write_table
 
 PUBLISHED = {
     "sts12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},

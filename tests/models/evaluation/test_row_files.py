@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from models.errors import BadDataSet
 from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.tables import bare_table, comma_table, table
+from models.evaluation.row_files import bare_table, comma_table
 from models.evaluation.tasks import GradedPairs
 from models.text_lines import json_lines
-from tests.models.evaluation.written import write
+from tests.written import write
 
 NEEDED = ("sentence1", "sentence2", "score")
 
 
 def read(file: Path) -> GradedPairs:
-    return graded_pairs(table(file, NEEDED), file)
+    return graded_pairs(file)
 
 
 def test_windows_lines_a_byte_order_mark_and_runs_of_spaces_are_tidied(tmp_path: Path) -> None:
@@ -81,8 +81,7 @@ def test_files_that_cannot_be_read_and_tables_without_rows_are_refused(tmp_path:
 def test_labels_are_one_or_true_and_zero_or_false(tmp_path: Path) -> None:
     def labels(*said: str) -> object:
         file = write(tmp_path / "labels.tsv", "sentence1\tsentence2\tlabel", *(f"a\tb\t{label}" for label in said))
-        rows = table(file, ("sentence1", "sentence2", "label"))
-        return labelled_pairs(rows, file, Columns(said="label")).matches
+        return labelled_pairs(file, Columns(said="label")).matches
 
     assert labels("1", "0", "True", "false", "1.0") == (True, False, True, False, True)
     with pytest.raises(BadDataSet, match=r"labels\.tsv, line 3: label is 'yes', neither 0 nor 1"):

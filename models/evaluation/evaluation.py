@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from models.evaluation.bootstrap import Interval, bca, bca_mean, difference
+from models.evaluation.bootstrap import Interval, Resampling, bca, bca_mean, difference
 from models.evaluation.kinds import judge
 from models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
-from models.evaluation.quantities import Judged, Quantity, Sample
+from models.evaluation.quantities import Judged, Quantity
 from models.evaluation.scorer import Scorer
 from models.evaluation.tasks import Task
 
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # whose plain mean the papers report
 AVERAGE = "sts_avg"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How intervals are made: resamples, seed, level; and the measure that the others are compared with, if any."""
-
-    draws: int = 2_000
-    seed: int = 1111
-    level: float = 0.95
-    baseline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +24,35 @@ class _Measured:
     interval: Interval
 
 
-def evaluate(tasks: Mapping[str, Task], scorer: Scorer, measures: Sequence[str], plan: Plan) -> Evaluation:
-    """Put every task to every measure. Where all seven STS sets are among them, their mean stands in `averages`."""
+def evaluate(
+    tasks: Mapping[str, Task],
+    scorer: Scorer,
+    measures: Sequence[str],
+    resampling: Resampling,
+    baseline: str | None = None,
+) -> Evaluation:
+    """Put every task to every measure. Where all seven STS sets are among them, their mean stands last.
+
+    Args:
+        tasks: by name.
+        scorer: what gives the scores.
+        measures: by name; those that a task cannot be put to have no outcome there.
+        resampling: how intervals are made.
+        baseline: the measure that the others are compared with, if any.
+    """
     measured: list[_Measured] = []
     for name, task in scorer.track(list(tasks.items()), "sets"):
         judged = judge(task, scorer, measures)
-        found = {each: _intervals(judged[each], plan) for each in scorer.track(list(judged), f"{name} intervals")}
+        found = {each: _intervals(judged[each], resampling) for each in scorer.track(list(judged), f"{name} intervals")}
         compared = {measure: own[0] for measure, own in found.items() if judged[measure].comparable}
         measured += [
-            _Measured(_outcome(name, measure, judged[measure], own, _against(measure, compared, plan)), own[0])
+            _Measured(_outcome(name, measure, judged[measure], own, _against(measure, compared, baseline)), own[0])
             for measure, own in found.items()
         ]
     return Evaluation(
         about=scorer.about(),
-        settings={name: value for name, value in asdict(plan).items() if value is not None},
-        outcomes=[each.outcome for each in measured],
-        averages=list(_averages(measured, plan)),
+        settings=asdict(resampling) | ({} if baseline is None else {"baseline": baseline}),
+        outcomes=[*(each.outcome for each in measured), *_averages(measured, baseline)],
     )
 
 
@@ -67,36 +70,28 @@ def _outcome(
     )
 
 
-def interval_of(quantity: Quantity, plan: Plan) -> Interval:
+def interval_of(quantity: Quantity, resampling: Resampling) -> Interval:
     """The BCa interval of a quantity."""
-    return _combined(quantity, [_drawn(each, plan) for each in quantity.samples], plan)
+    return _combined(quantity, [bca(each.statistic, each.n, resampling) for each in quantity.samples])
 
 
-def _intervals(judged: Judged, plan: Plan) -> list[Interval]:
+def _intervals(judged: Judged, resampling: Resampling) -> list[Interval]:
     """The interval of each quantity; samples that several of them have in common are drawn once."""
     samples = dict.fromkeys(sample for quantity in judged.quantities for sample in quantity.samples)
-    drawn = {sample: _drawn(sample, plan) for sample in samples}
-    return [_combined(each, [drawn[sample] for sample in each.samples], plan) for each in judged.quantities]
+    drawn = {sample: bca(sample.statistic, sample.n, resampling) for sample in samples}
+    return [_combined(each, [drawn[sample] for sample in each.samples]) for each in judged.quantities]
 
 
-def _drawn(sample: Sample, plan: Plan) -> Interval:
-    return bca(sample.statistic, sample.n, plan.draws, plan.seed, plan.level)
+def _combined(quantity: Quantity, intervals: Sequence[Interval]) -> Interval:
+    return intervals[0] if len(intervals) == 1 else bca_mean(intervals, quantity.shares)
 
 
-def _combined(quantity: Quantity, intervals: Sequence[Interval], plan: Plan) -> Interval:
-    return intervals[0] if len(intervals) == 1 else bca_mean(intervals, quantity.shares, plan.seed)
-
-
-def _averages(measured: Sequence[_Measured], plan: Plan) -> Iterator[Outcome]:
+def _averages(measured: Sequence[_Measured], baseline: str | None) -> Iterator[Outcome]:
     """The mean over the seven STS sets, for every measure that all of them were put to."""
     known = {(each.outcome.measure, each.outcome.set): each for each in measured}
     measures = list(dict.fromkeys(each.outcome.measure for each in measured))
     seven = {name: [known[name, each] for each in SEVEN if (name, each) in known] for name in measures}
-    means = {
-        name: bca_mean([each.interval for each in own], seed=plan.seed)
-        for name, own in seven.items()
-        if len(own) == len(SEVEN)
-    }
+    means = {name: bca_mean([each.interval for each in own]) for name, own in seven.items() if len(own) == len(SEVEN)}
     for measure, mean in means.items():
         yield Outcome(
             set=AVERAGE,
@@ -104,7 +99,7 @@ def _averages(measured: Sequence[_Measured], plan: Plan) -> Iterator[Outcome]:
             n=sum(each.outcome.n for each in seven[measure]),
             measure=measure,
             figures=(_figure("spearman", mean),),
-            against=_against(measure, means, plan),
+            against=_against(measure, means, baseline),
         )
 
 
@@ -112,9 +107,8 @@ def _figure(name: str, interval: Interval) -> Figure:
     return Figure(name, interval.estimate, interval.low, interval.high)
 
 
-def _against(measure: str, intervals: Mapping[str, Interval], plan: Plan) -> Difference | None:
+def _against(measure: str, intervals: Mapping[str, Interval], baseline: str | None) -> Difference | None:
     """How a measure differs from the baseline, where that is another and known."""
-    baseline = plan.baseline
     if baseline is None or baseline == measure or not {measure, baseline} <= intervals.keys():
         return None
     found = difference(intervals[measure], intervals[baseline])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
@@ -33,7 +33,6 @@ Near: TypeAlias = Callable[[Sequence[Member]], Sequence[Sequence[Neighbour]]]
 """For each of some documents, those near enough to be the same; the document itself may be among them."""
 
 
-@dataclass(slots=True)
 class NearGroups:
     """Documents joined by chains of neighbours, each group as soon as it is complete.
 
@@ -48,9 +47,10 @@ class NearGroups:
     [['a', 'b']]
     """
 
-    near: Near
-    _followed: set[str] = field(default_factory=set)
-    _known: dict[str, Sequence[Neighbour]] = field(default_factory=dict)  # of documents that are not followed yet
+    def __init__(self, near: Near) -> None:
+        self._near = near
+        self._followed: set[str] = set()
+        self._known: dict[str, Sequence[Neighbour]] = {}  # of documents that are not followed yet
 
     def of(self, documents: Iterable[Member]) -> Iterator[list[Member]]:
         """The groups of two or more among `documents`."""
@@ -77,7 +77,7 @@ class NearGroups:
     def _ask(self, members: Sequence[Member]) -> None:
         unknown = [each for each in members if each.id not in self._known]
         if unknown:
-            found = self.near(unknown)
+            found = self._near(unknown)
             self._known |= {each.id: neighbours for each, neighbours in zip(unknown, found, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""Many rows in bounded memory."""
+"""Figures of many samples at once, each a row of counts: how often each of n items stands in it."""
 
 from __future__ import annotations
 
@@ -27,3 +27,13 @@ def row_blocks(rows: int, width: int, elements: int) -> Iterator[slice]:
     """
     height = max(1, elements // max(width, 1))
     yield from (slice(start, min(start + height, rows)) for start in range(0, rows, height))
+
+
+def share(part: Doubles, whole: Doubles) -> Doubles:
+    """Part over whole, number by number; 0 where the whole is not above 0.
+
+    >>> share(np.array([1.0, 0.0]), np.array([4.0, 0.0]))
+    array([0.25, 0.  ])
+    """
+    found: Doubles = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    return found

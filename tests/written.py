@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,3 +17,8 @@ def write(file: Path, *lines: str) -> Path:
 def write_table(file: Path, rows: Iterable[Sequence[object]]) -> Path:
     """A file of rows, fields separated by tabs."""
     return write(file, *("\t".join(map(str, row)) for row in rows))
+
+
+def write_json(file: Path, *rows: object) -> Path:
+    """A file with one JSON value a line."""
+    return write(file, *map(json.dumps, rows))
