@@ -104,11 +104,12 @@ def cosine(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
 
 
 def _ids(embeddings: TokenEmbeddings) -> list[int | None]:
-    """The id of each token, None for a special one."""
+    """The id of each token, None for a special one and for a text of which no word is known."""
     text = embeddings.text
     if text is None:
         raise ValueError("this measure compares the tokens themselves, but these embeddings do not know their text")
-    return [None if special else entry for entry, special in zip(text.ids.tolist(), text.special, strict=True)]
+    pairs = zip(text.ids.tolist(), text.special, strict=True)
+    return [None if special or entry < 0 else entry for entry, special in pairs]
 
 
 def _numbered(ids: list[int | None]) -> list[tuple[int, int] | None]:

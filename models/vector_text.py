@@ -15,6 +15,7 @@ from models.errors import BadCheckpoint
 
 _BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20
+_LEAST = 1e-15  # of the largest number of a vector: its square is still far from the least of float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,19 @@ def read_vectors(file: Path) -> tuple[dict[str, int], Floats]:
 
 
 def require_finite(vectors: NDArray[np.number], file: Path) -> None:
-    """Refuse NaN and infinity, which no score can come from.
+    """Refuse NaN, infinity, and numbers whose squares float32 cannot hold: no score can come from them.
 
     Raises:
         BadCheckpoint: naming the row.
     """
     for start in range(0, len(vectors), _BLOCK // 64):  # in blocks: a mask of all would be another large array
-        bad = ~np.isfinite(vectors[start : start + _BLOCK // 64]).all(axis=1)
+        block = vectors[start : start + _BLOCK // 64]
+        largest = np.maximum(block.max(axis=1).astype(np.float64), -block.min(axis=1).astype(np.float64))
+        bad = ~((largest == 0) | ((largest > _LEAST) & (largest < 1 / _LEAST)))
         if bad.any():
-            raise BadCheckpoint(f"{file} holds a number that is not finite, in vector {start + int(bad.argmax()) + 1}")
+            row = int(bad.argmax())
+            which = f"outside {_LEAST:g} to {1 / _LEAST:g}" if np.isfinite(largest[row]) else "that is not finite"
+            raise BadCheckpoint(f"{file} holds a number {which}, in vector {start + row + 1}")
 
 
 def _lines(file: Path, head: Head) -> Iterator[tuple[int, bytes]]:

@@ -80,13 +80,16 @@ def bca(statistic: Statistic, n: int, resampling: Resampling = Resampling()) -> 
 
     In symbols::
 
-        z0 = PhiInv(#{theta* < theta} / B)             theta* the figure of each of the B = draws resamples
+        z0 = PhiInv((#{theta* < theta} + #{theta* = theta} / 2) / B)    theta* the figure of each of B = draws resamples
         a  = sum_i u_i^3 / (6 (sum_i u_i^2)^(3/2))     u_i the influence of item i, by the jackknife
         alpha' = Phi(z0 + (z0 + z_alpha) / (1 - a (z0 + z_alpha)))     alpha = (1 - level)/2 and 1 - (1 - level)/2
 
     Its ends are the sorted theta* at positions round((B - 1) alpha'), counted from 0, halves to the even one, without
     interpolation. Resamples are drawn by `np.random.RandomState(seed)`, n items with replacement each, one after the
     other, so figures can be repeated elsewhere.
+
+    The paper's code counts draws below the estimate only. Where many draws equal it, as of a share of few answers, that
+    tilts the interval, and a difference could be significant one way round and not the other; so half of those count.
 
     With z0 = a = 0 this is the percentile interval. Where z0 would be infinite, as no draw or every draw lies below
     the estimate, z0 and a are taken as 0; so where all draws are equal, as with n = 1, the interval is that one point.
@@ -156,7 +159,8 @@ def difference(system: Interval, baseline: Interval) -> Interval:
 def _interval(
     estimate: float, draws: Doubles, influence: Doubles, items: tuple[int, ...], resampling: Resampling
 ) -> Interval:
-    below = float(np.mean(draws < estimate))
+    apart = 1e-12 * max(1.0, abs(estimate))  # draws that rounding alone keeps from the estimate are equal to it
+    below = float(np.mean(draws < estimate - apart) + np.mean(draws <= estimate + apart)) / 2
     z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
     # "nearest" is the position round((B - 1) alpha'), halves to the even one
     low, high = np.quantile(draws, _alphas(z0, acceleration, resampling.level), method="nearest").tolist()

@@ -127,7 +127,10 @@ def _named(file: Path, rows: Iterable[tuple[int, Sequence[str]]], needed: Sequen
     names = [name.strip() for name in header]
     missing = [name for name in needed if name not in names]
     if missing:
-        raise fault(file, first, f"no column is named {', '.join(missing)}")
+        there = f"there are {', '.join(names)}" if any(names) else "the file is empty"
+        raise fault(file, first, f"no column is named {', '.join(missing)}: {there} (fields are parted by tabs)")
+    if twice := [name for name in needed if names.count(name) > 1]:
+        raise fault(file, first, f"two columns are named {twice[0]}")
     for number, fields in remaining:
         if len(fields) != len(names):
             raise fault(file, number, f"{len(fields)} fields, but the first line names {len(names)} columns")

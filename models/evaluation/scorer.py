@@ -8,18 +8,19 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from models.catalogue import explainable, similarity, wanted
+from models.catalogue import explainable, explains, similarity, wanted
 from models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadTexts
+from models.errors import BadTexts, NotExplainable
 from models.evaluation.tasks import Retrieval
-from models.explanation import LinkList
-from models.protocols import Encoder
+from models.explanation import Explanation, LinkList
+from models.protocols import Encoder, Explainable
 from models.text import Granularity, Role, TokenizedText
 from models.token_codes import decode_tokens, encode_tokens
 
 T = TypeVar("T")
 
 BATCH_TOKENS = 2048  # padded tokens in one pass: more is no faster on a CPU
+PAIRS_AT_ONCE = 2048  # whose tokens are held together: 250 MB for sentences of 384 numbers a token
 ALL_LINKS = 10**9
 CANDIDATES = 100  # documents nearest by cosine that another measure puts in order, as a search of the service does
 
@@ -49,7 +50,10 @@ class Scorer(Protocol):
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
-        """Why each pair scores as it does: for pair i, by measure, between tokens or words, with all links."""
+        """Why each pair scores as it does: for pair i, by measure, between tokens or words, with all links.
+
+        Without measures that do not explain at all, or not with this model's pooling.
+        """
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """Measure -> query -> the k best documents: the nearest by cosine, put in order by the measure."""
@@ -72,22 +76,26 @@ class LocalScorer:
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
         """As the protocol says; both sides in the role of a query, as POST /similarity has it."""
-        known = self.embed([*left, *right], wanted(*map(similarity, measures)))
-        pairs = [(known[a], known[b]) for a, b in zip(left, right, strict=True)]
-        return {name: self._score(name, pairs) for name in measures}
+        want = wanted(*map(similarity, measures))
+        found: dict[str, list[Doubles]] = {name: [np.zeros(0)] for name in measures}
+        for pairs in self._embedded(left, right, want):
+            for name in measures:
+                found[name].append(self._score(name, pairs))
+        return {name: np.concatenate(parts) for name, parts in found.items()}
 
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
         """As the protocol says."""
-        explainers = {name: explainable(name) for name in measures}
-        known = self.embed([*left, *right], "tokens")
-        for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
-            whys = {name: explainer.explain(known[a], known[b]) for name, explainer in explainers.items()}
-            yield {
-                name: (why.by_word() if granularity == "word" else why).link_list(ALL_LINKS)
-                for name, why in whys.items()
-            }
+        explainers = {name: explainable(name) for name in measures if explains(name)}
+        for pairs in self._embedded(left, right, "tokens"):
+            for a, b in self.track(pairs, "explaining"):
+                whys = {name: _explained(explainer, a, b) for name, explainer in explainers.items()}
+                yield {
+                    name: (why.by_word() if granularity == "word" else why).link_list(ALL_LINKS)
+                    for name, why in whys.items()
+                    if why is not None
+                }
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """As the protocol says; documents without any token are left out, as a service refuses them."""
@@ -115,6 +123,16 @@ class LocalScorer:
         scored = similarity(measure)
         return np.array([scored.score(a, b) for a, b in self.track(pairs, measure)], np.float64)
 
+    def _embedded(
+        self, left: Sequence[str], right: Sequence[str], want: Want
+    ) -> Iterator[list[tuple[TokenEmbeddings, TokenEmbeddings]]]:
+        """The pairs, as many at a time as their tokens may take memory; pooled vectors take little."""
+        at_once = PAIRS_AT_ONCE if want == "tokens" else max(1, len(left))
+        for start in range(0, len(left), at_once):
+            some = slice(start, start + at_once)
+            known = self.embed([*left[some], *right[some]], want)
+            yield [(known[a], known[b]) for a, b in zip(left[some], right[some], strict=True)]
+
     def _tokenized(self, texts: Sequence[str], role: Role) -> list[TokenizedText]:
         """The tokens of each distinct text."""
         return self._encoder.tokenize(list(dict.fromkeys(texts)), role, "END")
@@ -134,6 +152,13 @@ class LocalScorer:
         """Each text with its embeddings."""
         for batch in self.track(_batches(tokenized), "encoding"):
             yield from zip([each.text for each in batch], self._encoder.encode(batch, want), strict=True)
+
+
+def _explained(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation | None:
+    try:
+        return explainer.explain(a, b)
+    except NotExplainable:  # with this pooling
+        return None
 
 
 def _batches(tokenized: Sequence[TokenizedText]) -> list[list[TokenizedText]]:

@@ -64,6 +64,7 @@ def _load(folder: Path) -> tuple[Table, Pieces]:
     except Exception as error:  # both libraries raise plain Exception; numpy lacks some of torch's types
         raise BadCheckpoint(f"cannot load {folder}: {error}") from error
     table = Table(held["embeddings"], held.get("mapping"), held.get("weights"))
+    _require_shapes(table, folder)
     require_finite(table.vectors, folder)
     size = len(table.vectors) if table.rows is None else len(table.rows)
     last = max(tokenizer.get_vocab().values(), default=-1)
@@ -72,6 +73,18 @@ def _load(folder: Path) -> tuple[Table, Pieces]:
     if table.rows is not None and not 0 <= table.rows.min() <= table.rows.max() < len(table.vectors):
         raise BadCheckpoint(f"{folder}: `mapping` leads to rows that there are not")
     return table, Pieces(tokenizer)
+
+
+def _require_shapes(table: Table, folder: Path) -> None:
+    """Raises BadCheckpoint: a tensor has another shape or kind of numbers than Model2Vec writes."""
+    if table.vectors.ndim != 2:
+        raise BadCheckpoint(f"{folder}: `embeddings` has {table.vectors.ndim} dimensions, not 2")
+    if table.rows is not None and (table.rows.ndim != 1 or table.rows.dtype.kind not in "iu"):
+        raise BadCheckpoint(f"{folder}: `mapping` must be one row of whole numbers")
+    if table.scales is not None and (table.scales.ndim != 1 or not np.isfinite(table.scales).all()):
+        raise BadCheckpoint(f"{folder}: `weights` must be one row of finite numbers")
+    if table.scales is not None and (table.scales < 0).any():
+        raise BadCheckpoint(f"{folder}: `weights` holds a number below 0")
 
 
 def _tensors(folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,8 @@ from service.client import Client, ServiceError
 from service.settings import client_key
 
 PAGE = 100
-NEAREST = 100  # neighbours that a document is asked for
+NEAREST, MOST = 100, 1000  # neighbours that a document is asked for, and if all of those are near enough
+ROUNDING = 1e-6  # of a score: equal texts must not fail a threshold of 1
 LINKS = 3  # strongest links that are shown of a pair
 
 
@@ -40,6 +42,8 @@ def duplicates(
       semblance duplicates help --threshold 0.85 --measure rcmd --explain
       semblance duplicates help --threshold 0.9 --json > groups.jsonl
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    if not math.isfinite(threshold):
+        raise typer.BadParameter("a threshold is a number", param_hint="--threshold")
     seeker = _Seeker(collection, threshold, measure, explain)
     try:
         with Client(url, client_key()) as client:
@@ -70,10 +74,18 @@ class _Seeker:
 
     def near(self, client: Client, members: Sequence[Member]) -> list[list[Neighbour]]:
         """Those at or above the threshold, for each of some documents."""
-        how = {"collection": self.collection, "k": NEAREST, "min_score": self.threshold, "measure": self.measure}
-        answer = client.ask("POST", "/search", {"queries": [member.text for member in members], **how})
+        found = self._nearest(client, members, NEAREST)
+        crowded = [i for i, each in enumerate(found) if len(each) == NEAREST]
+        for i in crowded:
+            [found[i]] = self._nearest(client, [members[i]], MOST)
+        return found
+
+    def _nearest(self, client: Client, members: Sequence[Member], k: int) -> list[list[Neighbour]]:
+        how = {"collection": self.collection, "k": k, "candidates": k, "measure": self.measure}
+        body = {"queries": [member.text for member in members], "min_score": self.threshold - ROUNDING, **how}
         return [
-            [Neighbour(hit["id"], hit["text"], hit["score"]) for hit in result["hits"]] for result in answer["results"]
+            [Neighbour(hit["id"], hit["text"], hit["score"]) for hit in result["hits"]]
+            for result in client.ask("POST", "/search", body)["results"]
         ]
 
     def shown(self, client: Client, group: Sequence[Member], member: Member) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class NearGroups:
     """Documents joined by chains of neighbours, each group as soon as it is complete.
 
     A group holds every document that a chain of neighbours leads to from its first one; so each document is asked for
-    once. Where being near is not mutual (only the k nearest are known, say), a group may name a document of an earlier
-    one again; it is not followed a second time.
+    once. Where being near is not mutual (only the k nearest are known, say), a document may lie near one of an earlier
+    group; then its group names that one again, the nearest if there are several.
 
     >>> texts = {"a": "x", "b": "x", "c": "y"}
     >>> def near(members):
@@ -66,23 +66,22 @@ class NearGroups:
     def _group(self, first: Member) -> list[Member]:
         group = {first.id: first}
         waiting = [first]
+        earlier: list[Member] = []
         while waiting := [each for each in waiting if each.id not in self._followed]:
             follow, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
             self._ask(follow)
             self._followed.update(each.id for each in follow)
             for each in follow:
-                waiting += _joined(group, each, self._known.pop(each.id))
-        return list(group.values())
+                new = [near for near in self._known.pop(each.id) if near.id not in group]
+                members = [Member(near.id, near.text, each.id, near.score) for near in new]
+                earlier += [member for member in members if member.id in self._followed]
+                fresh = [member for member in members if member.id not in self._followed]
+                group |= {member.id: member for member in fresh}
+                waiting += fresh
+        return [*group.values(), *sorted(earlier, key=lambda member: -(member.score or 0))[:1]]
 
     def _ask(self, members: Sequence[Member]) -> None:
         unknown = [each for each in members if each.id not in self._known]
         if unknown:
             found = self._near(unknown)
             self._known |= {each.id: neighbours for each, neighbours in zip(unknown, found, strict=True)}
-
-
-def _joined(group: dict[str, Member], by: Member, neighbours: Sequence[Neighbour]) -> list[Member]:
-    """Take the neighbours of a member into its group; returns those that are new there."""
-    new = [Member(each.id, each.text, by.id, each.score) for each in neighbours if each.id not in group]
-    group.update({each.id: each for each in new})
-    return new

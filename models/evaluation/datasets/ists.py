@@ -18,6 +18,8 @@ from models.text_lines import numbered_lines
 Chunks = tuple[tuple[int, ...], ...]
 
 _OPENING = re.compile(r'<sentence id="([^"]*)"')
+_TAG = re.compile(r"<(/?)(source|translation|alignment)>")
+_TOKEN = re.compile(r"\d+ \S+\s*:?")
 _LINK = re.compile(r"([\d ]+?)\s*<==>\s*([\d ]+?)\s*//\s*([^\s/]+)\s*//\s*([^\s/]+)\s*(//.*)?")
 
 
@@ -35,7 +37,10 @@ def read(path: Path, errors: str = "strict") -> ChunkAlignment:
     read_pairs = [_pair(block) for block in _blocks(path, errors)]
     if not read_pairs:
         raise BadDataSet(f"{path} holds no sentence pairs")
-    sides = [_chunk_lines(path.with_suffix(f".sent{side}.chunk.txt"), len(read_pairs)) for side in (1, 2)]
+    files = [path.with_suffix(f".sent{side}.chunk.txt") for side in (1, 2)]
+    if files[0].exists() != files[1].exists():
+        raise BadDataSet(f"{path} has only one of {files[0].name} and {files[1].name} beside it")
+    sides = [_chunk_lines(file, len(read_pairs)) for file in files]
     return ChunkAlignment([_with_chunks(pair, *lines) for pair, *lines in zip(read_pairs, *sides, strict=True)])
 
 
@@ -52,6 +57,7 @@ class _Block:
 
 def _blocks(path: Path, errors: str) -> Iterator[_Block]:
     block: _Block | None = None
+    part = ""
     for number, line in numbered_lines(path, errors):
         opening = _OPENING.match(line)
         if opening:
@@ -61,12 +67,23 @@ def _blocks(path: Path, errors: str) -> Iterator[_Block]:
         elif block and line.startswith("</sentence>"):
             yield block
             block = None
-        elif block and line.startswith("//"):
-            block.sentences.append(line[2:])
-        elif block and "<==>" in line:
-            block.links.append((number, line.strip()))
+        elif block:
+            part = _take(block, part, number, line.strip())
     if block:
         raise fault(path, block.line, f"pair {block.id} does not end")
+
+
+def _take(block: _Block, part: str, number: int, line: str) -> str:
+    """Put a line where it belongs; returns the part of the block that the next line stands in."""
+    if tag := _TAG.fullmatch(line):
+        return "" if tag[1] else tag[2]
+    if line.startswith("//"):
+        block.sentences.append(line[2:])
+    elif "<==>" in line or (line and part == "alignment"):
+        block.links.append((number, line))
+    elif line and not (part and _TOKEN.fullmatch(line)):
+        raise fault(block.file, number, "this is neither a sentence (//), nor a word with its number, nor an alignment")
+    return part
 
 
 def _pair(block: _Block) -> ChunkedPair:
@@ -83,6 +100,8 @@ def _link(file: Path, number: int, line: str, lengths: tuple[int, int]) -> Chunk
         raise fault(file, number, "this is no alignment: words <==> words // LABEL // score // comment")
     left, right = (_words(ids, length, file, number) for ids, length in zip(found.group(1, 2), lengths, strict=True))
     score = None if found[4] == "NIL" else finite(found[4], file, number, "score")
+    if score is not None and not 0 <= score <= 5:
+        raise fault(file, number, f"score {score:g}, but scores go from 0 to 5")
     return ChunkLink(left, right, frozenset(found[3].split("_")), score)
 
 

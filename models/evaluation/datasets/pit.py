@@ -7,7 +7,7 @@ from pathlib import Path
 
 from models.evaluation.datasets import DataSet
 from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.row_files import Row, bare_table
+from models.evaluation.row_files import Row, bare_table, fault
 from models.evaluation.tasks import GradedPairs
 
 _RELEASED = {"sentence1": 2, "sentence2": 3, "label": 4}
@@ -26,7 +26,10 @@ def read(path: Path) -> GradedPairs:
 
 def _grade(row: Row, column: str) -> float:
     votes = _VOTES.fullmatch(row.fields[column].strip())
-    return float(votes[1]) if votes else row.number(column)
+    grade = float(votes[1]) if votes else row.number(column)
+    if not 0 <= grade <= 5:
+        raise fault(row.file, row.line, f"{column} is {grade:g}, but grades go from 0 to 5")
+    return grade
 
 
 def _split(name: str, split: str, graded: str) -> DataSet:

@@ -27,6 +27,8 @@ def _ranking(path: Path, line: int, row: dict[str, Any]) -> tuple[str, list[str]
         raise fault(path, line, "a query needs a text, and candidates a list of texts that are not empty")
     if not isinstance(relevance, list) or len(relevance) != len(texts) - 1 or not all(map(_is_grade, relevance)):
         raise fault(path, line, f"relevance must be a list of {len(texts) - 1} numbers of at least 0")
+    if not any(relevance):
+        raise fault(path, line, "no candidate is relevant, so there is nothing to rank first")
     query, *rest = map(one_space, texts)
     return query, rest, [float(grade) for grade in relevance]
 

@@ -9,15 +9,15 @@ from models.errors import BadDataSet
 from models.evaluation.datasets import DataSet
 from models.evaluation.row_files import fault, table
 from models.evaluation.tasks import Retrieval
-from models.text_lines import json_lines
+from models.text_lines import json_lines, numbered_lines
 
 
 def read(path: Path) -> Retrieval:
     """A folder with corpus.jsonl (_id, text, maybe title), queries.jsonl (_id, text) and judgements.
 
-    These are qrels.tsv (query_id, doc_id, relevance) or, as in BEIR, qrels/test.tsv (query-id, corpus-id, score). A
-    document is its title and text; documents without either cannot be found and are left out, and so are queries
-    without a relevant document.
+    These are qrels.tsv or, as in BEIR, qrels/test.tsv, with the columns query_id, doc_id and relevance, or BEIR's
+    query-id, corpus-id and score. A document is its title and text; documents without either cannot be found and are
+    left out, and so are queries without a relevant document. What is relevant but not in the corpus counts as missed.
     """
     relevance = _judgements(path)
     corpus = {key: text for key, text in _texts(path / "corpus.jsonl").items() if text}
@@ -28,12 +28,14 @@ def read(path: Path) -> Retrieval:
 
 
 def _judgements(folder: Path) -> dict[str, dict[str, float]]:
-    file, columns = folder / "qrels.tsv", ("query_id", "doc_id", "relevance")
+    file = folder / "qrels.tsv"
     if not file.exists() and (folder / "qrels").is_dir():
-        file, columns = folder / "qrels" / "test.tsv", ("query-id", "corpus-id", "score")
-    query, document, grade = columns
+        file = folder / "qrels" / "test.tsv"
+    lines = numbered_lines(file)
+    beirs = bool(lines) and lines[0][1].split("\t")[0].strip() == "query-id"
+    query, document, grade = ("query-id", "corpus-id", "score") if beirs else ("query_id", "doc_id", "relevance")
     relevance: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for row in table(file, columns):
+    for row in table(file, (query, document, grade)):
         relevance[row.text(query)][row.text(document)] = row.number(grade)
     return dict(relevance)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.catalogue import explains
 from models.embeddings import Doubles
 from models.evaluation.chunk_f1 import AlignmentSums, alignment_sums, f1, precision, recall, strong_links
 from models.evaluation.chunk_links import chunk_links
@@ -26,9 +26,8 @@ def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapp
     left = [" ".join(pair.left) for pair in task.pairs]
     right = [" ".join(pair.right) for pair in task.pairs]
     gold = [strong_links(pair.gold) for pair in task.pairs]
-    explainable = [name for name in measures if explains(name)]
-    system: dict[str, list[list[ChunkLink]]] = {name: [] for name in explainable}
-    for pair, whys in zip(task.pairs, scorer.links(explainable, left, right, "token"), strict=True):
+    system: defaultdict[str, list[list[ChunkLink]]] = defaultdict(list)
+    for pair, whys in zip(task.pairs, scorer.links(measures, left, right, "token"), strict=True):
         for name, why in whys.items():
             system[name].append(chunk_links(_parts(why), _spans(why.left), _spans(why.right), pair))
     return {name: _judged(alignment_sums(gold, links, task.pairs), len(task.pairs)) for name, links in system.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from models.catalogue import explains
 from models.embeddings import Doubles
 from models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
 from models.evaluation.tasks import Retrieval
@@ -48,8 +49,9 @@ class RemoteScorer:
     ) -> Iterator[dict[str, LinkList]]:
         """By POST /explain."""
         how = {"model": self._model, "granularity": granularity, "max_links": ALL_LINKS, "format": "json"}
+        explaining = [name for name in measures if explains(name) and self._explains(name)]
         for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
-            asked = {name: {"a": a, "b": b, "measure": name, **how} for name in measures}
+            asked = {name: {"a": a, "b": b, "measure": name, **how} for name in explaining}
             yield {name: _link_list(self._client.ask("POST", "/explain", body)) for name, body in asked.items()}
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
@@ -58,11 +60,18 @@ class RemoteScorer:
         self._client.ask("PUT", f"/collections/{name}", {"model": self._model})
         try:
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
-            for _ in self._client.index(name, self.track(lines, "indexing")):
-                pass
+            for stored in self._client.index(name, self.track(lines, "indexing")):
+                # a document without any token is left out here too; another one's absence would lower figures unseen
+                if unknown := [each for each in stored.refused if each.code != "empty_text"]:
+                    raise ServiceError(f"document {unknown[0].line} of the corpus was refused: {unknown[0].detail}")
             return {measure: dict(self._found(name, measure, task.queries, k)) for measure in measures}
         finally:
             self._client.ask("DELETE", f"/collections/{name}")
+
+    def _explains(self, measure: str) -> bool:
+        """Whether the measure explains itself with the pooling of this model."""
+        answer = self._client.call("POST", "/explain", {"a": "a", "b": "a", "measure": measure, "model": self._model})
+        return not (answer.status_code == 422 and answer.json().get("code") == "not_explainable")
 
     def _scores(self, measure: str, left: Sequence[str], right: Sequence[str]) -> Iterator[float]:
         pairs = [{"a": a, "b": b} for a, b in zip(left, right, strict=True)]

@@ -120,6 +120,15 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_the_skewness_over_root_n() -> 
     )
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 0.0, 1.0]), min_size=20, max_size=60))
+def test_a_difference_of_few_answers_is_as_significant_the_other_way_round(values: list[float]) -> None:
+    """Draws that equal the estimate must not tilt the interval; the positions of its ends round to one of two draws."""
+    there, back = (bca(mean_of(sign * np.array(values)), len(values), Resampling(draws=1001)) for sign in (1, -1))
+    assert there.z0 == pytest.approx(-back.z0, abs=1e-12)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-12)
+
+
 def test_groups_stand_for_items_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """The acceleration of a mean is known in closed form; groups of four leave a little noise."""
     values = np.random.default_rng(2).exponential(size=4000)

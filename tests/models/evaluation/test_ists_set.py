@@ -47,7 +47,7 @@ def test_chunk_files_say_where_chunks_are_unless_their_words_are_others(tmp_path
         (8, "1 2 <==> 1 // EQUI // nan // ", r"line 8: score is 'nan'"),
         (8, "1 2 <==> 1 // EQUI", "line 8: this is no alignment"),
         (8, "one <==> 1 // EQUI // 5 // ", "line 8: this is no alignment"),
-        (2, "A dog runs", r"line 1: pair 7 has 1 sentences"),
+        (2, "A dog runs", r"line 2: this is neither a sentence"),
         (13, "", "line 1: pair 7 does not end"),
         (12, '<sentence id="8" status="">', "line 12: a sentence pair opens, but pair 7 has not ended"),
         (1, "", "holds no sentence pairs"),

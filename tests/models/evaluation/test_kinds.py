@@ -195,8 +195,7 @@ def test_local_links_are_those_of_the_measure_between_words_or_tokens(scorer: Lo
         a, b = (unit_rows(direct(scorer, text).pooled()) for text in TEXTS[:2])
         assert total == pytest.approx(float(a @ b), abs=1e-6)
         assert [unit.text for unit in why.left] == ["the", "cat", "sleeps"]
-    with pytest.raises(NotExplainable):
-        list(scorer.links(["negative_euclidean"], [TEXTS[0]], [TEXTS[1]], "word"))
+    assert list(scorer.links(["negative_euclidean"], [TEXTS[0]], [TEXTS[1]], "word")) == [{}]
 
 
 def test_without_the_words_of_its_strongest_link_a_score_falls_further(scorer: LocalScorer) -> None:
