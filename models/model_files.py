@@ -109,7 +109,7 @@ def require_known(options: Iterable[str], known: Iterable[str], path: Path) -> N
     Raises:
         BadCheckpoint: naming the first of them, and what there is.
     """
-    known = sorted(known)
+    known = sorted(set(known))
     for name in options:
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "there are none"

@@ -57,6 +57,8 @@ def read_served(served: str) -> dict[str, ModelFiles]:
             )
         if name in models:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
+        if equals and name in BUILT_IN:
+            raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs a name of its own: {name} means the built-in model")
         models[name] = read_source(source if equals else name)
     if not models:
         raise BadCheckpoint("SEMBLANCE_MODELS lists no model: write minilm, or name=source")

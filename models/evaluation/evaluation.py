@@ -67,6 +67,7 @@ def _outcome(
         figures=tuple(_figure(q.name, interval) for q, interval in zip(judged.quantities, intervals, strict=True)),
         parts=judged.parts,
         against=against,
+        comparable=judged.comparable,
     )
 
 

@@ -40,7 +40,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one measure came to on one set of n items; the first of `figures` is the one to compare by."""
+    """What one measure came to on one set of n items; the first of `figures` is the one to compare by.
+
+    `comparable` says whether the figures of two measures are on one scale.
+    """
 
     set: str
     kind: str
@@ -49,6 +52,7 @@ class Outcome:
     figures: tuple[Figure, ...]
     parts: Mapping[str, Part] = field(default_factory=dict)
     against: Difference | None = None
+    comparable: bool = True
 
     def figure(self, name: str) -> Figure:
         """The figure of that name. Raises KeyError: there is none."""

@@ -42,14 +42,20 @@ def graded_pairs(
         grade: makes a number of the named column of a row.
 
     Raises:
-        BadDataSet: there is no row, a text is empty or a grade is no number.
+        BadDataSet: there is no row, a text is empty, a grade is no number, or all are equal.
     """
-    return GradedPairs(*_sides(file, columns, rows, grade))
+    pairs = GradedPairs(*_sides(file, columns, rows, grade))
+    if len(set(pairs.gold)) == 1:
+        raise BadDataSet(f"{file}: all grades are {pairs.gold[0]:g}, so there is nothing to correlate with")
+    return pairs
 
 
 def labelled_pairs(file: Path, columns: Columns) -> LabelledPairs:
     """Pairs that match or do not; arguments and errors as in `graded_pairs`."""
     left, right, matches, _ = _sides(file, columns, None, Row.truth)
+    if len(set(matches)) == 1:
+        how_many = "all" if matches[0] else "none"
+        raise BadDataSet(f"{file}: {how_many} of the pairs match, so there is nothing to tell apart")
     return LabelledPairs(left, right, matches)
 
 

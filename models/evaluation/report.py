@@ -13,6 +13,7 @@ from models.evaluation.outcomes import Evaluation, Outcome
 from models.evaluation.report_tables import TextTable, tables
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by all eyes
+MARKERS = ("o", "s", "^", "D")  # another one when the colours begin again
 ROW_INCHES = 0.22  # height of one interval in a plot
 
 
@@ -25,14 +26,15 @@ def write_json(content: Mapping[str, object], file: Path) -> None:
 def write_report(evaluation: Evaluation, folder: Path) -> Path:
     """`report.md` and its plots in a folder; the path of the former."""
     folder.mkdir(parents=True, exist_ok=True)
+    shown = [each for each in evaluation.outcomes if each.comparable]  # others are not on the scale of a correlation
     about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
     parts = [f"# Evaluation of {evaluation.about['model']}", about]
     for name, alt, canvas in (
-        ("figures.png", "The figure of each measure on each set, with its interval", _figures(evaluation.outcomes)),
+        ("figures.png", "The figure of each measure on each set, with its interval", _figures(shown)),
         (
             "differences.png",
             "The difference of each measure to the baseline, with its interval",
-            _differences(evaluation.outcomes),
+            _differences(shown),
         ),
     ):
         if canvas is not None:
@@ -57,7 +59,7 @@ def _escaped(text: str) -> str:
 def _figures(outcomes: Sequence[Outcome]) -> Canvas:
     """The first figure of every measure on every set."""
     points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
-    return _dots(points, "figure times 100, with its interval")
+    return _dots(points, _styles(outcomes), "figure times 100, with its interval")
 
 
 def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
@@ -65,13 +67,23 @@ def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
     points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
     if not points:
         return None
-    against = points[0][0].against
-    canvas = _dots(points, f"difference to {against.baseline if against else ''} times 100, with its interval")
+    [baseline] = {each.against.baseline for each, *_ in points if each.against is not None}
+    canvas = _dots(points, _styles(outcomes), f"difference to {baseline} times 100, with its interval")
     canvas.axes[0].axvline(0, color="#888888", linewidth=1, zorder=0)
     return canvas
 
 
-def _dots(points: Sequence[tuple[Outcome, float, float, float]], label: str) -> Canvas:
+def _styles(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each measure, the same in every plot of a report."""
+    measures = dict.fromkeys(each.measure for each in outcomes)
+    return {
+        name: (COLOURS[i % len(COLOURS)], MARKERS[i // len(COLOURS) % len(MARKERS)]) for i, name in enumerate(measures)
+    }
+
+
+def _dots(
+    points: Sequence[tuple[Outcome, float, float, float]], styles: Mapping[str, tuple[str, str]], label: str
+) -> Canvas:
     """One line a set and measure: a dot at the value, a bar from end to end of the interval."""
     measures = list(dict.fromkeys(outcome.measure for outcome, *_ in points))
     sets = list(dict.fromkeys(f"{outcome.set} ({outcome.figures[0].name})" for outcome, *_ in points))
@@ -80,16 +92,16 @@ def _dots(points: Sequence[tuple[Outcome, float, float, float]], label: str) -> 
     for outcome, value, low, high in points:
         row, measure = sets.index(f"{outcome.set} ({outcome.figures[0].name})"), measures.index(outcome.measure)
         y = row + 0.8 * (measure - (len(measures) - 1) / 2) / len(measures)
-        colour = COLOURS[measure % len(COLOURS)]
+        colour, marker = styles[outcome.measure]
         axes.plot([100 * low, 100 * high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-        axes.plot(100 * value, y, "o", color=colour, markersize=5)
-    _finish(axes, sets, measures, label)
+        axes.plot(100 * value, y, marker, color=colour, markersize=5)
+    for name in measures:
+        axes.plot([], [], f"{styles[name][1]}-", color=styles[name][0], label=name)
+    _finish(axes, sets, label)
     return canvas
 
 
-def _finish(axes: Axes, sets: Sequence[str], measures: Sequence[str], label: str) -> None:
-    for number, measure in enumerate(measures):
-        axes.plot([], [], "o-", color=COLOURS[number % len(COLOURS)], label=measure)
+def _finish(axes: Axes, sets: Sequence[str], label: str) -> None:
     axes.set_yticks(range(len(sets)), sets)
     axes.set_ylim(len(sets) - 0.5, -0.5)
     axes.set_xlabel(label)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.catalogue import similarity
-from models.errors import BadDataSet
+from models.errors import BadDataSet, NotExplainable
 from models.evaluation.bootstrap import Resampling
 from models.evaluation.evaluation import evaluate
 from models.evaluation.kinds.deletion import deletion
@@ -65,6 +65,8 @@ def tabulate(asked: Asked) -> None:
     console = Console(stderr=True)
     with bars(console) as track, _scorer(asked, track) as scorer:
         evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, asked.baseline)
+    if not evaluation.outcomes:
+        raise NotExplainable(f"no set was put to any of {', '.join(asked.measures)}: they do not explain their scores")
     for table in tables(evaluation):
         _show(table)
     if asked.json:

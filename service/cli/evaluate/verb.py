@@ -17,7 +17,7 @@ MEASURES = "cosine,rcmd,dynamax_jaccard"
 def evaluate(  # noqa: PLR0913 - one parameter an option
     *,
     model: Annotated[
-        str | None, typer.Option(help="Model: minilm, or name=folder; with --url, one that is served there.")
+        str | None, typer.Option(help="Model, as `semblance serve` takes it; with --url, one that is served there.")
     ] = None,
     measure: Annotated[
         list[str], typer.Option(help="Measures, comma-separated; the first is what others are compared with.")
@@ -28,7 +28,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     ] = None,
     url: Annotated[str | None, typer.Option(help="Evaluate the service that runs there.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all figures to this file.", dir_okay=False)] = None,
-    report: Annotated[Path | None, typer.Option(help="Write report.md with plots to this folder.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write report.md with plots to this folder.", file_okay=False)
+    ] = None,
     reproduce: Annotated[
         str | None, typer.Option(metavar="PAPER", help="Put a paper's claims to the data instead: its name, or all.")
     ] = None,
@@ -38,7 +40,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     deletion: Annotated[
         bool, typer.Option("--deletion", help="Also delete words of graded pairs, to test the explanations.")
     ] = False,
-    draws: Annotated[int, typer.Option(min=1, help="Resamples for the intervals.")] = 2_000,
+    draws: Annotated[int, typer.Option(min=100, help="Resamples for the intervals.")] = 2_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1111,
 ) -> None:
     """Measure how well scores and explanations agree with what people said, with BCa bootstrap intervals.
@@ -58,8 +60,10 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
     from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
 
-    resampling = Resampling(draws=draws, seed=seed)
-    asked = run.Asked(model, url, _entries(measure), _entries(sets), data, resampling, json, report, deletion)
+    if report is not None and (reproduce is not None or calibrate):
+        raise typer.BadParameter("a report is of figures only; --json writes these", param_hint="--report")
+    measures, chosen = _entries(measure, "--measure"), _entries(sets, "--sets")
+    asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion)
     try:
         if reproduce is not None:
             run.reproduce(reproduce, asked)
@@ -71,6 +75,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         raise SystemExit(str(error)) from error
 
 
-def _entries(given: list[str]) -> list[str]:
-    """The entries of options that may be given several times and hold several each; each once."""
-    return list(dict.fromkeys(filter(None, (part.strip() for value in given for part in value.split(",")))))
+def _entries(given: list[str], option: str) -> list[str]:
+    """The entries of an option that may be given several times and hold several each; each once."""
+    entries = list(dict.fromkeys(filter(None, (part.strip() for value in given for part in value.split(",")))))
+    if not entries:
+        raise typer.BadParameter("name at least one", param_hint=option)
+    return entries

@@ -18,9 +18,9 @@ def prepared(kind: str, folder: Path) -> Path:
     sentences = ("sentence1", "sentence2")
     match kind:
         case "pairs":
-            return write_table(folder / "own.tsv", [(*sentences, "score"), ("a", "b", -7.5)])
+            return write_table(folder / "own.tsv", [(*sentences, "score"), ("a", "b", -7.5), ("c", "d", 1)])
         case "labels":
-            return write_table(folder / "own.tsv", [(*sentences, "label"), ("a", "b", "true")])
+            return write_table(folder / "own.tsv", [(*sentences, "label"), ("a", "b", "true"), ("c", "d", 0)])
         case "triplets":
             return write_table(folder / "own.tsv", [("anchor", "positive", "negative"), ("a", "b", "c")])
         case "ranking":
@@ -33,8 +33,8 @@ def prepared(kind: str, folder: Path) -> Path:
 
 
 EXPECTED: dict[str, Task] = {
-    "pairs": GradedPairs(("a",), ("b",), (-7.5,), ("",)),
-    "labels": LabelledPairs(("a",), ("b",), (True,)),
+    "pairs": GradedPairs(("a", "c"), ("b", "d"), (-7.5, 1.0), ("", "")),
+    "labels": LabelledPairs(("a", "c"), ("b", "d"), (True, False)),
     "triplets": Triplets(("a",), ("b",), ("c",)),
     "ranking": Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
     "retrieval": Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),

@@ -26,8 +26,10 @@ def read(file: Path) -> GradedPairs:
 
 def test_windows_lines_a_byte_order_mark_and_runs_of_spaces_are_tidied(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
-    file.write_bytes("\ufeffscore\tsentence1\tsentence2\r\n\r\n2.5\t a  b\u00a0\t\u201cc\u201d d\r\n".encode())
-    assert read(file) == GradedPairs(("a b",), ("\u201cc\u201d d",), (2.5,), ("",))
+    file.write_bytes(
+        "\ufeffscore\tsentence1\tsentence2\r\n\r\n2.5\t a  b\u00a0\t\u201cc\u201d d\r\n3\te\tf\r\n".encode()
+    )
+    assert read(file) == GradedPairs(("a b", "e"), ("\u201cc\u201d d", "f"), (2.5, 3.0), ("", ""))
 
 
 def test_quotes_and_unusual_ends_of_lines_are_text_in_a_table_by_tabs(tmp_path: Path) -> None:
@@ -131,3 +133,15 @@ def test_any_file_is_read_or_refused(
     file.write_bytes(b"sentence1\tsentence2\tscore\n" * header + content)
     with suppress(BadDataSet):
         reader(file)
+
+
+def test_what_nothing_can_be_told_from_is_refused(tmp_path: Path) -> None:
+    header = "sentence1\tsentence2\tscore"
+    with pytest.raises(BadDataSet, match="all grades are 2, so there is nothing to correlate with"):
+        read(write(tmp_path / "equal.tsv", header, "a\tb\t2", "c\td\t2"))
+    with pytest.raises(BadDataSet, match="none of the pairs match"):
+        labelled_pairs(write(tmp_path / "none.tsv", header, "a\tb\t0", "c\td\t0"), Columns())
+    with pytest.raises(BadDataSet, match=r"twice\.tsv, line 1: two columns are named score"):
+        read(write(tmp_path / "twice.tsv", f"{header}\tscore", "a\tb\t1\t2"))
+    with pytest.raises(BadDataSet, match=r"no column is named .*: there are sentence1,sentence2,score \(fields are"):
+        read(write(tmp_path / "commas.tsv", "sentence1,sentence2,score", "a,b,1"))
