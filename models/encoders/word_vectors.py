@@ -51,8 +51,9 @@ class WordVectors:
         mean: (1/n) sum_i x_i
 
     brought to unit length where the model says so. Words without a vector are left out. A text of which no word is
-    known is a single zero vector that spans it, so that its scores are 0 and never undefined. There are no special
-    tokens and no prompts, and it does not matter which device and precision the service runs networks with.
+    known is a single zero vector that spans it, so that its scores are 0 and never undefined; distances tell how far
+    the other text is from zero. There are no special tokens and no prompts, and it does not matter which device and
+    precision the service runs networks with.
 
     Args:
         name: the name it is served under.

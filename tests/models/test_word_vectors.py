@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from model2vec import StaticModel
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from models.catalogue import similarity
 from models.embeddings import TokenEmbeddings
 from models.encoders.word_vectors import WordVectors
 from models.errors import BadCheckpoint, BadTexts
@@ -77,6 +79,8 @@ def test_words_may_hold_spaces_and_look_like_numbers(tmp_path: Path) -> None:
         ("3 2\nthe 1 2\nhat 1 2\n", "its header says 3 vectors, it holds 2"),
         ("the 1 2\nhat nan 2\n", "not finite, in vector 2"),
         ("the 1 2\nhat 1e99 2\n", "not finite, in vector 2"),
+        ("the 1 2\nhat 1e20 2\n", "outside 1e-15 to 1e\\+15, in vector 2"),
+        ("the 1 2\nhat 1e-20 0\n", "outside 1e-15 to 1e\\+15, in vector 2"),
         ("2 2\n", "it holds 0"),
         ("0 2\n", "holds no vector"),
         ("", "line 1"),
@@ -273,6 +277,34 @@ def test_a_folder_of_model2vec_whose_files_do_not_fit_is_refused(tmp_path: Path)
     (tmp_path / "m" / "tokenizer.json").write_text("{}")
     with pytest.raises(BadCheckpoint, match="cannot load"):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "said"),
+    [
+        ({"weights": np.full(len(PIECES), np.nan, np.float32)}, "`weights` must be one row of finite numbers"),
+        ({"weights": np.ones((len(PIECES), 2), np.float32)}, "`weights` must be one row"),
+        ({"weights": np.full(len(PIECES), -1, np.float32)}, "`weights` holds a number below 0"),
+        ({"mapping": np.zeros(len(PIECES), np.float32)}, "`mapping` must be one row of whole numbers"),
+        ({"embeddings": np.ones(len(PIECES), np.float32)}, "`embeddings` has 1 dimensions"),
+        ({"embeddings": np.ones((len(PIECES), 2, 2), np.float32)}, "`embeddings` has 3 dimensions"),
+    ],
+)
+def test_tensors_that_model2vec_would_not_write_are_refused(
+    tmp_path: Path, tensors: dict[str, np.ndarray], said: str
+) -> None:
+    vectors = random_vectors(len(PIECES))
+    StaticModel(vectors, wordpiece()).save_pretrained(tmp_path / "m")
+    save_file({"embeddings": vectors, **tensors}, tmp_path / "m" / "model.safetensors")
+    with pytest.raises(BadCheckpoint, match=said):
+        load(tmp_path / "m")
+
+
+def test_texts_without_a_known_word_have_no_words_in_common(tmp_path: Path) -> None:
+    encoder = load(write_glove(tmp_path / "v.txt", ["the", "hat"]))
+    unknown, *others = embedded(encoder, "مرحبا", "你好", "the hat", "مرحبا")
+    for name in ("set_jaccard", "bag_jaccard", "rcmd", "cosine", "dynamax_jaccard", "soft_cardinality", "cmd"):
+        assert [similarity(name).score(unknown, other) for other in others] == [0.0, 0.0, 0.0], name
 
 
 def test_static_vectors_reach_what_is_known_of_them_on_the_sts_benchmark(data: Path) -> None:

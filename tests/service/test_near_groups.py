@@ -60,3 +60,11 @@ def test_one_way_neighbours_join_a_group_from_either_side() -> None:
 
 def groups_of(groups: list[list[Member]]) -> list[set[str]]:
     return [{member.id for member in group} for group in groups]
+
+
+def test_of_a_crowd_that_knows_only_its_first_few_the_rest_join_by_one_each() -> None:
+    """As where a search gives at most so many neighbours, and all documents are equal."""
+    edges = {(i, j) for i in range(40) for j in range(10)}
+    groups = list(near_by(edges, []).of([Member(str(i), "") for i in range(40)]))
+    assert {each.id for each in groups[0]} == {str(i) for i in range(10)}
+    assert [[each.id for each in group] for group in groups[1:]] == [[str(i), "0"] for i in range(10, 40)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,18 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.catalogue import explainable
-from models.encoders.transformer import Transformer
 from models.evaluation.chunk_f1 import AGREEMENTS, alignment_sums, f1, precision, recall, strong_links
 from models.evaluation.chunk_links import chunk_links, pooled_parts
 from models.evaluation.datasets import data_set
 from models.evaluation.datasets.ists import Chunks, read
-from models.evaluation.kinds import judge
-from models.evaluation.scorer import ALL_LINKS, LocalScorer
 from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
-from models.explanation import LinkList
-from models.text import Granularity
-from tests.untracked import untracked
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "chunks.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
@@ -195,32 +188,3 @@ def test_exact_ties_keep_all_and_there_is_no_threshold() -> None:
         linked((1,), (1,)),
         linked((2,), (2,)),
     ]
-
-
-class BySimilarity(LocalScorer):
-    """Takes the similarity of two tokens for what they add to the score."""
-
-    def links(
-        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
-    ) -> Iterator[dict[str, LinkList]]:
-        assert granularity == "token"
-        known = self.embed([*left, *right], "tokens")
-        for a, b in zip(left, right, strict=True):
-            whys = {name: explainable(name).explain(known[a], known[b]) for name in measures}
-            yield {name: replace(why, contribution=why.similarity).link_list(ALL_LINKS) for name, why in whys.items()}
-
-
-@pytest.mark.parametrize(
-    ("scorer", "expected"), [(LocalScorer, {"rcmd": 90.32, "cosine": 86.53}), (BySimilarity, {"rcmd": 68.04})]
-)
-def test_the_built_in_model_aligns_chunks_as_well_as_known(
-    data: Path, minilm: Transformer, scorer: type[LocalScorer], expected: Mapping[str, float]
-) -> None:
-    """The protocol of CLRCMD, with its filtered gold alignment, on the images of 2016."""
-    judged = judge(ChunkAlignment(images_of_2016(data)), scorer(minilm, untracked), list(expected))
-    figures = {}
-    for name, each in judged.items():
-        [sample] = each.quantities[0].samples
-        figures[name] = 100 * float(sample.statistic(np.ones((1, sample.n)))[0])
-    print(f"iSTS 2016 images, {scorer.__name__}: F1 {figures}")
-    assert figures == pytest.approx(expected, abs=0.1)

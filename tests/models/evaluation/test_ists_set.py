@@ -47,6 +47,9 @@ def test_chunk_files_say_where_chunks_are_unless_their_words_are_others(tmp_path
         (8, "1 2 <==> 1 // EQUI // nan // ", r"line 8: score is 'nan'"),
         (8, "1 2 <==> 1 // EQUI", "line 8: this is no alignment"),
         (8, "one <==> 1 // EQUI // 5 // ", "line 8: this is no alignment"),
+        (8, "1 2 <==> 1 // EQUI // 9 // ", r"line 8: score 9, but scores go from 0 to 5"),
+        (8, "3 <=> 3 // EQUI // 5 // ", "line 8: this is no alignment"),
+        (5, "garbage", "line 5: this is neither a sentence"),
         (2, "A dog runs", r"line 2: this is neither a sentence"),
         (13, "", "line 1: pair 7 does not end"),
         (12, '<sentence id="8" status="">', "line 12: a sentence pair opens, but pair 7 has not ended"),
@@ -56,6 +59,12 @@ def test_chunk_files_say_where_chunks_are_unless_their_words_are_others(tmp_path
 def test_a_broken_alignment_is_refused_by_file_and_line(tmp_path: Path, number: int, line: str, says: str) -> None:
     with pytest.raises(BadDataSet, match=rf"X\.wa.*{says}"):
         read(write(tmp_path / "X.wa", *LINES[: number - 1], line, *LINES[number:]))
+
+
+def test_one_chunk_file_without_the_other_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "X.sent2.chunk.txt", "[ Dogs ] [ run ]")
+    with pytest.raises(BadDataSet, match=r"only one of X\.sent1\.chunk\.txt and X\.sent2\.chunk\.txt"):
+        read(write(tmp_path / "X.wa", *LINES))
 
 
 def test_only_the_headlines_of_2015_may_hold_broken_bytes(tmp_path: Path) -> None:

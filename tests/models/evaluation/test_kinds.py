@@ -208,3 +208,27 @@ def test_without_the_words_of_its_strongest_link_a_score_falls_further(scorer: L
 
 def test_texts_too_short_to_delete_from_are_left_out(scorer: LocalScorer) -> None:
     assert judge(Deletion(["cat"], ["kitten naps"]), scorer, ["cosine"]) == {}
+
+
+def test_scores_and_links_do_not_depend_on_how_many_pairs_are_held_at_once(
+    scorer: LocalScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = list(TEXTS), list(reversed(TEXTS))
+    whole, links = scorer.scores(["rcmd"], left, right)["rcmd"], list(scorer.links(["rcmd"], left, right, "token"))
+    monkeypatch.setattr("models.evaluation.scorer.PAIRS_AT_ONCE", 2)
+    assert scorer.scores(["rcmd"], left, right)["rcmd"] == pytest.approx(whole, abs=1e-7)
+    again = [why["rcmd"].score for why in scorer.links(["rcmd"], left, right, "token")]
+    assert again == pytest.approx([why["rcmd"].score for why in links], abs=1e-7)
+    assert scorer.scores(["rcmd"], [], [])["rcmd"].shape == (0,)
+
+
+def test_a_measure_all_of_whose_links_take_away_has_no_deletion_test(scorer: LocalScorer) -> None:
+    task = Deletion(["the cat sleeps"] * 3, ["the kitten naps"] * 3)
+    assert list(judge(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
+    assert not judge(task, scorer, ["rcmd"])["rcmd"].comparable
+
+
+def test_a_measure_that_does_not_explain_with_this_pooling_is_left_out() -> None:
+    by_first = LocalScorer(load("minilm?pooling=cls"), untracked)
+    task = Deletion(["the cat sleeps"], ["the kitten naps"])
+    assert list(judge(task, by_first, ["cosine", "rcmd"])) == ["rcmd"]

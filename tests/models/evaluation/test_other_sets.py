@@ -95,7 +95,7 @@ def test_the_votes_and_digits_of_the_pit_release_are_grades(tmp_path: Path) -> N
     rows = [("17", "8 Mile", "a b", "c", label, "tags", "tags") for label in ("(2, 3)", "4", "(0, 5)")]
     task = data_set("pit").read(write_table(tmp_path / "test.data", rows))
     assert task == GradedPairs(("a b",) * 3, ("c",) * 3, (2.0, 4.0, 0.0), ("",) * 3)
-    for bad in ("----", "(7)", "nan", ""):
+    for bad in ("----", "(7)", "nan", "", "(9, 9)", "77", "-3"):
         file = write_table(tmp_path / "dev.data", [*rows, (*rows[0][:4], bad)])
         with pytest.raises(BadDataSet, match=r"dev\.data, line 4: label is"):
             data_set("pit_dev").read(file)
@@ -183,6 +183,7 @@ def test_rankings_are_read_line_by_line(tmp_path: Path) -> None:
         {"relevance": [1, 10**400]},
         {"relevance": [True, 0]},
         {"relevance": ["1", 0]},
+        {"relevance": [0, 0]},
     ],
 )
 def test_a_broken_ranking_is_refused_by_file_and_line(tmp_path: Path, change: Mapping[str, object]) -> None:
