@@ -21,16 +21,20 @@ def judge(task: ChunkAlignment, scorer: Scorer, measures: Sequence[str]) -> Mapp
     """Alignment F1 of chunks under the protocol of CLRCMD, for those measures that explain their score.
 
     Each measure's contributions of token pairs are averaged over chunk pairs; chunks that are each other's best are
-    aligned. The gold alignment keeps what is aligned and scored 3 or more.
+    aligned. The gold alignment keeps what is aligned and scored 3 or more. Measures all of whose links take away, such
+    as distances, are left out: what contributes nothing would be the best link.
     """
     left = [" ".join(pair.left) for pair in task.pairs]
     right = [" ".join(pair.right) for pair in task.pairs]
     gold = [strong_links(pair.gold) for pair in task.pairs]
     system: defaultdict[str, list[list[ChunkLink]]] = defaultdict(list)
+    adding: defaultdict[str, bool] = defaultdict(bool)
     for pair, whys in zip(task.pairs, scorer.links(measures, left, right, "token"), strict=True):
         for name, why in whys.items():
+            adding[name] |= any(link.contribution > 0 for link in why.links)
             system[name].append(chunk_links(_parts(why), _spans(why.left), _spans(why.right), pair))
-    return {name: _judged(alignment_sums(gold, links, task.pairs), len(task.pairs)) for name, links in system.items()}
+    sums = {name: alignment_sums(gold, links, task.pairs) for name, links in system.items() if adding[name]}
+    return {name: _judged(each, len(task.pairs)) for name, each in sums.items()}
 
 
 def _judged(sums: AlignmentSums, n: int) -> Judged:

@@ -18,7 +18,17 @@ from models.evaluation.evaluation import SEVEN, evaluate, interval_of
 from models.evaluation.kinds import judge
 from models.evaluation.quantities import Judged
 from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import Deletion, GradedPairs, LabelledPairs, Rankings, Retrieval, Triplets
+from models.evaluation.tasks import (
+    ChunkAlignment,
+    ChunkedPair,
+    ChunkLink,
+    Deletion,
+    GradedPairs,
+    LabelledPairs,
+    Rankings,
+    Retrieval,
+    Triplets,
+)
 from models.explanation import LinkList
 from models.text import Granularity
 from tests.small_model import load
@@ -226,6 +236,21 @@ def test_a_measure_all_of_whose_links_take_away_has_no_deletion_test(scorer: Loc
     task = Deletion(["the cat sleeps"] * 3, ["the kitten naps"] * 3)
     assert list(judge(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
     assert not judge(task, scorer, ["rcmd"])["rcmd"].comparable
+
+
+def test_a_measure_all_of_whose_links_take_away_aligns_no_chunks(scorer: LocalScorer) -> None:
+    pair = ChunkedPair(
+        id="1",
+        left=("cat", "sleeps"),
+        right=("kitten", "naps"),
+        left_chunks=((1,), (2,)),
+        right_chunks=((1,), (2,)),
+        gold=tuple(ChunkLink((i,), (i,), frozenset({"EQUI"}), 5.0) for i in (1, 2)),
+    )
+    judged = judge(ChunkAlignment([pair]), scorer, ["word_movers", "rcmd", "negative_euclidean"])
+    assert {name: values(each) for name, each in judged.items()} == {
+        "rcmd": {"alignment_f1": 1.0, "alignment_precision": 1.0, "alignment_recall": 1.0}
+    }
 
 
 def test_a_measure_that_does_not_explain_with_this_pooling_is_left_out() -> None:
