@@ -10,7 +10,7 @@ import pytest
 
 from models.catalogue import similarity
 from models.embeddings import unit_rows
-from models.fuzzy_sets import Degrees, dynamax, max_pooled
+from models.fuzzy_sets import Degrees, dynamax, jaccard, max_pooled
 from tests.contracts.token_matrices import embeddings_of
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "dynamax.json").read_text())
@@ -27,6 +27,12 @@ def test_memberships(name: str, degrees: Degrees) -> None:
 @pytest.mark.parametrize("name", GOLDEN["scores"])
 def test_scores(name: str) -> None:
     assert similarity(name).score(X, Y) == pytest.approx(GOLDEN["scores"][name], abs=TOLERANCE)
+
+
+def test_any_universe_will_do() -> None:
+    universe = np.array(GOLDEN["fixed_universe"], np.float64).T
+    score = Degrees(X.vectors @ universe, Y.vectors @ universe).score(jaccard)
+    assert score == pytest.approx(GOLDEN["jaccard_over_the_fixed_universe"], abs=TOLERANCE)
 
 
 def test_a_repeated_token_counts_again() -> None:
