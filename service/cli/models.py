@@ -24,6 +24,8 @@ Served = Annotated[
 def models(model: Served = None) -> None:
     """List the models that `semblance serve` would serve, after checking their files.
 
+    Word vectors are only looked up here: the numbers in their files are read when a model is loaded.
+
     \b
     Example:
       semblance models --model minilm --model mine=/models/mine

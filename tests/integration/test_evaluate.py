@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -180,3 +185,23 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
         assert ran.returncode == 1, arguments
         assert said in ran.stderr.replace("\n", " ")
         assert "Traceback" not in ran.stderr
+
+
+def test_an_evaluation_that_is_ended_leaves_no_collection_behind(url: str, http: httpx2.Client, tmp_path: Path) -> None:
+    own_files(tmp_path)
+    corpus = [{"_id": str(i), "text": f"Sentence number {i} of a corpus that takes a while."} for i in range(5000)]
+    (tmp_path / "retrieval" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus), "utf-8")
+
+    def left() -> list[str]:
+        names = [each["name"] for each in http.get("/collections").json()["collections"]]
+        return [name for name in names if name.startswith("evaluation-")]
+
+    asked = ["evaluate", "--url", url, "--sets", f"retrieval:{tmp_path / 'retrieval'}", "--measure", "cosine"]
+    running = subprocess.Popen([sys.executable, "-m", "service.cli.main", *asked])
+    deadline = time.monotonic() + 60
+    while not left():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    running.terminate()
+    assert running.wait(60) == 128 + signal.SIGTERM
+    assert left() == []

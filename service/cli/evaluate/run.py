@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.catalogue import similarity
-from models.errors import BadDataSet, NotExplainable
+from models.errors import BadDataSet, NotExplainable, UnknownName
 from models.evaluation.bootstrap import Resampling
 from models.evaluation.evaluation import evaluate
 from models.evaluation.kinds.deletion import deletion
@@ -81,6 +82,8 @@ def reproduce(paper: str, asked: Asked) -> None:
     Raises:
         SemblanceError: there is no such paper, or a set or model that a claim needs is missing.
     """
+    if paper not in (*papers(), "all"):
+        raise UnknownName("papers", paper, (*papers(), "all"))
     chosen = papers() if paper == "all" else (paper,)
     with bars(Console(stderr=True)) as track:
         bench = Bench(asked.data, asked.resampling, track)
@@ -120,6 +123,8 @@ def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
     if asked.url is None:
         yield LocalScorer(load_only(read_settings(models=asked.model)), track)
     else:
+        # so that the collections of retrieval sets are deleted then too
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         with Client(asked.url, client_key()) as client:
             yield RemoteScorer(client, asked.model, track)
 
