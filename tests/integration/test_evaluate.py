@@ -126,7 +126,7 @@ def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_
     folder = data / "ists" / "2016_test"
     first = (folder / "STSint.testinput.images.wa").read_text("utf-8").split("</sentence>")[:25]
     (tmp_path / "few.wa").write_text("</sentence>".join(first) + "</sentence>\n", "utf-8")
-    options = ("--sets", f"ists:{tmp_path / 'few'}", "--measure", "rcmd", "--draws", "50")
+    options = ("--sets", f"ists:{tmp_path / 'few'}", "--measure", "rcmd", "--draws", "100")
     [here] = evaluated(tmp_path, *options).values()
     [there] = evaluated(tmp_path, *options, "--url", url).values()
     assert here["rcmd"]["n"] == 25
@@ -136,7 +136,7 @@ def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_
 
 
 def test_the_record_names_the_model_that_a_service_uses_also_where_it_is_its_default(url: str, tmp_path: Path) -> None:
-    options = ("--sets", own_files(tmp_path)[0], "--draws", "10")
+    options = ("--sets", own_files(tmp_path)[0], "--draws", "100")
     here = evaluation(tmp_path, *options)["about"]
     assert here["model"] == "minilm"
     assert evaluation(tmp_path, *options, "--url", url)["about"] == here

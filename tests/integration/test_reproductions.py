@@ -15,7 +15,7 @@ FIELDS = {"where", "says", "protocol", "ours", "tolerance", "verdict"}
 @pytest.mark.parametrize("paper", ["origin", "twitter4sse"])
 def test_the_claims_of_a_paper_are_printed_and_written(data: Path, tmp_path: Path, paper: str) -> None:
     file = tmp_path / "found" / "claims.json"
-    ran = semblance("evaluate", "--reproduce", paper, "--json", str(file), "--draws", "50", SEMBLANCE_DATA=str(data))
+    ran = semblance("evaluate", "--reproduce", paper, "--json", str(file), "--draws", "100", SEMBLANCE_DATA=str(data))
     assert ran.returncode == 0, ran.stderr
     written = json.loads(file.read_text("utf-8"))
     assert list(written) == [paper]
