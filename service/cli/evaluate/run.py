@@ -106,7 +106,7 @@ def calibrate(asked: Asked) -> None:
     with bars(Console(stderr=True)) as track, _scorer(asked, track) as scorer:
         for name, task in _tasks(asked).items():
             if not isinstance(task, LabelledPairs):
-                raise BadDataSet(f"{name} has no labels to choose a threshold by: name sets of labelled pairs")
+                raise BadDataSet(f"{name} has no labels to choose a threshold by: name others, such as turl_train")
             scores = scorer.scores(asked.measures, task.left, task.right)
             matches = np.asarray(task.matches, np.bool_)
             found[name] = {measure: calibration(each, matches) for measure, each in scores.items()}
