@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
@@ -99,3 +99,20 @@ def test_nothing_relevant_is_worth_nothing() -> None:
     assert ndcg_of_scores(falling(3), np.zeros(3)) == 0.0
     assert ndcg_of_scores(falling(2), np.array([-1.0, 0.0])) == 0.0
     assert recall(["a"], {}, k=1) == 0.0
+
+
+@given(
+    scores=st.lists(st.integers(-20, 20), min_size=2, max_size=12, unique=True),
+    relevant=st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_ndcg_is_one_only_with_all_relevant_on_top_and_knows_nothing_but_the_order(
+    scores: list[int], relevant: list[bool]
+) -> None:
+    given_scores, relevance = np.array(scores, np.float64), np.array(relevant[: len(scores)], np.float64)
+    assume(bool(relevance.any()))
+    found = ndcg_of_scores(given_scores, relevance)
+    assert 0 < found <= 1 + 1e-12
+    on_top = given_scores[relevance > 0].min() > given_scores[relevance == 0].max(initial=-np.inf)
+    assert (found == pytest.approx(1, abs=1e-12)) == on_top
+    for other in (given_scores**3, np.exp(given_scores / 5), 7 * given_scores - 2):
+        assert ndcg_of_scores(other, relevance) == pytest.approx(found, abs=1e-12)
