@@ -36,7 +36,7 @@ class Scorer(Protocol):
     """Compares texts by measures that go by name.
 
     Raises, from every method:
-        BadTexts, NotExplainable, UnknownName: the texts or the measure will not do.
+        BadTexts, UnknownName: the texts or the measure will not do.
     """
 
     track: Track
