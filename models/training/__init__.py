@@ -1,0 +1,1 @@
+"""How encoders are trained: losses over the token and pooled vectors of a batch, and what makes them cheap."""

@@ -1,0 +1,174 @@
+"""RCMD of all pairs of two batches: its laws, and the plain forms and the served measure as its oracles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from benchmarks.pairwise_forms import FORMS, dense_rcmd
+from models.similarities.rcmd import Rcmd
+from models.training import pairwise_rcmd as module
+from models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
+from tests.contracts.token_matrices import embeddings_of
+from tests.models.training.columns import drawn_batch
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "clrcmd.json").read_text())
+
+seeds = st.integers(0, 2**31)
+sizes = st.integers(1, 6)
+some_texts = st.builds(drawn_batch, seeds, sizes, sizes, st.just(5))
+
+
+@pytest.fixture(params=[1, 4 * 36 * 4, module.TILE_BYTES], ids=["a pair", "two by two", "all"])
+def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of any size give the same."""
+    monkeypatch.setattr(module, "TILE_BYTES", request.param)
+
+
+def value_and_gradients(
+    form: Callable[[TokenBatch, TokenBatch], Tensor], x: TokenBatch, y: TokenBatch
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores of a form, and the gradient of a weighted sum of them, every pair having a weight of its own."""
+    scores = form(x, y)
+    weights = torch.linspace(-1, 2, scores.numel()).view_as(scores)
+    by_x, by_y = torch.autograd.grad((weights * scores).sum(), (x.vectors, y.vectors))
+    return scores.detach(), by_x, by_y
+
+
+@pytest.mark.usefixtures("tile")
+@pytest.mark.parametrize("form", ["matmul dense", "broadcast dense", "gathered"])
+def test_value_and_gradient_are_those_of_every_plain_form(form: str) -> None:
+    @settings(max_examples=15)
+    @given(x=some_texts, y=some_texts)
+    def check(x: TokenBatch, y: TokenBatch) -> None:
+        for found, expected in zip(
+            value_and_gradients(pairwise_rcmd, x, y), value_and_gradients(FORMS[form], x, y), strict=True
+        ):
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+    check()
+
+
+@pytest.mark.usefixtures("tile")
+def test_every_score_is_that_of_the_served_measure() -> None:
+    x, y = drawn_batch(1, 5, 6, 4), drawn_batch(2, 7, 3, 4)
+    scores = pairwise_rcmd(x, y)
+    for i in range(5):
+        for j in range(7):
+            a, b = (embeddings_of(batch.vectors[n][batch.mask[n]].detach().numpy()) for batch, n in ((x, i), (y, j)))
+            assert scores[i, j].item() == pytest.approx(Rcmd().score(a, b), abs=1e-5)
+
+
+def test_the_worked_score_of_the_paper_with_its_row_masked_and_not() -> None:
+    rows = torch.tensor([[*GOLDEN["x"], GOLDEN["masked_row"]]], dtype=torch.float32)
+    y = TokenBatch(torch.tensor([GOLDEN["y"]], dtype=torch.float32), torch.ones(1, 2, dtype=torch.bool))
+    for real, expected in ((False, GOLDEN["rcmd"]), (True, GOLDEN["rcmd_if_the_masked_row_counted"])):
+        score = pairwise_rcmd(TokenBatch(rows, torch.tensor([[True, True, True, real]])), y)
+        assert score.item() == pytest.approx(expected, abs=GOLDEN["tolerance"])
+
+
+@pytest.mark.usefixtures("tile")
+@pytest.mark.filterwarnings("ignore:Input #1 requires gradient and is not a double")
+def test_the_gradient_is_the_slope_of_the_value() -> None:
+    x, y = drawn_batch(3, 3, 4, 3, torch.float64), drawn_batch(4, 5, 2, 3, torch.float64)
+
+    def scores(x_vectors: Tensor, y_vectors: Tensor) -> Tensor:
+        return pairwise_rcmd(TokenBatch(x_vectors, x.mask), TokenBatch(y_vectors, y.mask))
+
+    assert torch.autograd.gradcheck(scores, (x.vectors, y.vectors))
+
+
+@given(x=some_texts, y=some_texts, factor=st.floats(0.125, 8))
+@settings(max_examples=25)
+def test_laws_of_rcmd(x: TokenBatch, y: TokenBatch, factor: float) -> None:
+    """Symmetric, within [-1, 1], 1 with itself; the order, length and common rotation of vectors do not matter."""
+    scores = pairwise_rcmd(x, y)
+    assert scores.abs().max() <= 1 + 1e-6
+    torch.testing.assert_close(pairwise_rcmd(y, x), scores.T)
+    torch.testing.assert_close(pairwise_rcmd(x, x).diag(), torch.ones(len(x.vectors)))
+    turned = torch.linalg.qr(torch.randn(5, 5, generator=torch.Generator().manual_seed(0))).Q
+    backwards = TokenBatch((factor * x.vectors @ turned).flip(1), x.mask.flip(1))
+    torch.testing.assert_close(pairwise_rcmd(backwards, TokenBatch(y.vectors @ turned, y.mask)), scores)
+
+
+@given(x=some_texts, y=some_texts, more=st.integers(1, 3))
+@settings(max_examples=25)
+def test_more_padding_changes_nothing_and_has_no_gradient(x: TokenBatch, y: TokenBatch, more: int) -> None:
+    padded = torch.nn.functional.pad(x.vectors.detach(), (0, 0, 0, more), value=7.0).requires_grad_()
+    longer = TokenBatch(padded, torch.nn.functional.pad(x.mask, (0, more)))
+    scores, by_x, by_y = value_and_gradients(pairwise_rcmd, x, y)
+    same, by_longer, by_y_too = value_and_gradients(pairwise_rcmd, longer, y)
+    torch.testing.assert_close(same, scores)
+    torch.testing.assert_close(by_y_too, by_y)
+    torch.testing.assert_close(by_longer[:, : x.mask.shape[1]], by_x)
+    assert not by_longer[~longer.mask].any()
+
+
+def test_of_equal_matches_the_first_alone_has_the_gradient() -> None:
+    x = TokenBatch(torch.tensor([[[1.0, 1.0]]]), torch.tensor([[True]]))
+    y = TokenBatch(torch.tensor([[[2.0, 0.0], [2.0, 0.0]]], requires_grad=True), torch.tensor([[True, True]]))
+    pairwise_rcmd(x, y).backward()  # type: ignore[no-untyped-call]
+    # half of the row's match, all with the first token; a quarter of each column's, which both have
+    slope = 1 / (2 * 2**0.5)  # of the cosine along the second coordinate
+    assert y.vectors.grad is not None
+    torch.testing.assert_close(y.vectors.grad, torch.tensor([[[0.0, 0.75 * slope], [0.0, 0.25 * slope]]]))
+
+
+def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
+    x = TokenBatch(torch.zeros(1, 1, 3, requires_grad=True), torch.tensor([[True]]))
+    scores, by_x, _ = value_and_gradients(pairwise_rcmd, x, drawn_batch(0, 2, 3, 3))
+    assert not scores.any()
+    assert by_x.isfinite().all()
+
+
+def test_a_text_without_any_token_is_refused() -> None:
+    with pytest.raises(ValueError, match="no token"):
+        TokenBatch(torch.ones(2, 2, 3), torch.tensor([[True, False], [False, False]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_scores_and_products_are_float32_under_autocast(dtype: torch.dtype) -> None:
+    """Vectors come in the low precision, and the backward pass may run under autocast as well."""
+    x, y = drawn_batch(5, 4, 6, 64), drawn_batch(6, 3, 5, 64)
+    low = [TokenBatch(each.vectors.detach().to(dtype).requires_grad_(), each.mask) for each in (x, y)]
+    exact = [TokenBatch(each.vectors.detach().float().requires_grad_(), each.mask) for each in low]
+    expected = value_and_gradients(dense_rcmd, *exact)
+    with torch.autocast("cpu", dtype):
+        found = value_and_gradients(pairwise_rcmd, *low)
+    assert found[0].dtype == torch.float32
+    torch.testing.assert_close(found[0], expected[0])
+    for gradient, by in zip(found[1:], expected[1:], strict=True):
+        assert gradient.dtype == dtype  # that of the vectors, to which the float32 gradient is rounded once
+        torch.testing.assert_close(gradient.float(), by, atol=1e-5, rtol=2 * torch.finfo(dtype).eps)
+
+
+def saved_bytes(form: Callable[[TokenBatch, TokenBatch], Tensor], x: TokenBatch, y: TokenBatch) -> tuple[int, int]:
+    """What a form keeps for its backward pass: all bytes, and the entries of the largest tensor."""
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        form(x, y)
+    return sum(each.untyped_storage().nbytes() for each in kept.values()), max(map(Tensor.numel, kept.values()))
+
+
+def test_nothing_is_kept_that_grows_with_all_pairs_of_tokens_or_with_gathered_vectors() -> None:
+    b, tokens, d = 64, 32, 48
+    x, y = drawn_batch(7, b, tokens, d), drawn_batch(8, 2 * b, tokens, d)
+    kept, largest = saved_bytes(pairwise_rcmd, x, y)
+    dense, _ = saved_bytes(dense_rcmd, x, y)
+    assert largest <= 2 * b * b * tokens  # the indices of one side's best matches: b1 b2 l
+    assert 3 * kept <= dense
+    small_integers = 2 * (2 * b * b * tokens) * 2
+    vectors = sum(batch.vectors.nbytes for batch in (x, y))
+    assert kept <= small_integers + 2 * vectors + vectors // 8  # vectors, unit vectors; lengths and masks
