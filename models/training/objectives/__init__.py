@@ -1,0 +1,1 @@
+"""One loss a file; the file `clrcmd.py` holds the class `Clrcmd`."""
