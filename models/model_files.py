@@ -32,11 +32,13 @@ class Source:
         path: its folder or file.
         options: what was asked of it, by name, such as {"pooling": "max"}.
         weights_sha256: the SHA-256 that its weights must have, where that is known.
+        adapter_sha256: the same of the weights in the folder that the option `adapter` names.
     """
 
     path: Path
     options: Mapping[str, str] = field(default_factory=dict)
     weights_sha256: str | None = None
+    adapter_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def test_a_built_in_model_keeps_its_space() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("minilm?puling=max", "no option 'puling': there are pooling, projection, weighting"),
+        ("minilm?puling=max", "no option 'puling': there are adapter, pooling, projection, weighting"),
         ("minilm?pooling=sum", "no pooling 'sum': there are mean, cls, max"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
         ("{glove}?pooling=max", "no option 'pooling': there are projection, weighting"),
