@@ -23,8 +23,10 @@ from models.embeddings import unit_rows
 from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint
 from models.low_rank_adapter import CONFIG, WEIGHTS, read_low_rank_adapter
+from models.protocols import Encoder
+from service import served_models
 from service.served_models import read_source
-from tests.small_model import edit, load, make_small
+from tests.small_model import BUILT_IN_FOLDER, edit, load, make_small
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # by which PEFT asks
 
@@ -58,7 +60,10 @@ def adapter(base: Path, tmp_path: Path) -> Path:
 
 
 def tokens_of(base: Path, adapter: Path) -> list[np.ndarray]:
-    encoder = load(f"{base}?adapter={adapter}")
+    return token_vectors(load(f"{base}?adapter={adapter}"))
+
+
+def token_vectors(encoder: Encoder) -> list[np.ndarray]:
     return [each.vectors for each in encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")]
 
 
@@ -96,6 +101,11 @@ def test_vectors_equal_those_of_peft(base: Path, tmp_path: Path, config: Mapping
     assert_the_same(found, tokens_by_peft(base, adapter))
     for ours, without in zip(found, plain.encode(plain.tokenize(TEXTS, "document", "END"), "tokens"), strict=True):
         assert np.abs(ours - without.vectors).max() > 0.05, "else the adapter would not be seen"
+
+
+def test_the_default_model_has_the_vectors_of_peft() -> None:
+    adapter = Path(served_models.__file__).parent / "adapters" / "minilm_clrcmd"
+    assert_the_same(token_vectors(load("minilm-clrcmd")), tokens_by_peft(BUILT_IN_FOLDER, adapter))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
