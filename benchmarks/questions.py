@@ -153,7 +153,7 @@ def mixed_texts(count: int, seed: int) -> list[str]:
 
 
 def _embedding(texts: Sequence[str]) -> dict[str, JSON]:
-    return {"model": "minilm", "input": texts, "truncate": "END"}
+    return {"model": "minilm-clrcmd", "input": texts, "truncate": "END"}
 
 
 def _apart(found: Sequence[float], right: Sequence[float]) -> float:

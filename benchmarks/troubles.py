@@ -117,7 +117,7 @@ def troubles(tiny: int, largest: int) -> list[Trouble]:
     size = f"{largest / MIB:g} MB"
     text = "all work and no play " * 4700  # just short enough to be taken
     texts = [f"{i} {text}" for i in range(largest // len(text) - 1)]
-    large = json.dumps({"model": "minilm", "input": texts, "truncate": "END"}).encode()
+    large = json.dumps({"model": "minilm-clrcmd", "input": texts, "truncate": "END"}).encode()
     numbers = b'{"pairs":[' + b"1," * (largest // 2 - 10) + b"1]}"
     lists = b'{"pairs":[' + b"[]," * (largest // 3 - 10) + b"1]}"
     return [

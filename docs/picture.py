@@ -1,4 +1,4 @@
-"""Draws the picture of the README with the built-in model."""
+"""Draws the picture of the README with the default model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from service.rendering.caption import Caption
 from service.rendering.png import render_png
 from service.served_models import read_source
 
+MODEL = "minilm-clrcmd"
 A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 
 if __name__ == "__main__":
-    encoder = read_source("minilm").load("minilm", "cpu", "float32")
+    encoder = read_source(MODEL).load(MODEL, "cpu", "float32")
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd")
     assert isinstance(measure, Explainable)
-    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", "minilm", A, B, "word"))
+    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", MODEL, A, B, "word"))
     (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)

@@ -2,7 +2,8 @@
 
 Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors; a
 module or setting that would change vectors and is not supported here is refused by name, never ignored. Of Dense
-modules one is supported: an affine map of every token vector that stands between the network and the pooling.
+modules one is supported: an affine map of every token vector that stands between the network and the pooling. A
+low-rank adapter stands in a folder of its own and is asked for beside this one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from models.errors import BadCheckpoint
+from models.low_rank_adapter import CONFIG, LowRankAdapter
 from models.model_files import digest, file_sha256, read_json
 from models.text import Role
 from models.token_head import TokenHead, read_token_head
@@ -55,6 +57,7 @@ class Checkpoint:
         include_prompt: whether prompt tokens take part in the mean.
         space: digest of the network's and the tokenizer's files and of the settings above, in hexadecimal.
         head: the affine map of token vectors before pooling, if there is one.
+        adapter: what is merged into the network's weights, if that was asked for.
     """
 
     folder: Path
@@ -66,21 +69,33 @@ class Checkpoint:
     include_prompt: bool
     space: str
     head: TokenHead | None = None
+    adapter: LowRankAdapter | None = None
 
 
-def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Pooling | None = None) -> Checkpoint:
+def read_checkpoint(
+    folder: Path,
+    weights_sha256: str | None = None,
+    pooling: Pooling | None = None,
+    adapter: LowRankAdapter | None = None,
+) -> Checkpoint:
     """Read a model folder, and check its weights against a known SHA-256 if one is given.
 
     Args:
         folder: of the model.
         weights_sha256: what its weights must have.
         pooling: how to pool, whatever the folder says.
+        adapter: what is merged into the network's weights when it is loaded.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
     """
     modules = _modules(folder)
     network = folder / modules.get("Transformer", "")
+    if (network / CONFIG).exists():  # where PEFT is installed, transformers would load whatever model this names
+        raise BadCheckpoint(
+            f"{network} holds an adapter ({CONFIG}), not a whole model: give the model's own folder as the source and "
+            f"this one as its option, SOURCE?adapter={network}"
+        )
     weights = _weights(network)
     if weights_sha256 is not None and weights != [("model.safetensors", weights_sha256)]:
         raise BadCheckpoint(
@@ -103,8 +118,10 @@ def read_checkpoint(folder: Path, weights_sha256: str | None = None, pooling: Po
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
     head = read_token_head(folder / modules["Dense"]) if "Dense" in modules else None
-    with_head = {} if head is None else {"head": head.digest}  # no key without one: spaces in use stay as they are
-    return Checkpoint(folder=network, space=_digest(network, weights, settings | with_head), head=head, **settings)
+    parts = {"head": head, "adapter": adapter}
+    digests = {name: part.digest for name, part in parts.items() if part}  # no key without: spaces in use stay
+    space = _digest(network, weights, settings | digests)
+    return Checkpoint(folder=network, space=space, head=head, adapter=adapter, **settings)
 
 
 def _modules(folder: Path) -> dict[str, str]:

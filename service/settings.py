@@ -45,10 +45,10 @@ class Settings(BaseSettings):
     )
     allow_anonymous: bool = Field(False, description="Allow an address other than loopback although no keys guard it.")
     models: str = Field(
-        "minilm",
-        description="Served models, comma-separated: `minilm` (built in) or `name=source?option=value&option=value`. "
-        "A source is `minilm`, a folder or a file; a model with options has a name of its own. The first is the "
-        "default and loads at start, the others on first use.",
+        "minilm-clrcmd,minilm",
+        description="Served models, comma-separated: `minilm-clrcmd` or `minilm` (built in), or "
+        "`name=source?option=value&option=value`. A source is a built-in name, a folder or a file; a model with "
+        "options has a name of its own. The first is the default and loads at start, the others on first use.",
     )
     device: str = Field(
         "auto", description="Where models run: `auto` (CUDA where there is one), `cpu`, `cuda`, `cuda:1`."

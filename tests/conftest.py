@@ -36,13 +36,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def built_in_checkpoint() -> Checkpoint:
-    """What the folder of the built-in model says."""
+    """What the folder of the untuned built-in model says."""
     return read_checkpoint(BUILT_IN_FOLDER)
 
 
 @pytest.fixture(scope="session")
 def minilm() -> Transformer:
-    """The built-in model, in float32 on the CPU."""
+    """The built-in model without an adapter, whose figures are known, in float32 on the CPU."""
     return Transformer("minilm", built_in_checkpoint())
 
 

@@ -16,6 +16,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from models.encoders.merged_adapter import merge
 from models.errors import BadCheckpoint, BuildDisagrees, DeviceLost
 from models.model_files import Precision, digest
 from models.text import Role, TokenizedText, Truncate
@@ -238,6 +239,8 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     absent = [name for name in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(name)]
     if absent:
         raise BadCheckpoint(f"{checkpoint.folder} lacks {len(absent)} weights of its network, such as {absent[0]}")
+    if checkpoint.adapter is not None:
+        merge(checkpoint.adapter, network)
     return tokenizer, network
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, cast, get_args
 
 from models.checkpoint import Checkpoint, Pooling, read_checkpoint
 from models.errors import BadCheckpoint
+from models.low_rank_adapter import read_low_rank_adapter
 from models.model_files import ModelFiles, Precision, Source
 from models.protocols import Encoder
 
@@ -15,10 +16,11 @@ from models.protocols import Encoder
 class TransformerFolder:
     """A folder with a transformer network in safetensors, and its tokenizer.
 
-    Options: `pooling` (mean, cls or max) in the place of what the folder says.
+    Options: `pooling` (mean, cls or max) in the place of what the folder says; `adapter`, the folder of a low-rank
+    adapter as PEFT saves it, which is merged into the network.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("pooling",)
+    options: ClassVar[tuple[str, ...]] = ("pooling", "adapter")
     general: ClassVar[bool] = True
 
     def reads(self, path: Path) -> bool:
@@ -34,7 +36,9 @@ class TransformerFolder:
         pooling = source.options.get("pooling")
         if pooling is not None and pooling not in get_args(Pooling):
             raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
-        checkpoint = read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling))
+        folder = source.options.get("adapter")
+        adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
+        checkpoint = read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
         return ModelFiles(
             location=checkpoint.folder,
             pooling=checkpoint.pooling,

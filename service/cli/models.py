@@ -15,8 +15,9 @@ from service.settings import read_settings
 Served = Annotated[
     list[str] | None,
     typer.Option(
-        help="Model to serve: minilm, or name=source?option=value&..., where the source is minilm, a folder or a file. "
-        "May be given several times."
+        help="Model to serve: minilm-clrcmd or minilm, which are built in, or name=source?option=value&..., where the "
+        "source is a built-in name, a folder or a file. May be given several times; the first is the default.",
+        show_default="minilm-clrcmd, minilm",
     ),
 ]
 
@@ -28,8 +29,8 @@ def models(model: Served = None) -> None:
 
     \b
     Example:
-      semblance models --model minilm --model mine=/models/mine
-      semblance models --model 'cls=minilm?pooling=cls' --model glove=/vectors/glove.txt
+      semblance models --model minilm-clrcmd --model mine=/models/mine
+      semblance models --model 'cls=minilm?pooling=cls' --model 'tuned=minilm?adapter=runs/x/adapter'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
         served = read_served(read_settings(models=",".join(model) if model else None).models)

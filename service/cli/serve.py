@@ -43,7 +43,7 @@ def serve(
     \b
     Examples:
       semblance serve
-      semblance serve --port 9000 --model minilm --model mine=/models/mine
+      semblance serve --port 9000 --model minilm-clrcmd --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from service.app import create_app  # noqa: PLC0415 - it loads all there is, which the other verbs need not wait for
 

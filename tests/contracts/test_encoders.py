@@ -43,6 +43,7 @@ MEAN_POOLED = (
     "{words}",
     "{words}?weighting=sif&frequencies={counts}",
     "{words}?weighting=sif&frequencies={counts}&projection={white}",
+    "minilm-clrcmd",
 )
 OTHERS = ("{small}?pooling=max", "{small}?pooling=cls")
 

@@ -33,7 +33,7 @@ def test_similarity_tells_like_from_unlike_by_every_measure(api: Api, measure: s
     margin = 0.0 if similarity(measure).needs == "words" else 0.1  # the pairs share a full stop, and no words
     assert answer["scores"][0] > answer["scores"][1] + margin
     assert answer["truncated"] == [False, False]
-    assert (answer["model"], answer["measure"]) == ("minilm", measure)
+    assert (answer["model"], answer["measure"]) == ("minilm-clrcmd", measure)
     assert answer["usage"]["tokens"] > 20
 
 
@@ -295,9 +295,10 @@ def test_creating_a_collection_again_is_harmless_and_differently_a_conflict(http
 
 def test_models_lists_what_requests_may_name(http: httpx2.Client) -> None:
     answer = http.get("/models").json()
-    assert [(model["name"], model["default"], model["loaded"], model["dim"]) for model in answer["models"]] == [
-        ("minilm", True, True, 384)
-    ]
+    default, other = answer["models"]
+    assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-clrcmd", True, True, 384]
+    assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test asked for it"
+    assert default["space"] != other["space"]
     assert {each["name"] for each in answer["measures"]} == set(catalogue.names("models.similarities"))
     assert all(each["summary"].endswith(".") for each in answer["measures"])
 

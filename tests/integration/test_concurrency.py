@@ -228,7 +228,7 @@ def test_searches_are_exhaustive_at_their_version_while_the_index_is_built_anew(
 
 
 def _embedded(api: Api, texts: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm", "input": texts})["data"]
+    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm-clrcmd", "input": texts})["data"]
     return found
 
 

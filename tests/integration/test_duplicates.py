@@ -18,7 +18,7 @@ TEXTS = {
 
 
 def fill(api: Api, collection: str) -> None:
-    api.collection(collection)
+    api.collection(collection, model="minilm")
     api.store(collection, *({"id": doc_id, "text": text} for doc_id, text in TEXTS.items()))
 
 
@@ -35,7 +35,7 @@ def test_groups_come_as_json_each_member_with_a_neighbour_at_or_above_the_thresh
         assert (first["like"], first["score"]) == (None, None)
         for each in others:
             pair = {"a": TEXTS[each["like"]], "b": TEXTS[each["id"]]}
-            [score] = api.ok("/similarity", {"pairs": [pair]})["scores"]
+            [score] = api.ok("/similarity", {"pairs": [pair], "model": "minilm"})["scores"]
             assert abs(each["score"] - score) < 1e-5
             assert each["score"] >= 0.8
             assert each["links"][0]["contribution"] > 0

@@ -80,9 +80,11 @@ def own_files(folder: Path) -> list[str]:
     ]
 
 
-def test_the_yardsticks_of_the_built_in_model(data: Path, tmp_path: Path) -> None:
+def test_the_yardsticks_of_the_untuned_model(data: Path, tmp_path: Path) -> None:
     """Seven STS sets by "all", and interpretable STS by the protocol of CLRCMD."""
-    found = evaluated(tmp_path, "--data", str(data), "--draws", "200", "--report", str(tmp_path / "report"))
+    found = evaluated(
+        tmp_path, *("--model", "minilm", "--data", str(data)), *("--draws", "200", "--report", str(tmp_path / "report"))
+    )
     for measure, average in (("cosine", 78.87), ("rcmd", 78.42), ("dynamax_jaccard", 77.29)):
         assert 100 * value(found["sts_avg"][measure], "spearman") == pytest.approx(average, abs=0.15)
     assert 100 * value(found["ists_images"]["rcmd"], "alignment_f1") == pytest.approx(90.3, abs=0.15)
@@ -138,13 +140,28 @@ def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_
 def test_the_record_names_the_model_that_a_service_uses_also_where_it_is_its_default(url: str, tmp_path: Path) -> None:
     options = ("--sets", own_files(tmp_path)[0], "--draws", "100")
     here = evaluation(tmp_path, *options)["about"]
-    assert here["model"] == "minilm"
+    assert here["model"] == "minilm-clrcmd"
     assert evaluation(tmp_path, *options, "--url", url)["about"] == here
-    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == here
+    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm-clrcmd")["about"] == here
+    other = evaluation(tmp_path, *options, "--model", "minilm")["about"]
+    assert other["model"] == "minilm"
+    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == other
+
+
+def test_without_a_model_the_first_of_the_settings_is_evaluated_as_it_is_served(tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\n")
+    models = f"mine={tmp_path / 'glove.txt'},minilm"
+    options = ("--sets", own_files(tmp_path)[0], "--draws", "100", "--measure", "set_jaccard")
+    assert evaluation(tmp_path, *options, SEMBLANCE_MODELS=models)["about"]["model"] == "mine"
+    ran = semblance("evaluate", *options, "--model", models)
+    assert (ran.returncode, "name one model, not 2" in ran.stderr) == (1, True)
 
 
 def test_a_model_that_a_service_does_not_have_is_named_with_those_it_has(url: str, tmp_path: Path) -> None:
-    with Client(url) as client, pytest.raises(ServiceError, match="no model 'nosuch' is served, only minilm"):
+    with (
+        Client(url) as client,
+        pytest.raises(ServiceError, match="no model 'nosuch' is served, only minilm-clrcmd, minilm"),
+    ):
         RemoteScorer(client, "nosuch", untracked).about()
     ran = semblance("evaluate", "--sets", own_files(tmp_path)[0], "--url", url, "--model", "nosuch")
     assert ran.returncode == 1

@@ -140,7 +140,7 @@ def test_the_document_knows_the_names_and_the_limits_of_this_process(document: d
     assert schemas["DocumentsRequest"]["properties"]["documents"]["maxItems"] == 1000
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
     assert similarity["measure"]["enum"] == list(catalogue.names("models.similarities"))
-    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm"]
+    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-clrcmd", "minilm"]
     assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [
         AUTO,
         *catalogue.names("service.indexes.engines"),

@@ -48,7 +48,9 @@ def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(
     url: str, adi: Retrieval, exhaustive: dict[str, list[str]], minilm: Transformer, where: str
 ) -> None:
     with Client(url) as client:
-        scorer: Scorer = RemoteScorer(client, None, untracked) if where == "service" else LocalScorer(minilm, untracked)
+        scorer: Scorer = (
+            RemoteScorer(client, "minilm", untracked) if where == "service" else LocalScorer(minilm, untracked)
+        )
         found = scorer.search(["cosine", "rcmd", "rcmd1"], adi, K)
         assert not [each for each in client.ask("GET", "/collections")["collections"] if "evaluation" in each["name"]]
     assert quality(adi, found["cosine"]) == pytest.approx(quality(adi, exhaustive), abs=0.001)

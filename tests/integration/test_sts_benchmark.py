@@ -51,7 +51,7 @@ def embedded(stsb: GradedPairs, minilm: Transformer) -> list[tuple[TokenEmbeddin
 def test_spearman_with_people(
     api: Api, stsb: GradedPairs, pairs: list[dict[str, str]], measure: str, expected: float
 ) -> None:
-    scores = api.ok("/similarity", {"pairs": pairs, "measure": measure})["scores"]
+    scores = api.ok("/similarity", {"pairs": pairs, "measure": measure, "model": "minilm"})["scores"]
     correlation = 100 * spearmanr(scores, stsb.gold)[0]
     print(f"STS-B test, {measure}: Spearman {correlation:.2f}")
     assert correlation == pytest.approx(expected, abs=0.1)
@@ -61,7 +61,7 @@ def test_cosines_equal_those_of_sentence_transformers(api: Api, pairs: list[dict
     some = pairs[::7]
     oracle = SentenceTransformer(str(read_source("minilm").location), device="cpu")
     left, right = (oracle.encode([pair[side] for pair in some]) for side in ("a", "b"))
-    assert api.ok("/similarity", {"pairs": some})["scores"] == pytest.approx(
+    assert api.ok("/similarity", {"pairs": some, "model": "minilm"})["scores"] == pytest.approx(
         (left * right).sum(axis=1).tolist(), abs=1e-5
     )
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from models.affine_map import read_affine_map
+from models.catalogue import similarity
 from models.errors import BadCheckpoint
+from models.low_rank_adapter import CONFIG, WEIGHTS
+from service import served_models
 from service.cli.main import app
-from service.served_models import read_served, read_source
+from service.served_models import BUILT_IN, BuiltIn, read_served, read_source
+from service.settings import Settings
 from tests.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
 
 WORDS = [f"w{i}" for i in range(40)]
@@ -55,10 +61,51 @@ def test_a_built_in_model_keeps_its_space() -> None:
     assert read_source("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
 
 
+def test_the_default_models_are_the_tuned_one_and_then_the_one_below_it() -> None:
+    served = read_served(Settings().models)
+    tuned, plain = served.values()
+    assert list(served) == ["minilm-clrcmd", "minilm"]
+    assert (tuned.location, tuned.pooling, tuned.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
+
+
+def test_a_built_in_model_with_an_adapter_is_the_one_below_it_with_that_option() -> None:
+    folder = Path(served_models.__file__).parent / "adapters" / "minilm_clrcmd"
+    tuned = read_source("minilm-clrcmd").space
+    assert read_source(f"minilm?adapter={folder}").space == tuned
+    assert len({tuned, read_source("minilm-clrcmd?pooling=max").space, read_source("minilm").space}) == 3
+    with pytest.raises(BadCheckpoint, match="minilm-clrcmd has an adapter of its own"):
+        read_source(f"minilm-clrcmd?adapter={folder}")
+
+
+@pytest.mark.parametrize("pin", ["weights_sha256", "adapter_sha256"])
+def test_both_files_of_a_built_in_model_are_pinned(monkeypatch: pytest.MonkeyPatch, pin: str) -> None:
+    other: Any = {pin: "0" * 64}
+    monkeypatch.setitem(
+        cast("dict[str, BuiltIn]", BUILT_IN), "minilm-clrcmd", replace(BUILT_IN["minilm-clrcmd"], **other)
+    )
+    with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
+        read_source("minilm-clrcmd")
+
+
+def test_a_shipped_adapter_is_small_and_comes_with_its_model_card() -> None:
+    for folder in (Path(served_models.__file__).parent / "adapters").iterdir():
+        assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md"}
+        assert (folder / WEIGHTS).stat().st_size <= 3_000_000
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd"])
+def test_the_default_model_tells_like_from_unlike(measure: str) -> None:
+    encoder = load("minilm-clrcmd")
+    texts = ["A man is playing a guitar.", "Someone plays an instrument.", "Income tax returns are due in April."]
+    guitar, instrument, tax = encoder.encode(encoder.tokenize(texts, "query", "END"), "tokens")
+    found = similarity(measure)
+    assert found.score(guitar, instrument) > found.score(guitar, tax) + 0.2
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("minilm?puling=max", "no option 'puling': there are pooling, projection, weighting"),
+        ("minilm?puling=max", "no option 'puling': there are adapter, pooling, projection, weighting"),
         ("minilm?pooling=sum", "no pooling 'sum': there are mean, cls, max"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
         ("{glove}?pooling=max", "no option 'pooling': there are projection, weighting"),
@@ -102,7 +149,7 @@ import sys
 from service.app import create_app
 from service.served_models import read_source
 from service.settings import Settings
-read_source("minilm")
+read_source("minilm-clrcmd")
 read_source("{glove}?weighting=sif&frequencies={counts}").load("g", "cpu", "float32")
 create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
 assert "torch" not in sys.modules and "transformers" not in sys.modules

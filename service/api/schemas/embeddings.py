@@ -41,7 +41,7 @@ class EmbeddingsRequest(Request):
         extra="ignore",
         json_schema_extra={
             "examples": [
-                {"model": "minilm", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
+                {"model": "minilm-clrcmd", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
                 {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
             ]
         },

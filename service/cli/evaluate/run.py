@@ -29,7 +29,7 @@ from service.cli.evaluate.remote_scorer import RemoteScorer
 from service.cli.evaluate.sets import read_task
 from service.cli.progress import bars
 from service.client import Client
-from service.devices import load_only
+from service.devices import load_default, load_only
 from service.settings import client_key, read_settings
 
 WIDE = 240  # characters of a line in a file
@@ -121,7 +121,8 @@ def calibrate(asked: Asked) -> None:
 def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
     """What gives the scores: a running service where there is a `url`, else a model in this process."""
     if asked.url is None:
-        yield LocalScorer(load_only(read_settings(models=asked.model)), track)
+        settings = read_settings(models=asked.model)
+        yield LocalScorer(load_default(settings) if asked.model is None else load_only(settings), track)
     else:
         # so that the collections of retrieval sets are deleted then too
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

@@ -17,7 +17,11 @@ MEASURES = "cosine,rcmd,dynamax_jaccard"
 def evaluate(  # noqa: PLR0913 - one parameter an option
     *,
     model: Annotated[
-        str | None, typer.Option(help="Model, as `semblance serve` takes it; with --url, one that is served there.")
+        str | None,
+        typer.Option(
+            help="Model, as `semblance serve` takes it; with --url, one that is served there.",
+            show_default="the first of SEMBLANCE_MODELS, or the default there",
+        ),
     ] = None,
     measure: Annotated[
         list[str], typer.Option(help="Measures, comma-separated; the first is what others are compared with.")
@@ -50,6 +54,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
 
     \b
     Examples:
+      semblance evaluate --sets stsb
       semblance evaluate --model minilm
       semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
       semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1

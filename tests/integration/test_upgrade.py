@@ -1,0 +1,40 @@
+"""A store that was filled while another model was the default goes on being served by the model that filled it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from benchmarks.running_service import running_process
+from tests.integration.conftest import Api
+
+PARCEL = "my parcel never came"
+QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}
+
+
+def test_collections_of_the_former_default_are_served_beside_those_of_the_new_one(tmp_path: Path) -> None:
+    with running_process(home=tmp_path, models="minilm", sample="1") as service, client(service.url) as http:
+        before = Api(http).ok("/search", QUERIES)["results"]
+    with running_process(home=tmp_path, sample="1") as service, client(service.url) as http:
+        api = Api(http)
+        assert http.get("/collections/default").json()["model"] == "minilm"
+        assert loaded(http) == {"minilm-clrcmd": True, "minilm": False}
+        assert api.ok("/search", QUERIES)["results"] == before
+        assert loaded(http) == {"minilm-clrcmd": True, "minilm": True}
+        api.store("default", {"id": "more", "text": "My parcel never came, and now?"})
+        hit = api.ok("/search", QUERIES | {"k": 1})["results"][0]["hits"][0]
+        pair = {"a": PARCEL, "b": "My parcel never came, and now?"}
+        [score] = api.ok("/similarity", {"pairs": [pair], "model": "minilm"})["scores"]
+        assert (hit["id"], round(hit["score"], 5)) == ("more", round(score, 5))
+        api.collection("made-now")
+        assert http.get("/collections/made-now").json()["model"] == "minilm-clrcmd"
+
+
+def client(url: str) -> httpx2.Client:
+    return httpx2.Client(base_url=url, timeout=120)
+
+
+def loaded(http: httpx2.Client) -> dict[str, Any]:
+    return {model["name"]: model["loaded"] for model in http.get("/models").json()["models"]}
