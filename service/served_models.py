@@ -84,13 +84,22 @@ def read_served(served: str) -> dict[str, ModelFiles]:
 
 
 def read_source(source: str) -> ModelFiles:
-    """The checked files of one model: of a built-in name, a folder or a file, as `minilm` or `minilm?pooling=max`.
+    """The checked files of one model, of a source as `source_of` takes it.
+
+    Raises:
+        BadCheckpoint: an option is malformed, or the files are missing, damaged or not supported.
+    """
+    return read_model(source_of(source))
+
+
+def source_of(source: str) -> Source:
+    """Where a model comes from: a built-in name, a folder or a file, as `minilm` or `minilm?pooling=max`.
 
     Options follow as ?OPTION=VALUE&OPTION=VALUE. Names win over files: a folder called minilm here is ./minilm. Paths
     hold none of `,?&`.
 
     Raises:
-        BadCheckpoint: an option is malformed, or the files are missing, damaged or not supported.
+        BadCheckpoint: an option is malformed, or the package of a built-in model is not installed.
     """
     place, mark, listed = source.partition("?")
     options: dict[str, str] = {}
@@ -99,7 +108,7 @@ def read_source(source: str) -> ModelFiles:
         if not (name and equals and value) or name in options:
             raise BadCheckpoint(f"{option!r} in {source!r} is not of the form option=value, or stands there twice")
         options[name] = value
-    return read_model(_located(place, options))
+    return _located(place, options)
 
 
 def _located(place: str, options: Mapping[str, str]) -> Source:

@@ -38,6 +38,13 @@ class Quantity:
         """The plain figure of n items: `figure(*data, counts)`."""
         return cls(name, (Sample(n, partial(figure, *data)),))
 
+    def value(self) -> float:
+        """The figure itself, where every item counts once."""
+        return sum(
+            share * float(sample.statistic(np.ones((1, sample.n)))[0])
+            for share, sample in zip(self.shares, self.samples, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:

@@ -33,12 +33,7 @@ class TransformerFolder:
         Raises:
             BadCheckpoint: a file is missing, altered or not supported, or there is no such pooling.
         """
-        pooling = source.options.get("pooling")
-        if pooling is not None and pooling not in get_args(Pooling):
-            raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
-        folder = source.options.get("adapter")
-        adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
-        checkpoint = read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
+        checkpoint = read_transformer(source)
         return ModelFiles(
             location=checkpoint.folder,
             pooling=checkpoint.pooling,
@@ -48,6 +43,20 @@ class TransformerFolder:
             needs_device=True,
             load=partial(_load, checkpoint),
         )
+
+
+def read_transformer(source: Source) -> Checkpoint:
+    """What the folder of a source says, with its options.
+
+    Raises:
+        BadCheckpoint: a file is missing, altered or not supported, or there is no such pooling.
+    """
+    pooling = source.options.get("pooling")
+    if pooling is not None and pooling not in get_args(Pooling):
+        raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
+    folder = source.options.get("adapter")
+    adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
+    return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
 
 
 def _load(checkpoint: Checkpoint, name: str, device: str, precision: Precision) -> Encoder:

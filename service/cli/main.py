@@ -11,6 +11,7 @@ from service.cli.key import key
 from service.cli.models import models
 from service.cli.project import project
 from service.cli.serve import serve
+from service.cli.train.verb import train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models, project, evaluate, duplicates):
+for verb in (serve, models, project, evaluate, duplicates, train):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")

@@ -1,0 +1,1 @@
+"""The papers' ways to train an encoder, one recipe a file."""

@@ -1,0 +1,31 @@
+"""Two tweets of one conversation, found among those of others."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from models.training.objective import Objective
+from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from models.training.recipe import Recipe
+
+
+class Twitter4sse(Recipe):
+    """Twitter4SSE: weak pairs from conversations, the other rows of a batch being the negatives.
+
+    Rows are text_a and text_b, as `semblance pairs` writes them. Defaults of the paper: one epoch, batch 50, learning
+    rate 2e-5 with 10 % warm-up, the last weights kept. Prefer `clrcmd` where there are hard negatives.
+
+    Source: digiovanni-brambilla-2021-twitter4sse, section 4.
+    """
+
+    columns: ClassVar = ("text_a", "text_b")
+
+    batch_size: int = Field(50, ge=2, description="Rows a step: each text_b is a negative of all others.")
+    scale: float = Field(20.0, gt=0, description="What cosines are multiplied by before the softmax.")
+
+    def objective(self, dim: int) -> Objective:
+        """The ranking loss."""
+        del dim
+        return MultipleNegativesRanking(self.scale)

@@ -1,0 +1,124 @@
+"""The encoder in training: sentence-transformers' modules around the network of one of our checkpoints."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from peft import LoraConfig, get_peft_model_state_dict
+from peft.tuners.lora import LoraLayer
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
+
+from models.checkpoint import Checkpoint
+from models.encoders.merged_adapter import merge
+from models.low_rank_adapter import WEIGHTS
+from models.training.errors import BadRecipe
+from models.training.recipe import LowRank, Recipe
+
+TOKENS = "token_embeddings"
+
+
+def trainable(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
+    """The encoder of a checkpoint, with what the recipe adds to it or changes.
+
+    Args:
+        checkpoint: the files to start from.
+        recipe: pooling, normalising, dropout, head and adapters are those it names.
+
+    Raises:
+        BadRecipe: an adapter finds no map to stand beside.
+    """
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    network = Transformer(
+        str(checkpoint.folder),
+        max_seq_length=checkpoint.max_tokens,
+        do_lower_case=checkpoint.lower_case,
+        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+        processor_kwargs={"local_files_only": True},
+    )
+    if checkpoint.adapter is not None:
+        merge(checkpoint.adapter, network.model)
+    dim = int(network.get_embedding_dimension())
+    modules: list[nn.Module] = [network]
+    if checkpoint.head is not None or recipe.head:
+        head = _head(checkpoint, dim)
+        modules.append(head)
+        dim = head.out_features
+    modules.append(Pooling(dim, recipe.pooling or checkpoint.pooling, include_prompt=checkpoint.include_prompt))
+    if checkpoint.normalize if recipe.normalize is None else recipe.normalize:
+        modules.append(Normalize())
+    prompts: dict[str, str] = {role: prompt for role, prompt in checkpoint.prompts.items() if prompt}
+    model = SentenceTransformer(modules=modules, prompts=prompts or None)
+    if recipe.dropout is not None:
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = recipe.dropout
+    if recipe.low_rank is not None:
+        _add_adapters(model, recipe.low_rank)
+    return model
+
+
+def servable(model: SentenceTransformer) -> SentenceTransformer:
+    """A copy whose adapters are merged into the weights, rounded to the half precision that they are saved in."""
+    merged = copy.deepcopy(model).eval()
+    for name, module in list(merged.named_modules()):
+        if isinstance(module, LoraLayer):
+            for weights in (*module.lora_A.parameters(), *module.lora_B.parameters()):
+                weights.data = weights.data.half().float()
+            module.merge()
+            parent, _, child = name.rpartition(".")
+            setattr(merged.get_submodule(parent), child, module.get_base_layer())
+    network: Any = merged.transformers_model
+    if getattr(network, "peft_config", None):
+        del network.peft_config
+        network._hf_peft_config_loaded = False  # noqa: SLF001 - else only the adapter would be saved
+    return merged
+
+
+def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
+    """The adapters alone, in half precision and in the form of PEFT; `base` says what they stand beside."""
+    folder.mkdir(parents=True)
+    network: Any = model.transformers_model
+    [(name, config)] = network.peft_config.items()
+    weights = get_peft_model_state_dict(network, adapter_name=name)
+    named = {f"base_model.model.{key}": value.half().contiguous().cpu() for key, value in weights.items()}
+    save_file(named, folder / WEIGHTS)
+    saved = copy.deepcopy(config)
+    saved.base_model_name_or_path = base
+    saved.inference_mode = True
+    saved.save_pretrained(folder)
+
+
+def _head(checkpoint: Checkpoint, dim: int) -> Dense:
+    head = checkpoint.head
+    if head is None:
+        dense = Dense(dim, dim, activation_function=None, module_input_name=TOKENS)
+        nn.init.eye_(dense.linear.weight)
+        nn.init.zeros_(dense.linear.bias)
+        return dense
+    dense = Dense(
+        head.in_features, head.out_features, bias=head.bias, activation_function=None, module_input_name=TOKENS
+    )
+    dense.load_state_dict(load_file(head.weights))
+    return dense
+
+
+def _add_adapters(model: SentenceTransformer, low_rank: LowRank) -> None:
+    config = LoraConfig(
+        r=low_rank.rank,
+        lora_alpha=low_rank.alpha,
+        lora_dropout=low_rank.dropout,
+        target_modules=list(low_rank.targets) or "all-linear",
+        exclude_modules=".*pooler.*",  # it takes no part in what we read from the network
+    )
+    try:
+        model.add_adapter(config)
+    except ValueError as error:
+        raise BadRecipe(f"low_rank: {error}") from error

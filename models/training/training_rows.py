@@ -1,0 +1,104 @@
+"""The rows that a recipe trains on, and which of them are left out because an evaluation asks for them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from models.evaluation.row_files import Row, comma_table, table
+from models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets
+from models.model_files import file_sha256
+from models.training.errors import BadTrainingData
+
+Number: TypeAlias = Callable[[Row], float | None]
+"""The grade or the number of the label of a row; None where nobody could agree on one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """Rows of n texts each, perhaps with a number.
+
+    Attributes:
+        texts: name of a column -> its texts, row by row; the columns in the order of the objective.
+        labels: the number of each row, or None where rows have none.
+        removed: rows left out because an evaluation asks for one of their texts.
+        unlabelled: rows left out because nobody could agree on a label.
+        sha256: of the file.
+    """
+
+    texts: Mapping[str, Sequence[str]]
+    labels: Sequence[float] | None
+    removed: int
+    unlabelled: int
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.texts.values())))
+
+
+def read_rows(
+    file: Path, columns: Sequence[str], label: str | None, number: Number, asked: Collection[str]
+) -> TrainingRows:
+    """The rows of a table with a header, tab-separated or (`.csv`) comma-separated.
+
+    Args:
+        file: what to read.
+        columns: its columns of text.
+        label: its column with the grade or label, if the recipe wants one.
+        number: reads that.
+        asked: normal forms of the texts that evaluations ask for; rows with one of them are left out.
+
+    Raises:
+        BadDataSet: the file, or one of its rows, cannot be read; the message names it.
+        BadTrainingData: no row is left.
+    """
+    read = comma_table if file.suffix == ".csv" else table
+    texts: dict[str, list[str]] = {name: [] for name in columns}
+    labels: list[float] = []
+    removed = unlabelled = 0
+    for row in read(file, [*columns, *([] if label is None else [label])]):
+        found = [row.text(name) for name in columns]
+        known = None if label is None else number(row)
+        if label is not None and known is None:
+            unlabelled += 1
+        elif any(normal_form(text) in asked for text in found):
+            removed += 1
+        else:
+            for name, text in zip(columns, found, strict=True):
+                texts[name].append(text)
+            labels += [] if known is None else [known]
+    rows = TrainingRows(texts, None if label is None else labels, removed, unlabelled, file_sha256(file))
+    if not len(rows):
+        raise BadTrainingData(
+            f"{file} has no row to train on ({removed} left out as evaluated, {unlabelled} unlabelled)"
+        )
+    return rows
+
+
+def normal_form(text: str) -> str:
+    """The text in lower case, with neither punctuation nor symbols, and one space between words.
+
+    >>> normal_form("A man's  dog, running!")
+    'a man s dog running'
+    """
+    kept = ("".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in text)).lower()
+    return " ".join(kept.split())
+
+
+def texts_of(task: Task) -> Iterator[str]:
+    """Every text that an evaluation asks for."""
+    match task:
+        case ChunkAlignment():
+            yield from (" ".join(words) for pair in task.pairs for words in (pair.left, pair.right))
+        case Triplets():
+            yield from (*task.anchors, *task.positives, *task.negatives)
+        case Rankings():
+            yield from task.queries
+            yield from (text for candidates in task.candidates for text in candidates)
+        case Retrieval():
+            yield from (*task.corpus.values(), *task.queries.values())
+        case _:
+            yield from (*task.left, *task.right)

@@ -1,0 +1,1 @@
+"""`semblance train`."""

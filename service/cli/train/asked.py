@@ -1,0 +1,20 @@
+"""The options of `semblance train`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+RECIPES = "models.training.recipes"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be trained by what, and where the files are."""
+
+    recipe: str
+    config: Path | None
+    rows: Path
+    out: Path
+    exclude: str
+    data: Path | None

@@ -1,0 +1,116 @@
+"""What `semblance train` does once its options are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from models import catalogue
+from models.adapted_files import read_model
+from models.errors import BadDataSet
+from models.evaluation.datasets import data_sets
+from models.formats.transformer_folder import read_transformer
+from models.training.dev_sets import MEAN
+from models.training.errors import BadRecipe
+from models.training.recipe import Recipe
+from models.training.run import Progress, Run, train
+from models.training.training_rows import normal_form, read_rows, texts_of
+from service.cli.evaluate.sets import read_task
+from service.cli.train.asked import RECIPES, Asked
+from service.devices import device_for
+from service.served_models import source_of
+from service.settings import read_settings
+
+EVALUATION = "evaluation"  # of --exclude: every set that is not meant for training
+
+
+def run(asked: Asked, console: Console) -> None:
+    """Train as asked, with a bar, and say what came of it.
+
+    Raises:
+        SemblanceError: the options, the files or the run will not do.
+    """
+    planned = read_run(asked)
+    rows = planned.rows
+    left = f"{rows.removed:,} left out as evaluated, {rows.unlabelled:,} as unlabelled"
+    console.print(f"{asked.rows}: {len(rows):,} rows ({left})", highlight=False, markup=False)
+    done = _watched(planned, console)
+    console.print(f"{asked.out}: {done.steps:,} steps{_chosen(done)}", highlight=False, markup=False)
+
+
+def read_run(asked: Asked) -> Run:
+    """Everything that the options name, read and checked.
+
+    Raises:
+        SemblanceError: any of it will not do.
+    """
+    recipe = read_recipe(asked.recipe, asked.config)
+    source = source_of(recipe.model)
+    dev = {name: read_task(name, asked.data) for name in recipe.dev}
+    sets = _excluded(asked.exclude, asked.data)
+    held_out = {normal_form(text) for name in sets for text in texts_of(read_task(name, asked.data))}
+    return Run(
+        name=asked.recipe,
+        recipe=recipe,
+        checkpoint=read_transformer(source),
+        rows=read_rows(asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out),
+        dev=dev,
+        out=asked.out,
+        device=device_for([read_model(source)], read_settings()),
+    )
+
+
+def read_recipe(name: str, config: Path | None) -> Recipe:
+    """The recipe of that name with the settings of a file of YAML.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        BadRecipe: the file cannot be read, or a setting is unknown or has no such value.
+    """
+    kind: type[Recipe] = catalogue.find(RECIPES, name)
+    try:
+        given = {} if config is None else yaml.safe_load(config.read_text("utf-8"))
+        return kind.model_validate({} if given is None else given)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadRecipe(f"{config} cannot be read as YAML: {error}") from error
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors())
+        raise BadRecipe(f"{config}, for the recipe {name}: {wrong}; docs/training.md lists its settings") from error
+
+
+def _excluded(exclude: str, data: Path | None) -> list[str]:
+    """The names of the sets whose texts no row may hold."""
+    names = [name for name in exclude.split(",") if name]
+    if EVALUATION not in names:
+        return names
+    if data is None:
+        raise BadDataSet("--exclude evaluation looks through a folder of data: give --data, or set SEMBLANCE_DATA")
+    there = [each.name for each in data_sets().values() if any((data / file).exists() for file in each.files)]
+    return [*(name for name in names if name != EVALUATION), *(name for name in there if not name.endswith("_train"))]
+
+
+def _watched(run: Run, console: Console) -> Progress:
+    """Train while a bar tells the step, the loss and the last dev figure."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(run.name, total=None)
+
+        def report(progress: Progress) -> None:
+            curves = progress.curves
+            loss = f" loss {curves.loss[-1][1]:.4f}" if curves.loss else ""
+            dev = f" dev {100 * curves.dev[-1][1][MEAN]:.2f}" if curves.dev else ""
+            bar.update(task, completed=progress.step, total=progress.steps, description=f"{run.name}{loss}{dev}")
+
+        return train(run, report)
+
+
+def _chosen(done: Progress) -> str:
+    if not done.curves.dev:
+        return ""
+    step, figures = max(done.curves.dev, key=lambda point: point[1][MEAN])
+    return f"; the best is step {step}, with {100 * figures[MEAN]:.2f} on the dev sets"
