@@ -56,7 +56,7 @@ class Trainer(SentenceTransformerTrainer):
         save_file(saved, Path(folder, TRAINED))
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        folder = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+        folder = Path(str(self.args.output_dir), f"checkpoint-{self.state.global_step}")
         try:
             super()._save_checkpoint(model, trial)
         except (OSError, RuntimeError, SafetensorError) as error:

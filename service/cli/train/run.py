@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import yaml
+from accelerate import PartialState
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -35,6 +37,9 @@ def run(asked: Asked, console: Console) -> None:
     Raises:
         SemblanceError: the options, the files or the run will not do.
     """
+    # of what the libraries below call of each other, a user can change nothing
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|accelerate|peft")
+    console.quiet = not PartialState().is_main_process  # under torchrun all processes come here
     planned = read_run(asked)
     rows = planned.rows
     left = f"{rows.removed:,} left out as evaluated, {rows.unlabelled:,} as unlabelled"

@@ -1,0 +1,219 @@
+"""A run goes on where it was cut off, keeps the best, and never leaves half a model."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from models.training.objective import Encoded, Objective
+from models.training.recipe import LowRank, Recipe
+from models.training.recipes.clrcmd import Clrcmd
+from models.training.recipes.sbert_nli import SbertNli
+from models.training.recipes.sbert_regression import SbertRegression
+from models.training.run import Progress, train
+from models.training.trainer import TRAINED, last_checkpoint
+from tests.models.training.tiny import dev_set, quietly, rows, run, vectors
+from tests.small_model import load, make_small
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
+FAST = {"model": "tiny", "batch_size": 8, "check_every": 3, "learning_rate": 1e-3, "measure": "cosine"}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_small(tmp_path_factory.mktemp("base") / "tiny")
+
+
+class Cut(Exception):
+    """The end of the process, as far as a run can tell."""
+
+
+def cut_at(step: int) -> Callable[[Progress], None]:
+    def report(progress: Progress) -> None:
+        if progress.step >= step:
+            raise Cut
+
+    return report
+
+
+RESUMED = {
+    "clrcmd with a head": (Clrcmd(**FAST, epochs=2, head=True, dev=("own",)), 3, None),
+    "clrcmd with adapters": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), dev=()), 3, None),
+    "sbert_nli, whose classifier is trained as well": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
+    "sbert_regression with cached gradients": (
+        SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()),
+        2,
+        lambda i: i % 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_run_that_was_cut_off_ends_with_the_weights_of_one_that_was_not(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
+    recipe, columns, labels = RESUMED[name]
+    data, dev = rows(columns, labels=labels), dev_set() if recipe.dev else {}
+    whole = train(run(recipe, folder, data, tmp_path / "whole", dev), quietly)
+    with pytest.raises(Cut):
+        train(run(recipe, folder, data, tmp_path / "cut", dev), cut_at(8))
+    assert last_checkpoint(tmp_path / "cut.training") == tmp_path / "cut.training" / "checkpoint-6"
+    assert not (tmp_path / "cut").exists()
+    resumed = train(run(recipe, folder, data, tmp_path / "cut", dev), quietly)
+    assert resumed.curves == whole.curves
+    assert whole.step == whole.steps == 12
+    expected = load_file(tmp_path / "whole" / "model.safetensors")
+    for key, weights in load_file(tmp_path / "cut" / "model.safetensors").items():
+        np.testing.assert_array_equal(weights, expected[key], err_msg=key)
+    assert not (tmp_path / "cut.training").exists()
+    assert not np.allclose(vectors(tmp_path / "whole"), vectors(folder), atol=1e-3)
+
+
+def test_the_step_that_the_dev_sets_prefer_is_kept(folder: Path, tmp_path: Path) -> None:
+    recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
+    seen: dict[int, np.ndarray] = {}
+
+    def report(progress: Progress) -> None:
+        del progress
+        for checkpoint in (tmp_path / "out.training").glob("checkpoint-*"):
+            step = int(checkpoint.name.rpartition("-")[2])
+            if step not in seen and (checkpoint / "trainer_state.json").exists():
+                seen[step] = vectors(checkpoint)
+
+    done = train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
+    best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
+    assert best < done.steps, "the last step is the best one: this test would prove nothing"
+    np.testing.assert_allclose(vectors(tmp_path / "out"), seen[best], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Clrcmd(**FAST, head=True, pooling="max", dev=()),
+        Clrcmd(**FAST, pooling="cls", normalize=False, low_rank=LowRank(rank=2), dev=()),
+    ],
+    ids=["head and max", "adapters and cls"],
+)
+def test_the_folder_gives_the_same_vectors_here_and_in_sentence_transformers(
+    recipe: Recipe, folder: Path, tmp_path: Path
+) -> None:
+    train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    library = SentenceTransformer(str(tmp_path / "out"), device="cpu", local_files_only=True)
+    texts = ["the dog runs near the river", "a storm"]
+    encoder = load(tmp_path / "out")
+    ours = [each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")]
+    np.testing.assert_allclose(ours, library.encode(texts), atol=1e-6)
+
+
+def test_the_adapter_beside_its_base_is_the_whole_model(folder: Path, tmp_path: Path) -> None:
+    recipe = Clrcmd(**FAST, low_rank=LowRank(rank=4, alpha=16, targets=("query", "intermediate.dense")), dev=())
+    train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    beside = vectors(f"{folder}?adapter={tmp_path / 'out' / 'adapter'}")
+    np.testing.assert_allclose(beside, vectors(tmp_path / "out"), atol=1e-6)
+    weights = load_file(tmp_path / "out" / "adapter" / "adapter_model.safetensors")
+    assert {str(each.dtype) for each in weights.values()} == {"float16"}
+    assert len(weights) == 2 * 2 * 2  # A and B of two maps in each of two layers
+    config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "tiny"
+
+
+def test_accumulated_batches_are_one_large_batch(folder: Path, tmp_path: Path) -> None:
+    data = rows(2, labels=lambda i: i % 2)
+    for name, sizes in (("large", (16, 1)), ("accumulated", (8, 2))):
+        settings = FAST | {"batch_size": sizes[0], "accumulate": sizes[1], "batches": "shuffled", "dropout": 0.0}
+        train(run(SbertRegression(**settings, epochs=1, dev=()), folder, data, tmp_path / name), quietly)
+    np.testing.assert_allclose(vectors(tmp_path / "large"), vectors(tmp_path / "accumulated"), atol=1e-5)
+
+
+class BreaksDown:
+    """A loss that is a number for so many batches."""
+
+    def __init__(self, batches: int) -> None:
+        self._left = batches
+
+    def __call__(self, columns: Sequence[Encoded], labels: Tensor | None) -> Tensor:
+        del labels
+        self._left -= 1
+        return columns[0].pooled.sum() * (1.0 if self._left >= 0 else torch.nan)
+
+
+class Breaking(Clrcmd):
+    """A recipe with that loss."""
+
+    def objective(self, dim: int) -> Objective:
+        """Breaks down at the eighth step."""
+        del dim
+        return BreaksDown(7)
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_the_last_good_checkpoint_can_be_served(
+    folder: Path, tmp_path: Path
+) -> None:
+    wanted = r"step 8: the loss is nan; the last good checkpoint is .*/out.training/checkpoint-6. Try a lower learning"
+    with pytest.raises(TrainingDiverged, match=wanted):
+        train(run(Breaking(**FAST, epochs=2, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+    assert not (tmp_path / "out").exists()
+    assert np.isfinite(vectors(tmp_path / "out.training" / "checkpoint-6")).all()
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond a few bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on_from_it(folder: Path, tmp_path: Path) -> None:
+    recipe, data = Clrcmd(**FAST, epochs=2, dev=()), rows(3)
+    whole = train(run(recipe, folder, data, tmp_path / "whole"), quietly)
+
+    def report(progress: Progress) -> None:
+        if progress.step == 4:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    with full_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        with pytest.raises(CheckpointNotSaved, match=r"checkpoint-6 could not be written .*checkpoint-3 is kept"):
+            train(run(recipe, folder, data, tmp_path / "out"), report)
+    work = tmp_path / "out.training"
+    assert [each.name for each in work.glob("checkpoint-*")] == ["checkpoint-3"]
+    assert (work / "checkpoint-3" / TRAINED).exists()
+    assert train(run(recipe, folder, data, tmp_path / "out"), quietly).curves == whole.curves
+
+
+def test_what_cannot_be_trained_is_refused_before_anything_is_written(folder: Path, tmp_path: Path) -> None:
+    recipe = Clrcmd(**FAST, dev=())
+    with pytest.raises(BadTrainingData, match="a batch is 8 rows, but there are 7"):
+        train(run(recipe, folder, rows(3, n=7), tmp_path / "out"), quietly)
+    odd = Clrcmd(**FAST, low_rank=LowRank(targets=("nowhere",)), dev=())
+    with pytest.raises(BadRecipe, match="low_rank"):
+        train(run(odd, folder, rows(3), tmp_path / "out"), quietly)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "out").mkdir()
+    with pytest.raises(BadRecipe, match="is there already"):
+        train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+
+
+def test_another_run_in_the_same_place_is_refused_by_what_differs(folder: Path, tmp_path: Path) -> None:
+    data = rows(3)
+    with pytest.raises(Cut):
+        train(run(Clrcmd(**FAST, dev=()), folder, data, tmp_path / "out"), cut_at(4))
+    with pytest.raises(BadRecipe, match=r"another value of settings: start it as it was"):
+        train(run(Clrcmd(**FAST, dev=(), seed=1), folder, data, tmp_path / "out"), quietly)
+    with pytest.raises(BadRecipe, match=r"another value of rows"):
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3, n=40), tmp_path / "out"), quietly)

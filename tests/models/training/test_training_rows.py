@@ -1,0 +1,83 @@
+"""What is read to train on, what is refused by file and line, and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.errors import BadDataSet
+from models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
+from models.training.errors import BadTrainingData
+from models.training.recipes.sbert_nli import SbertNli
+from models.training.recipes.sbert_regression import SbertRegression
+from models.training.training_rows import TrainingRows, normal_form, read_rows, texts_of
+from tests.written import write, write_table
+
+
+def nli(file: Path) -> TrainingRows:
+    recipe = SbertNli()
+    return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+
+
+def test_labels_become_numbers_and_undecided_rows_are_counted(tmp_path: Path) -> None:
+    rows = [("label", "premise", "hypothesis"), ("neutral", "a", "b"), ("-", "c", "d"), ("contradiction", "e", "f")]
+    found = nli(write_table(tmp_path / "nli.tsv", rows))
+    assert found.texts == {"premise": ["a", "e"], "hypothesis": ["b", "f"]}
+    assert found.labels == [2, 0]
+    assert found.unlabelled == 1
+    assert len(found) == 2
+
+
+def test_an_unknown_label_is_named_with_its_line(tmp_path: Path) -> None:
+    rows = [("premise", "hypothesis", "label"), ("a", "b", "neutral"), ("c", "d", "Maybe")]
+    with pytest.raises(BadDataSet, match=r"nli.tsv, line 3: label is 'Maybe', not one of contradiction, entailment"):
+        nli(write_table(tmp_path / "nli.tsv", rows))
+
+
+def test_grades_are_brought_to_the_unit_interval_and_others_are_refused(tmp_path: Path) -> None:
+    recipe = SbertRegression(lowest=1, highest=5)
+    rows = [("sentence1", "sentence2", "score"), ("a", "b", "1"), ("c", "d", "4"), ("e", "f", "5.5")]
+
+    def read(count: int) -> TrainingRows:
+        file = write_table(tmp_path / "graded.tsv", rows[:count])
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+
+    assert read(3).labels == [0.0, 0.75]
+    with pytest.raises(BadDataSet, match=r"line 4: score is 5.5, not from 1 to 5"):
+        read(4)
+
+
+def test_a_file_that_is_empty_or_has_one_column_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
+    for name, lines, complaint in (
+        ("empty.tsv", [], "the file is empty"),
+        ("one.tsv", ["premise", "a sentence"], "no column is named hypothesis, label: there are premise"),
+        ("header.tsv", ["premise\thypothesis\tlabel"], "header.tsv has no row to train on"),
+    ):
+        with pytest.raises((BadDataSet, BadTrainingData), match=complaint):
+            nli(write(tmp_path / name, *lines))
+
+
+def test_commas_and_quotes_are_read_from_csv(tmp_path: Path) -> None:
+    file = write(tmp_path / "pairs.csv", "text_a,text_b", '"one, two",three')
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, frozenset())
+    assert found.texts == {"text_a": ["one, two"], "text_b": ["three"]}
+    assert found.labels is None
+
+
+def test_rows_with_a_text_that_is_evaluated_are_left_out_whatever_its_case_and_punctuation(tmp_path: Path) -> None:
+    rows = [("text_a", "text_b"), ("A dog  runs!", "x"), ("y", "a DOG, runs."), ("a dog ran", "z")]
+    asked = {normal_form("A dog runs.")}
+    file = write_table(tmp_path / "pairs.tsv", rows)
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, asked)
+    assert found.texts == {"text_a": ["a dog ran"], "text_b": ["z"]}
+    assert found.removed == 2
+    with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
+        read_rows(file, ["text_a", "text_b"], None, SbertNli().number, {*asked, "a dog ran"})
+
+
+def test_every_text_of_a_task_counts_as_evaluated() -> None:
+    assert set(texts_of(GradedPairs(["a"], ["b"], [1.0], ["t"]))) == {"a", "b"}
+    assert set(texts_of(Triplets(["a"], ["b"], ["c"]))) == {"a", "b", "c"}
+    assert set(texts_of(Rankings(["q"], [["a", "b"]], [[1, 0]]))) == {"q", "a", "b"}
+    assert set(texts_of(Retrieval({"d": "a"}, {"q": "b"}, {"q": {"d": 1}}))) == {"a", "b"}

@@ -1,0 +1,53 @@
+"""Training runs that take seconds: a network of two small layers, and sentences of few words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from models.evaluation.tasks import GradedPairs, Task
+from models.formats.transformer_folder import read_transformer
+from models.model_files import Source
+from models.protocols import Encoder
+from models.training.recipe import Recipe
+from models.training.run import Progress, Run
+from models.training.training_rows import TrainingRows
+from service.served_models import read_source
+
+NOUNS = ("dog", "cat", "river", "engine", "teacher", "violin", "bridge", "apple", "storm", "ship")
+VERBS = ("runs", "sleeps", "breaks", "shines", "waits", "sings", "moves", "falls")
+
+
+def sentence(draw: random.Random) -> str:
+    return f"the {draw.choice(NOUNS)} {draw.choice(VERBS)} near the {draw.choice(NOUNS)}" + " today" * draw.randrange(3)
+
+
+def rows(columns: int, n: int = 48, labels: Callable[[int], float] | None = None) -> TrainingRows:
+    draw = random.Random(0)
+    texts = {f"column {i}": [sentence(draw) for _ in range(n)] for i in range(columns)}
+    return TrainingRows(texts, None if labels is None else [labels(i) for i in range(n)], 0, 0, "0" * 64)
+
+
+def dev_set() -> Mapping[str, Task]:
+    draw = random.Random(1)
+    left, right = ([sentence(draw) for _ in range(20)] for _ in range(2))
+    return {"own": GradedPairs(left, right, [float(i % 5) for i in range(20)], ["own"] * 20)}
+
+
+def run(recipe: Recipe, folder: Path, data: TrainingRows, out: Path, dev: Mapping[str, Task] | None = None) -> Run:
+    return Run("tiny", recipe, read_transformer(Source(folder)), data, dev or {}, out, "cpu")
+
+
+def quietly(progress: Progress) -> None:
+    del progress
+
+
+def vectors(source: object) -> np.ndarray:
+    """The pooled vectors of a few sentences, as they are served."""
+    encoder: Encoder = read_source(str(source)).load("m", "cpu", "float32")
+    draw = random.Random(2)
+    texts = [sentence(draw) for _ in range(5)]
+    return np.stack([each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")])
