@@ -1,0 +1,152 @@
+"""`semblance train`: every recipe on a few rows, from the command line to a folder that is served."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sentence_transformers import SentenceTransformer
+
+from models import catalogue
+from models.errors import SemblanceError
+from service.cli.train.asked import RECIPES, Asked
+from service.cli.train.run import run
+from tests.command_line import semblance
+from tests.models.training.tiny import sentence, vectors
+from tests.small_model import load, make_small
+from tests.written import write, write_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
+
+LABELS: dict[str, Callable[[int], object]] = {
+    "score": lambda i: i % 6,
+    "label": lambda i: ("entailment", "neutral", "contradiction")[i % 3],
+}
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_small(tmp_path_factory.mktemp("base") / "small")
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of benchmark data with a small STS-B dev set."""
+    folder = tmp_path_factory.mktemp("data")
+    draw = random.Random(3)
+    rows = [("genre", "file", "year", "id", "sentence1", "sentence2", "score")]
+    rows += [("g", "f", "y", str(i), sentence(draw), sentence(draw), str(i % 6)) for i in range(30)]
+    write_table(folder / "stsb" / "stsb.dev.tsv", rows)
+    return folder
+
+
+def rows_for(recipe: str, file: Path, n: int = 40) -> Path:
+    kind = catalogue.find(RECIPES, recipe)()
+    label = [] if kind.label is None else [kind.label]
+    draw = random.Random(4)
+    texts = [[sentence(draw) for _ in kind.columns] for _ in range(n)]
+    rows = [[*row, *(LABELS[name](i) for name in label)] for i, row in enumerate(texts)]
+    return write_table(file, [[*kind.columns, *label], *rows])
+
+
+def config_for(file: Path, small: Path, *more: str) -> Path:
+    return write(
+        file, f"model: {small}", "epochs: 1", "batch_size: 8", "check_every: 2", "learning_rate: 1.0e-3", *more
+    )
+
+
+@pytest.mark.parametrize("recipe", catalogue.names(RECIPES))
+def test_every_recipe_makes_a_folder_that_is_served_and_that_sentence_transformers_loads(
+    recipe: str, small: Path, data: Path, tmp_path: Path
+) -> None:
+    rows, config = rows_for(recipe, tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
+    out = tmp_path / "out"
+    ended = semblance(
+        *("train", recipe, "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "40 rows (0 left out as evaluated, 0 as unlabelled)" in ended.stderr
+    assert f"{out}: 5 steps" in ended.stderr
+    encoder = load(out)
+    texts = ["the dog runs near the river", "a storm moves"]
+    ours = [each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")]
+    library = SentenceTransformer(str(out), device="cpu", local_files_only=True).encode(texts)
+    np.testing.assert_allclose(ours, library, atol=1e-6)
+    assert not np.allclose(vectors(out), vectors(small), atol=1e-4)
+    record = json.loads((out / "training.json").read_text())
+    assert record["recipe"] == recipe
+    assert [point["step"] for point in record["loss"]] == [1, 2, 3, 4, 5]
+    assert (out / "training.png").read_bytes().startswith(b"\x89PNG")
+    if kind_dev := catalogue.find(RECIPES, recipe)().dev:
+        assert [point["step"] for point in record["dev"]] == [0, 2, 4, 5]
+        assert set(record["dev"][0]) == {"step", "dev", *kind_dev}
+
+
+def test_a_killed_run_goes_on_when_it_is_started_again(small: Path, data: Path, tmp_path: Path) -> None:
+    rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=240)
+    config = config_for(tmp_path / "config.yaml", small, "check_every: 5", "epochs: 1")
+    out, work = tmp_path / "out", tmp_path / "out.training"
+    command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "service.cli.main", *command], env=os.environ, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 200
+    while not (work / "checkpoint-10" / "trainer_state.json").exists():
+        assert child.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline, "no checkpoint was written"
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not out.exists()
+    ended = semblance(*command)
+    assert ended.returncode == 0, ended.stderr
+    assert not work.exists()
+    record = json.loads((out / "training.json").read_text())
+    assert [point["step"] for point in record["dev"]] == list(range(0, 31, 5))
+    again = semblance(*command)
+    assert again.returncode == 1
+    assert again.stderr.strip().endswith(f"{out} is there already: name another folder, or remove it")
+
+
+BAD: dict[str, tuple[str, list[str], str, str]] = {
+    "an unknown setting": ("clrcmd", ["temprature: 1"], "", "temprature: Extra inputs are not permitted"),
+    "a value out of range": ("clrcmd", ["epochs: 0"], "", "epochs: Input should be greater than 0"),
+    "no YAML": ("clrcmd", ["a: [1"], "", "config.yaml cannot be read as YAML"),
+    "a list": ("clrcmd", ["- 1"], "", "it: Input should be a valid dictionary"),
+    "a model that is not there": ("clrcmd", ["model: /nowhere"], "", "/nowhere"),
+    "a dev set that is not there": ("clrcmd", ["dev: [stsb]"], "", "stsb is not in"),
+    "a batch larger than the data": ("clrcmd", ["batch_size: 64"], "", "a batch is 64 rows, but there are 3"),
+    "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative: there are sent0"),
+    "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_and_nothing_is_written(name: str, small: Path, data: Path, tmp_path: Path) -> None:
+    recipe, settings, exclude, complaint = BAD[name]
+    rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=3)
+    config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
+    out = tmp_path / "out"
+    with pytest.raises(SemblanceError, match=re.escape(complaint)):
+        run(Asked(recipe, config, rows, out, exclude, data), Console(quiet=True))
+    assert not out.exists()
+    assert not (tmp_path / "out.training").exists()
+
+
+def test_an_error_is_a_line_on_the_command_line(tmp_path: Path) -> None:
+    rows = rows_for("clrcmd", tmp_path / "rows.tsv")
+    ended = semblance("train", "nothing", "--rows", str(rows), "--out", str(tmp_path / "out"))
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("there is no 'nothing' among the recipes: choose one of clrcmd, sbert_nli")
+    assert ended.stderr.count("\n") == 1
