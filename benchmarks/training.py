@@ -171,7 +171,8 @@ def shares(rows: Sequence[Row]) -> tuple[float, float]:
     """Memory and time of the sparse loss in its largest batch, as shares of the dense one's by a matrix product."""
     last = {row.form: row for row in rows if row.network is None and row.batch == rows[-1].batch}
     sparse, dense = last["sparse"], last["matmul dense"]
-    assert sparse.peak_mb and dense.peak_mb and sparse.seconds and dense.seconds  # noqa: PT018 - both are never too large
+    if not (sparse.peak_mb and dense.peak_mb and sparse.seconds and dense.seconds):
+        raise SystemExit("nothing to compare: one of the two was left out as too large")
     return sparse.peak_mb / dense.peak_mb, sparse.seconds / dense.seconds
 
 
@@ -185,15 +186,15 @@ def main() -> None:
     parser.add_argument("--step-rounds", type=int, default=3, help="how often each step is timed")
     given = parser.parse_args()
     most_bytes = free_bytes(given.device) / 2 if given.most_gb is None else given.most_gb * 1e9
+    console = Console()
     rows: list[Row] = []
     for batch in track(BATCHES, "the loss alone"):
         rows += measured([Work(form, batch, given.device) for form in FORMS], given.rounds, most_bytes)
+    show(rows, f"the loss alone, on {given.device}", {}, console)
     steps: list[Row] = []
     for batch in track(BATCHES, f"training steps of {given.network}"):
         works = [Work(form, batch, given.device, given.network) for form in FORMS if form != "gathered"]
         steps += measured(works, given.step_rounds, most_bytes)
-    console = Console()
-    show(rows, f"the loss alone, on {given.device}", {}, console)
     show(steps, f"a training step of {given.network}, on {given.device}", PAPER, console)
     keep("training", {"loss": [asdict(row) for row in rows], "step": [asdict(row) for row in steps]})
     memory, seconds = shares(rows)
