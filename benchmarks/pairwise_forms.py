@@ -64,5 +64,5 @@ FORMS: Mapping[str, Form] = {
     "broadcast dense": broadcast_rcmd,
     "gathered": gathered_rcmd,
     "matmul dense": dense_rcmd,
-    "ours": pairwise_rcmd,
+    "sparse": pairwise_rcmd,
 }

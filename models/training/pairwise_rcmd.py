@@ -102,18 +102,17 @@ class _PairwiseRcmd(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None]:
         x, x_mask, y, y_mask, best_y, best_x = ctx.saved_tensors
-        x_share, y_share = (mask / (2 * mask.sum(dim=1, keepdim=True)) for mask in (x_mask, y_mask))
+        x_share, y_share = (mask.to(x.dtype) / (2 * mask.sum(dim=1, keepdim=True)) for mask in (x_mask, y_mask))
         by_x, by_y = torch.zeros_like(x), torch.zeros_like(y)
-        with torch.autocast(x.device.type, enabled=False):
-            for i, j in _tiles(x, y):
-                plan = x.new_zeros(len(x[i]), x.shape[1], len(y[j]), y.shape[1])
-                rows = gradient[i, None, j] * x_share[i, :, None]  # (t1, l1, t2)
-                plan.scatter_(3, best_y[i, j].transpose(1, 2)[..., None].long(), rows[..., None])
-                columns = gradient[i, j, None] * y_share[None, j]  # (t1, t2, l2)
-                plan.scatter_add_(1, best_x[i, None, j].long(), columns[:, None])
-                flat = plan.flatten(2).flatten(0, 1)
-                by_x[i].flatten(0, 1).addmm_(flat, y[j].flatten(0, 1))
-                by_y[j].flatten(0, 1).addmm_(flat.T, x[i].flatten(0, 1))
+        for i, j in _tiles(x, y):
+            plan = x.new_zeros(len(x[i]), x.shape[1], len(y[j]), y.shape[1])
+            rows = gradient[i, None, j] * x_share[i, :, None]  # (t1, l1, t2)
+            plan.scatter_(3, best_y[i, j].transpose(1, 2)[..., None].long(), rows[..., None])
+            columns = gradient[i, j, None] * y_share[None, j]  # (t1, t2, l2)
+            plan.scatter_add_(1, best_x[i, None, j].long(), columns[:, None])
+            flat = plan.flatten(2).flatten(0, 1)
+            by_x[i].flatten(0, 1).addmm_(flat, y[j].flatten(0, 1))  # in place: autocast lets it be
+            by_y[j].flatten(0, 1).addmm_(flat.T, x[i].flatten(0, 1))
         return by_x, None, by_y, None
 
 
