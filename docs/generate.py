@@ -17,7 +17,9 @@ from pydantic_core import PydanticUndefined
 
 from models import catalogue
 from models.evaluation import datasets
+from models.training.recipe import LowRank, Recipe
 from service.api import errors
+from service.cli.train.asked import RECIPES
 from service.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -73,11 +75,57 @@ def codes() -> Iterator[str]:
         yield f"| `{code}` | {status} | {when} |"
 
 
+def recipes() -> Iterator[str]:
+    """One line a recipe."""
+    yield "| recipe | what it is | columns | source |"
+    yield "|---|---|---|---|"
+    for name in catalogue.names(RECIPES):
+        kind = catalogue.find(RECIPES, name)
+        doc = inspect.getdoc(kind) or ""
+        label = kind.model_fields["label"].default
+        columns = ", ".join(f"`{each}`" for each in (*kind.columns, *([label] if label else [])))
+        what = doc.partition("\n\n")[0].replace("\n", " ")
+        source = _paragraph(doc, "Source: ").removeprefix("Source: ")
+        yield f"| `{name}` | {what.replace('|', chr(92) + '|')} | {columns} | {source} |"
+
+
+def recipe_settings() -> Iterator[str]:
+    """One line a setting of recipes: what all have, then what some have of their own."""
+    kinds = {name: catalogue.find(RECIPES, name) for name in catalogue.names(RECIPES)}
+    own = {name: field for kind in kinds.values() for name, field in kind.model_fields.items()}
+    yield "| setting | default | what it does |"
+    yield "|---|---|---|"
+    for name in dict.fromkeys((*Recipe.model_fields, *own)):
+        field = Recipe.model_fields.get(name, own[name])
+        yield f"| `{name}` | {_defaults(name, kinds)} | {field.description} |"
+    for name, field in LowRank.model_fields.items():
+        yield f"| `low_rank.{name}` | {_shown(field.default)} | {field.description} |"
+
+
+def _defaults(name: str, kinds: Mapping[str, type[Recipe]]) -> str:
+    """The default of a setting, and the recipes that have another one."""
+    by_value: dict[str, list[str]] = {}
+    if name in Recipe.model_fields:
+        by_value[_shown(Recipe.model_fields[name].default)] = []
+    for kind, each in kinds.items():
+        if name in each.model_fields:
+            by_value.setdefault(_shown(each.model_fields[name].default), []).append(f"`{kind}`")
+    shared, *_ = by_value if name in Recipe.model_fields else (None,)
+    return "; ".join(value if value == shared else f"{value} for {', '.join(of)}" for value, of in by_value.items())
+
+
+def _shown(value: object) -> str:
+    plain = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+    return "none" if plain is None or plain == "" else f"`{str(plain).lower() if isinstance(plain, bool) else plain}`"
+
+
 GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "settings": ("README.md", settings),
     "measures": ("docs/measures.md", measures),
     "data_sets": ("docs/measures.md", data_sets),
     "codes": ("docs/errors.md", codes),
+    "recipes": ("docs/training.md", recipes),
+    "recipe_settings": ("docs/training.md", recipe_settings),
 }
 
 
