@@ -137,12 +137,12 @@ def draw_rankings(tables: Tables, benchmark: Benchmark, sizes: Sizes, seed: int)
         conversation: [(tweet, text) for _, tweet, text in rows]
         for conversation, rows in groupby(tables.rows(_SAMPLED, {"positives": sizes.positives}), lambda row: row[0])
     }
-    pool = [(name, text) for name, texts in sampled.items() for text in texts[anchored:]]
+    pool = [text for texts in sampled.values() for text in texts[anchored:]]
     found = []
     for conversation, (query, *positives) in sampled.items():
         rng = random.Random(f"{seed} {benchmark.name} {conversation}")  # noqa: S311 - a sample, not a secret
         own = {query[1], *(text for _, text in positives)} | said_too[conversation]
-        negatives = _negatives(pool, conversation, own, sizes.negatives, rng)
+        negatives = _negatives(pool, own, sizes.negatives, rng)
         if len(negatives) == sizes.negatives:
             found.append(_shuffled(conversation, query, positives, negatives, rng))
     return found
@@ -160,14 +160,12 @@ def hold_out(tables: Tables, benchmark: Benchmark, rankings: Sequence[Ranking]) 
     tables.run(_HOLD_OUT, {"relation": benchmark.relation})
 
 
-def _negatives(
-    pool: Sequence[tuple[str, Text]], conversation: str, own: Collection[str], count: int, rng: random.Random
-) -> list[Text]:
-    """So many texts of other conversations, each once; fewer if there are no more."""
+def _negatives(pool: Sequence[Text], own: Collection[str], count: int, rng: random.Random) -> list[Text]:
+    """So many texts that are not the conversation's own, each once; fewer if there are no more."""
     found: dict[str, Text] = {}
     for size in (min(4 * count, len(pool)), len(pool)):  # a small sample nearly always suffices
-        for other, (tweet, text) in rng.sample(pool, size):
-            if other != conversation and text not in own and len(found) < count:
+        for tweet, text in rng.sample(pool, size):
+            if text not in own and len(found) < count:
                 found.setdefault(text, (tweet, text))
         if len(found) == count:
             break

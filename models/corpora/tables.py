@@ -24,7 +24,7 @@ class Tables:
     by all that tells them apart.
 
     Args:
-        folder: an empty one, with room for about as much as the texts that are kept, twice.
+        folder: an empty one, on a disk with room for the texts several times over.
         memory_mb: how many million bytes of it DuckDB may hold.
         threads: how many it may use; None for as many as there are cores.
 

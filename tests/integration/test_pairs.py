@@ -21,7 +21,7 @@ TEXTS = ("text_a", "text_b", "id_a", "id_b")
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_archive(tmp_path_factory.mktemp("archive"), 12_000)
+    return write_archive(tmp_path_factory.mktemp("archive"), 8_000)
 
 
 def test_pairs_and_rankings_of_an_archive_are_what_evaluate_reads(archive: Path, tmp_path: Path) -> None:
@@ -62,6 +62,14 @@ def test_threads_make_a_ranking_of_their_own(tmp_path: Path) -> None:
     rankings = f"ranking:{out}/ranking/threads.jsonl"
     evaluated = semblance("evaluate", "--sets", rankings, "--measure", "set_jaccard", "--draws", "100")
     assert evaluated.returncode == 0, evaluated.stderr
+
+
+def test_the_figures_of_the_documents_are_what_the_threads_of_spotifycares_give(data: Path, tmp_path: Path) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "pairs.md").read_text("utf-8")
+    [(command, shown)] = re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", docs)
+    ran = semblance(*command.replace("DATA", str(data)).replace("OUT", str(tmp_path / "out")).split())
+    assert ran.returncode == 0, ran.stderr
+    assert set(shown.splitlines()) <= set(ran.stdout.splitlines())
 
 
 def test_sets_that_are_empty_are_said_to_be(tmp_path: Path) -> None:

@@ -103,6 +103,52 @@ def test_a_text_that_a_benchmark_shows_is_not_trained_on_under_another_id(tmp_pa
     assert counts.pairs["replies"] == 0
 
 
+def test_a_held_out_tweet_is_not_trained_on_where_it_was_read_with_another_text(tmp_path: Path) -> None:
+    """Tweet 20 is quoted as it was cut short, and answered as it is."""
+    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+    whole = Tweet("20", "it was said elsewhere, not here, in many more words")
+    answer = Tweet("40", "an answer to what was said elsewhere", reply_to="20")
+    free = Tweet("41", "an answer to what answers, far from it", reply_to="40")
+    made([QUOTE, LEFT, whole, answer, free], tmp_path / "out", plan)
+    assert [row[2:] for row in pairs(tmp_path / "out", "replies")] == [("40", "41")]
+    answered = Tweet("50", "somebody asks a question of them all")
+    counts = made([QUOTE, LEFT, answered, replace(whole, reply_to="50")], tmp_path / "other", plan)
+    assert (counts.links["replies"], counts.pairs["replies"]) == (1, 0)
+
+
+def test_of_several_readings_of_a_tweet_the_longest_is_taken(tmp_path: Path) -> None:
+    long = replace(SECOND, text="another reply to the first tweet, with an end")
+    quoted = replace(QUOTE, quoted=Quoted("20", "it was said elsewhere, not here, with an end"))
+    for name, order in (("out", [FIRST, SECOND, long, QUOTE, quoted]), ("other", [long, SECOND, FIRST, quoted, QUOTE])):
+        made(order, tmp_path / name, replace(PLAN, sizes=Sizes(queries=0)))
+        assert [row[1] for row in pairs(tmp_path / name, "replies")] == [long.text]
+        assert [row[0] for row in pairs(tmp_path / name, "quotes")] == ["it was said elsewhere, not here, with an end"]
+
+
+def test_texts_that_a_conversation_repeats_count_once(tmp_path: Path) -> None:
+    """Three replies are two texts: a pair of siblings, but no query with two positives among siblings."""
+    plan = replace(PLAN, sizes=Sizes(queries=9, positives=2, negatives=1))
+    others = [Tweet(f"r{n}", f"one of three replies, number {n}", reply_to="o") for n in range(3)]
+    world = [FIRST, REPLY, AGAIN, SECOND, Tweet("o", "another tweet that gets replies"), *others]
+    made(world, tmp_path / "out", plan)
+    asked = {row["query_id"]: row for row in rankings(tmp_path / "out", "dr")}
+    assert set(asked) == {"1", "o"}
+    graded = zip(asked["1"]["candidates"], asked["1"]["relevance"], strict=True)
+    assert {text for text, grade in graded if grade} == {REPLY.text, SECOND.text}
+    assert not (tmp_path / "out" / "ranking" / "cr.jsonl").exists()  # one conversation, and nothing to set beside it
+    counts = made([FIRST, REPLY, AGAIN], tmp_path / "twins", plan)
+    assert (counts.links["replies"], counts.pairs["replies"], counts.pairs["co_replies"]) == (2, 1, 0)
+
+
+def test_tweets_with_one_text_give_one_query(tmp_path: Path) -> None:
+    quoted = [Quoted(str(n), "the same words, sent by two robots") for n in range(2)]
+    tweets = [Tweet(f"r{n}", f"quote number {n} of a robot's words", quoted=each) for n, each in enumerate(quoted)]
+    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+    counts = made([*tweets, QUOTE, LEFT], tmp_path / "out", plan)
+    queries = [row["query"] for row in rankings(tmp_path / "out", "dq")]
+    assert counts.queries["dq"] == len(queries) == len(set(queries)) == 3
+
+
 def test_no_negative_says_what_the_query_or_its_conversation_says(tmp_path: Path) -> None:
     """Everybody quotes with the same two sentences; only one in a conversation is its own."""
     tweets = []
