@@ -47,7 +47,8 @@ class Tables:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._connection.close()
+        with _refusals():
+            self._connection.close()
 
     def run(self, sql: str, given: Mapping[str, Cell] | None = None) -> None:
         """Execute one statement; `$name` in it stands for what is given."""
@@ -109,5 +110,5 @@ class Rows:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+    except (duckdb.OperationalError, duckdb.FatalException) as error:
         raise BadDataSet(f"the tables cannot be made: {str(error).partition(chr(10))[0]}") from error

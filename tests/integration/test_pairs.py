@@ -117,6 +117,19 @@ def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end
     assert end == signal.SIGKILL or not list(tmp_path.iterdir())
 
 
+def test_a_disk_that_takes_no_more_is_said_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
+    """No file may grow beyond 100 blocks, which fails writes as a full disk does."""
+    command = f"{sys.executable} -m service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
+    ran = subprocess.run(
+        ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert ran.returncode == 1
+    assert "the tables cannot be made: " in ran.stderr
+    assert "File too large" in ran.stderr.replace("\n", " ")
+    assert "Traceback" not in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ModuleNotFoundError('no', name='duckdb')")
     tweets = write(tmp_path / "t.jsonl", "{}")
