@@ -19,8 +19,8 @@ AT_ONCE = 20_000  # rows that are written or fetched at once
 class Tables:
     """A DuckDB database in a folder, which somebody else deletes.
 
-    What joins, sorts and windows need beyond `memory_mb` goes to the folder too, so that memory stays flat as tables
-    grow. Rows come in no order of their own, since threads share the work: whatever picks or cuts rows must order them
+    What joins, sorts and windows need beyond `memory_mb` goes to the folder too, so that memory hardly grows with the
+    tables; what is on its way in or out comes on top of it. Rows come in no order of their own, since threads share the work: whatever picks or cuts rows must order them
     by all that tells them apart.
 
     Args:
