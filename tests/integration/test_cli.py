@@ -24,7 +24,19 @@ from tests.integration.conftest import Api
 
 
 @pytest.mark.parametrize(
-    "verb", ["serve", "models", "duplicates", "evaluate", "index", "index add", "index verify", "index rebuild"]
+    "verb",
+    [
+        "serve",
+        "models",
+        "duplicates",
+        "evaluate",
+        "index",
+        "index add",
+        "index verify",
+        "index rebuild",
+        "pairs tweets",
+        "pairs threads",
+    ],
 )
 def test_help_shows_an_example(verb: str) -> None:
     def shown(line: str) -> str:

@@ -42,7 +42,7 @@ def _tweets(name: str, what: str) -> DataSet:
     return DataSet(
         name=name,
         what=f"tweets: 5 {what} among 30 candidates",
-        source="collected as in Twitter4SSE, which does not share its sets [digiovanni-brambilla-2021-twitter4sse]",
+        source="`semblance pairs tweets`, as Twitter4SSE, which shares no sets [digiovanni-brambilla-2021-twitter4sse]",
         files=(f"ranking/{name}.jsonl",),
         read=read,
     )

@@ -1,0 +1,104 @@
+"""What both verbs of `semblance pairs` do once their options are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from models.corpora.archive import Progress as Advance
+from models.corpora.sets import Made, Plan, make_sets
+from models.corpora.tables import Tables
+from models.corpora.tweets import Tally
+from service.cli.pairs.output import whole_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the tables may use: memory in million bytes, and threads, None for all cores."""
+
+    memory_mb: int
+    threads: int | None
+
+
+def make(
+    files: Sequence[Path],
+    link: Callable[[Tables, Tally, Advance], dict[str, int]],
+    plan: Plan,
+    resources: Resources,
+    out: Path,
+) -> None:
+    """Link what the files hold, draw the sets, write them and print what became of everything.
+
+    Args:
+        files: what is read; their bytes are what the progress bar counts.
+        link: makes the table `links`, and says how much it found of what.
+        plan: the sets.
+        resources: for the tables.
+        out: the folder to write.
+
+    Raises:
+        SemblanceError: a file will not do, or `out` is not empty.
+        OSError: the disk will not do.
+    """
+    tally, console = Tally(), Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    with (
+        whole_folder(out) as (made, scratch),
+        closing(Tables(scratch, resources.memory_mb, resources.threads)) as tables,
+    ):
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            reading = bar.add_task("reading", total=sum(file.stat().st_size for file in files))
+            found = link(tables, tally, lambda read: bar.advance(reading, read))
+            bar.remove_task(reading)
+            drawing = bar.add_task("drawing", total=None)
+            sets = make_sets(tables, plan, made)
+            bar.remove_task(drawing)
+        _write_about(made / "about.json", plan, tally, found, sets)
+    _show(tally, found, sets)
+    console.print(f"{out}: {sum(sets.pairs.values()):,} pairs, {sum(sets.queries.values()):,} queries", markup=False)
+
+
+def _write_about(file: Path, plan: Plan, tally: Tally, found: dict[str, int], sets: Made) -> None:
+    """How the sets were made, for whoever finds them later."""
+    about = {
+        "semblance": version("semblance"),
+        "seed": plan.seed,
+        "most_pairs": plan.pairs,
+        "rankings": asdict(plan.sizes),
+        "lines": tally.lines,
+        "kept": tally.kept,
+        "refused": tally.refused,
+        "refused_quoted": tally.refused_quoted,
+        "damaged": [str(path) for path in tally.damaged],
+        **found,
+        **asdict(sets),
+    }
+    file.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+
+
+def _show(tally: Tally, found: dict[str, int], sets: Made) -> None:
+    """One line a count, on standard output."""
+    grid = Table("what", "count", title="what became of the lines", title_justify="left", title_style="bold")
+    grid.columns[1].justify = "right"
+
+    def section(rows: dict[str, int], what: str = "{}") -> None:
+        for name, count in rows.items():
+            grid.add_row(what.format(name), f"{count:,}" if count else "none")
+        grid.add_section()
+
+    section({"lines read": tally.lines, "kept": tally.kept})
+    section(dict(tally.refused.most_common()), "refused: {}")
+    section(dict(tally.refused_quoted.most_common()), "quoted tweet refused: {}")
+    section({str(path): 1 for path in tally.damaged}, "file that breaks off, read up to there: {}")
+    section({**found, **{f"links: {name}": count for name, count in sets.links.items()}})
+    section(sets.queries, "queries of the ranking {}")
+    section(sets.pairs, "pairs: {}")
+    Console(width=None if Console().is_terminal else 160).print(grid)

@@ -1,0 +1,140 @@
+"""`semblance pairs`, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import semblance
+from tests.tweets import write_archive
+from tests.written import write, write_table
+
+TEXTS = ("text_a", "text_b", "id_a", "id_b")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_archive(tmp_path_factory.mktemp("archive"), 8_000)
+
+
+def test_pairs_and_rankings_of_an_archive_are_what_evaluate_reads(archive: Path, tmp_path: Path) -> None:
+    cut = archive / "cut.json.bz2"
+    cut.write_bytes(next(archive.rglob("00.json.bz2")).read_bytes()[:40_000])
+    out = tmp_path / "new" / "out"
+    ran = semblance("pairs", "tweets", str(archive), "--out", str(out), "--queries", "30", "--seed", "7")
+    assert ran.returncode == 0, ran.stderr
+    about = json.loads((out / "about.json").read_text("utf-8"))
+    assert about["seed"] == 7
+    assert about["damaged"] == [str(cut)]
+    assert f"breaks off, read up to there: {cut}" in ran.stdout
+    assert about["lines"] == about["kept"] + sum(about["refused"].values())
+    for name, count in about["pairs"].items():
+        header, *rows = (out / f"{name}.tsv").read_text("utf-8").splitlines()
+        assert tuple(header.split("\t")) == TEXTS
+        assert len(rows) == count > 0
+        assert re.search(rf"pairs: {name} +│ +{count:,} │", ran.stdout)
+    assert sorted(path.name for path in out.parent.iterdir()) == ["out"]
+
+    figures = tmp_path / "figures.json"
+    evaluated = semblance(
+        *("evaluate", "--sets", "dq,cq,dr,cr", "--data", str(out), "--measure", "set_jaccard"),
+        *("--draws", "100", "--json", str(figures)),
+    )
+    assert evaluated.returncode == 0, evaluated.stderr
+    outcomes = {each["set"]: each["n"] for each in json.loads(figures.read_text("utf-8"))["outcomes"]}
+    assert outcomes == about["queries"]
+
+
+def test_threads_make_a_ranking_of_their_own(tmp_path: Path) -> None:
+    rows = [(2 * n, 2 * n + 1, f"the question number {n} of many", f"and the answer number {n}") for n in range(100)]
+    file = write_table(tmp_path / "t.tsv", [("tweet_id1", "tweet_id2", "text1", "text2"), *rows])
+    out = tmp_path / "out"
+    ran = semblance("pairs", "threads", str(file), "--out", str(out), "--held-out", "40")
+    assert ran.returncode == 0, ran.stderr
+    assert "60 pairs, 40 queries" in ran.stderr
+    rankings = f"ranking:{out}/ranking/threads.jsonl"
+    evaluated = semblance("evaluate", "--sets", rankings, "--measure", "set_jaccard", "--draws", "100")
+    assert evaluated.returncode == 0, evaluated.stderr
+
+
+def test_the_figures_of_the_documents_are_what_the_threads_of_spotifycares_give(data: Path, tmp_path: Path) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "pairs.md").read_text("utf-8")
+    [(command, shown)] = re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", docs)
+    ran = semblance(*command.replace("DATA", str(data)).replace("OUT", str(tmp_path / "out")).split())
+    assert ran.returncode == 0, ran.stderr
+    assert set(shown.splitlines()) <= set(ran.stdout.splitlines())
+
+
+def test_sets_that_are_empty_are_said_to_be(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", '{"id": 1, "text": "the only tweet that there is"}', "{")
+    out = tmp_path / "out"
+    ran = semblance("pairs", "tweets", str(file), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    for what in ("queries of the ranking dq", "pairs: quotes", "pairs: co_replies"):
+        assert re.search(rf"{what} +│ +none │", ran.stdout)
+    assert [path.name for path in out.iterdir() if path.is_file()] == ["about.json"]
+
+
+def test_what_cannot_be_done_is_said_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    tweets = write(tmp_path / "t.jsonl", '{"id": 1, "text": "the only tweet that there is"}')
+    full = write(tmp_path / "full" / "file", "mine").parent
+    table = write(tmp_path / "bad.tsv", "id\tsaid")
+    before = sorted(tmp_path.rglob("*"))
+    for arguments, said in (
+        ((str(tweets), "--out", str(full)), f"{full} exists already"),
+        ((str(tweets), "--out", str(tweets)), "is a file"),
+        ((str(full), "--out", str(tmp_path / "out")), f"{full} holds no tweets"),
+        ((str(table), "--out", str(tmp_path / "out")), "bad.tsv, line 1: no column is named text"),
+        ((str(tmp_path / "no"), "--out", str(tmp_path / "out")), "does not exist"),
+        ((str(tweets), "--out", "/proc/out"), "/proc"),
+    ):
+        ran = semblance("pairs", "tweets", *arguments)
+        assert ran.returncode != 0
+        assert said in ran.stderr.replace("\n", "")
+        assert "Traceback" not in ran.stderr
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "service.cli.main", "pairs", "tweets", str(archive), "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".out-*/scratch/tables.duckdb")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(end)
+        assert process.wait(60) != 0
+    assert not out.exists()
+    assert end == signal.SIGKILL or not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_takes_no_more_is_said_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
+    """No file may grow beyond 100 blocks, which fails writes as a full disk does."""
+    command = f"{sys.executable} -m service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
+    ran = subprocess.run(
+        ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert ran.returncode == 1
+    assert "the tables cannot be made: " in ran.stderr
+    assert "File too large" in ran.stderr.replace("\n", " ")
+    assert "Traceback" not in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    write(tmp_path / "duckdb.py", "raise ModuleNotFoundError('no', name='duckdb')")
+    tweets = write(tmp_path / "t.jsonl", "{}")
+    for verb in ("tweets", "threads"):
+        ran = semblance("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
+        assert ran.returncode == 1
+        assert "duckdb is not installed: install semblance with the extra train" in ran.stderr
+        assert "Traceback" not in ran.stderr

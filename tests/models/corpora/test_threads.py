@@ -1,0 +1,88 @@
+"""Threads: what hangs together, what is held out whole, and the real ones of a service desk."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from models.corpora import held_out, pair_sets
+from models.corpora.held_out import Sizes
+from models.corpora.sets import Made, Plan, make_sets
+from models.corpora.tables import Tables
+from models.corpora.threads import COLUMNS, link_threads
+from models.corpora.tweets import NO_FIELDS, NO_TWEET, SAME, SHORT, Tally
+from models.errors import BadDataSet
+from tests.models.corpora.test_sets import pairs, rankings
+from tests.written import write, write_table
+
+
+def made(file: Path, out: Path, sizes: Sizes) -> tuple[Made, Tally, int]:
+    tally, scratch = Tally(), out.with_name(f"{out.name}-scratch")
+    scratch.mkdir()
+    with closing(Tables(scratch, 500)) as tables:
+        found = link_threads(tables, file, tally, lambda _: None)
+        plan = Plan((held_out.OF_THREADS,), (pair_sets.OF_THREADS,), sizes)
+        return make_sets(tables, plan, out), tally, found
+
+
+def said(name: object) -> str:
+    return f"@Desk this is what tweet {name} says"
+
+
+def test_a_thread_is_held_out_whole_also_where_a_short_tweet_joins_it(tmp_path: Path) -> None:
+    """Thread 1-2-3-4 hangs together by the short tweet 3; of it, 1-2 alone gives a pair."""
+    rows = [(1, 2, said(1), said(2)), (2, 3, said(2), "ok"), (3, 4, "ok", said(4)), (4, 5, said(4), said(5))]
+    other = [(11, 12, said(11), said(12)), (21, 22, said(21), said(22))]
+    file = write_table(tmp_path / "t.tsv", [COLUMNS, *rows, *other])
+    counts, tally, found = made(file, tmp_path / "out", Sizes(2, 1, 1))
+    assert (tally.lines, tally.kept, tally.refused) == (6, 4, {SHORT: 2})
+    assert found == 3
+    assert counts.queries == {"threads": 2}
+    shown = {each for row in rankings(tmp_path / "out", "threads") for each in (row["query_id"], *row["candidate_ids"])}
+    threads = ({"1", "2", "4", "5"}, {"11", "12"}, {"21", "22"})
+    [left] = [thread for thread in threads if not thread & shown]
+    linked = {(a, b) for _, _, a, b in pairs(tmp_path / "out", "threads")}
+    assert linked == {(a, b) for a, b in (("1", "2"), ("4", "5"), ("11", "12"), ("21", "22")) if a in left}
+
+
+def test_rows_that_will_not_do_are_counted(tmp_path: Path) -> None:
+    rows = [
+        (1, 2, said(1), said(2)),
+        (1,),
+        (3, 3, said(3), said(4)),
+        (5, 6, said("x"), said("X")),
+        (7, "", said(7), ""),
+    ]
+    file = write_table(tmp_path / "t.tsv", [COLUMNS, *rows])
+    counts, tally, _ = made(file, tmp_path / "out", Sizes(0, 1, 1))
+    assert (tally.kept, tally.refused) == (1, {NO_FIELDS: 1, NO_TWEET: 2, SAME: 1})
+    assert pairs(tmp_path / "out", "threads") == [("this is what tweet 1 says", "this is what tweet 2 says", "1", "2")]
+    assert counts.pairs == {"threads": 1}
+
+
+def test_a_table_without_the_columns_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadDataSet, match=r"t\.tsv, line 1: no column is named tweet_id2, text1"):
+        made(write(tmp_path / "t.tsv", "tweet_id1\ttext2"), tmp_path / "out", Sizes())
+
+
+def test_the_threads_of_spotifycares_split_by_thread(data: Path, tmp_path: Path) -> None:
+    file = data / "twitter" / "spotifycares_threads.tsv"
+    counts, tally, threads = made(file, tmp_path / "out", Sizes(500, 1, 29))
+    assert (tally.lines, tally.kept + tally.refused.total(), threads) == (5055, 5055, 2963)
+    assert counts.queries == {"threads": 500}
+    assert counts.pairs["threads"] > 2000
+    linked = [line.split("\t")[1:3] for line in file.read_text("utf-8").splitlines()[1:]]
+    thread = {each: each for link in linked for each in link}
+    for _ in range(12):  # the longest thread has 12 tweets
+        for a, b in linked:
+            thread[a] = thread[b] = min(thread[a], thread[b])
+    asked = set()
+    for row in rankings(tmp_path / "out", "threads"):
+        asked.add(thread[row["query_id"]])
+        same = [thread[each] == thread[row["query_id"]] for each in row["candidate_ids"]]
+        assert same == [grade == 1 for grade in row["relevance"]]
+        assert (sum(same), len(same)) == (1, 30)
+    assert len(asked) == 500
+    assert not asked & {thread[each] for *_, a, b in pairs(tmp_path / "out", "threads") for each in (a, b)}
