@@ -18,10 +18,11 @@ AVERAGE = "sts_avg"
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """An outcome, and the interval behind its first figure."""
+    """An outcome, the interval behind its first figure, and the one that this is compared with, if any."""
 
     outcome: Outcome
     interval: Interval
+    rival: Interval | None
 
 
 def evaluate(
@@ -30,6 +31,7 @@ def evaluate(
     measures: Sequence[str],
     resampling: Resampling,
     baseline: str | None = None,
+    against: Scorer | None = None,
 ) -> Evaluation:
     """Put every task to every measure. Where all seven STS sets are among them, their mean stands last.
 
@@ -38,22 +40,36 @@ def evaluate(
         scorer: what gives the scores.
         measures: by name; those that a task cannot be put to have no outcome there.
         resampling: how intervals are made.
-        baseline: the measure that the others are compared with, if any.
+        baseline: what the figures are compared with, if anything: another measure, or by its name the other model.
+        against: that other model. Each measure is compared with itself then, on the same resamples.
     """
     measured: list[_Measured] = []
     for name, task in scorer.track(list(tasks.items()), "sets"):
         judged = judge(task, scorer, measures)
         found = {each: _intervals(judged[each], resampling) for each in scorer.track(list(judged), f"{name} intervals")}
-        compared = {measure: own[0] for measure, own in found.items() if judged[measure].comparable}
-        measured += [
-            _Measured(_outcome(name, measure, judged[measure], own, _against(measure, compared, baseline)), own[0])
-            for measure, own in found.items()
-        ]
+        rivals = _rivals(judged, found, baseline)
+        if against is not None:
+            others = judge(task, against, measures)
+            rivals = {measure: _intervals(each, resampling)[0] for measure, each in others.items()}
+        for measure, own in found.items():
+            rival = rivals.get(measure)
+            compared = _against(own[0], rival, baseline)
+            measured.append(_Measured(_outcome(name, measure, judged[measure], own, compared), own[0], rival))
     return Evaluation(
         about=scorer.about(),
         settings=asdict(resampling) | ({} if baseline is None else {"baseline": baseline}),
         outcomes=[*(each.outcome for each in measured), *_averages(measured, baseline)],
     )
+
+
+def _rivals(
+    judged: Mapping[str, Judged], found: Mapping[str, Sequence[Interval]], baseline: str | None
+) -> dict[str, Interval]:
+    """The interval of the baseline, for every other measure that is on one scale with it."""
+    if baseline is None or baseline not in found or not judged[baseline].comparable:
+        return {}
+    others = [measure for measure in found if measure != baseline and judged[measure].comparable]
+    return dict.fromkeys(others, found[baseline][0])
 
 
 def _outcome(
@@ -89,18 +105,20 @@ def _combined(quantity: Quantity, intervals: Sequence[Interval]) -> Interval:
 
 def _averages(measured: Sequence[_Measured], baseline: str | None) -> Iterator[Outcome]:
     """The mean over the seven STS sets, for every measure that all of them were put to."""
-    known = {(each.outcome.measure, each.outcome.set): each for each in measured}
-    measures = list(dict.fromkeys(each.outcome.measure for each in measured))
-    seven = {name: [known[name, each] for each in SEVEN if (name, each) in known] for name in measures}
-    means = {name: bca_mean([each.interval for each in own]) for name, own in seven.items() if len(own) == len(SEVEN)}
-    for measure, mean in means.items():
+    for measure in dict.fromkeys(each.outcome.measure for each in measured):
+        known = {each.outcome.set: each for each in measured if each.outcome.measure == measure}
+        if not known.keys() >= set(SEVEN):
+            continue
+        seven = [known[name] for name in SEVEN]
+        rivals = [each.rival for each in seven if each.rival is not None]
+        mean = bca_mean([each.interval for each in seven])
         yield Outcome(
             set=AVERAGE,
-            kind=seven[measure][0].outcome.kind,
-            n=sum(each.outcome.n for each in seven[measure]),
+            kind=seven[0].outcome.kind,
+            n=sum(each.outcome.n for each in seven),
             measure=measure,
             figures=(_figure("spearman", mean),),
-            against=_against(measure, means, baseline),
+            against=_against(mean, bca_mean(rivals) if len(rivals) == len(seven) else None, baseline),
         )
 
 
@@ -108,9 +126,9 @@ def _figure(name: str, interval: Interval) -> Figure:
     return Figure(name, interval.estimate, interval.low, interval.high)
 
 
-def _against(measure: str, intervals: Mapping[str, Interval], baseline: str | None) -> Difference | None:
-    """How a measure differs from the baseline, where that is another and known."""
-    if baseline is None or baseline == measure or not {measure, baseline} <= intervals.keys():
+def _against(own: Interval, rival: Interval | None, baseline: str | None) -> Difference | None:
+    """How a figure differs from the one that it is compared with, if any."""
+    if rival is None or baseline is None:
         return None
-    found = difference(intervals[measure], intervals[baseline])
+    found = difference(own, rival)
     return Difference(baseline, found.estimate, found.low, found.high, found.significant)

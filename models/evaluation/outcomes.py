@@ -20,7 +20,8 @@ class Figure:
 class Difference:
     """How much better than the baseline a measure is, by the first figure of the set, on the same resamples.
 
-    `significant` says that 0 lies outside the interval.
+    The baseline is another measure, or the same one with another model. `significant` says that 0 lies outside the
+    interval.
     """
 
     baseline: str

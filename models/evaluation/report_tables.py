@@ -23,13 +23,16 @@ class TextTable:
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
-    """The subtasks, all further figures, and last the figures to compare by with intervals, all times 100."""
+    """The subtasks, all further figures, differences to the baseline, and last the figures to compare by with intervals, all times 100."""
     outcomes = evaluation.outcomes
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     if rows := list(_part_rows(outcomes, measures)):
         yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
     if rows := list(_further_rows(outcomes, measures)):
         yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    if rows := list(_difference_rows(outcomes, measures)):
+        title = f"Differences to {evaluation.settings['baseline']}, times 100, with their intervals"
+        yield TextTable(title, ("set", *measures), tuple(rows))
     yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
 
 
@@ -73,6 +76,19 @@ def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator
     for first, own in _by_set(outcomes):
         cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
         yield first.set, f"{first.n:,}", first.figures[0].name, *cells
+
+
+def _difference_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
+        if any(each.against for each in own.values()):
+            yield first.set, *(_difference(own[m].against) if m in own else "-" for m in measures)
+
+
+def _difference(against: Difference | None) -> str:
+    if against is None:
+        return "-"
+    mark = MARK if against.significant else ""
+    return f"{100 * against.value:+.2f}{mark} [{100 * against.low:+.2f}, {100 * against.high:+.2f}]"
 
 
 def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -29,7 +29,7 @@ from service.cli.evaluate.remote_scorer import RemoteScorer
 from service.cli.evaluate.sets import read_task
 from service.cli.progress import bars
 from service.client import Client
-from service.devices import load_default, load_only
+from service.devices import load_default, load_only, load_source
 from service.settings import client_key, read_settings
 
 WIDE = 240  # characters of a line in a file
@@ -48,10 +48,13 @@ class Asked:
     json: Path | None
     report: Path | None
     deletion: bool
+    against: str | None = None
 
     @property
     def baseline(self) -> str | None:
-        """The measure that the others are compared with: the first, where there are others."""
+        """What figures are compared with: another model if one is named, else the first measure, if there are more."""
+        if self.against is not None:
+            return self.against
         return self.measures[0] if len(self.measures) > 1 else None
 
 
@@ -65,7 +68,8 @@ def tabulate(asked: Asked) -> None:
     tasks = _tasks(asked)
     console = Console(stderr=True)
     with bars(console) as track, _scorer(asked, track) as scorer:
-        evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, asked.baseline)
+        other = None if asked.against is None else LocalScorer(load_source(asked.against, read_settings()), track)
+        evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, asked.baseline, other)
     if not evaluation.outcomes:
         raise NotExplainable(f"no set was put to any of {', '.join(asked.measures)}: they do not explain their scores")
     for table in tables(evaluation):

@@ -23,6 +23,10 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
             show_default="the first of SEMBLANCE_MODELS, or the default there",
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Another model, that every figure is compared with on the same resamples."),
+    ] = None,
     measure: Annotated[
         list[str], typer.Option(help="Measures, comma-separated; the first is what others are compared with.")
     ] = [MEASURES],  # noqa: B006 - Typer copies it
@@ -56,6 +60,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     Examples:
       semblance evaluate --sets stsb
       semblance evaluate --model minilm
+      semblance evaluate --model runs/mine --against minilm --measure cosine,rcmd
       semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
       semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1
       semblance evaluate --sets pairs:mine.tsv --json mine.json
@@ -65,10 +70,12 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
     from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
 
+    if against is not None and (reproduce is not None or calibrate):
+        raise typer.BadParameter("figures are compared, not claims or thresholds", param_hint="--against")
     if report is not None and (reproduce is not None or calibrate):
         raise typer.BadParameter("a report is of figures only; --json writes these", param_hint="--report")
     measures, chosen = _entries(measure, "--measure"), _entries(sets, "--sets")
-    asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion)
+    asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion, against)
     try:
         if reproduce is not None:
             run.reproduce(reproduce, asked)
