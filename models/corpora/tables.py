@@ -20,8 +20,8 @@ class Tables:
     """A DuckDB database in a folder, which somebody else deletes.
 
     What joins, sorts and windows need beyond `memory_mb` goes to the folder too, so that memory hardly grows with the
-    tables; what is on its way in or out comes on top of it. Rows come in no order of their own, since threads share the work: whatever picks or cuts rows must order them
-    by all that tells them apart.
+    tables; what is on its way in or out comes on top of it. Rows come in no order of their own, since threads share the
+    work: whatever picks or cuts rows must order them by all that tells them apart.
 
     Args:
         folder: an empty one, on a disk with room for the texts several times over.
