@@ -23,7 +23,7 @@ class TextTable:
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
-    """The subtasks, all further figures, differences to the baseline, and last the figures to compare by with intervals, all times 100."""
+    """The subtasks, further figures, differences, and last the figures to compare by with intervals, all times 100."""
     outcomes = evaluation.outcomes
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     if rows := list(_part_rows(outcomes, measures)):

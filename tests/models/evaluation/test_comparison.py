@@ -1,0 +1,110 @@
+"""Two models are compared measure by measure, on the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from models.embeddings import Doubles
+from models.evaluation.bootstrap import Resampling
+from models.evaluation.evaluation import AVERAGE, SEVEN, evaluate
+from models.evaluation.outcomes import Evaluation
+from models.evaluation.report_tables import tables
+from models.evaluation.scorer import LocalScorer
+from models.evaluation.tasks import GradedPairs, Task
+from tests.small_model import load
+
+RESAMPLING = Resampling(draws=500, seed=3)
+N = 60
+
+
+def tasks(names: Sequence[str]) -> Mapping[str, Task]:
+    random = np.random.default_rng(1)
+    return {
+        name: GradedPairs(
+            [f"{name} left {i}" for i in range(N)],
+            [f"{name} right {i}" for i in range(N)],
+            random.normal(size=N).tolist(),
+            [name] * N,
+        )
+        for name in names
+    }
+
+
+class Noisy(LocalScorer):
+    """A model whose scores are the gold ones and noise, by each measure another."""
+
+    def __init__(self, name: str, known: Mapping[str, Task], noise: float) -> None:
+        super().__init__(load("minilm"), lambda items, what: items)  # noqa: ARG005 - nobody watches
+        self._name, self._noise = name, noise
+        self._gold = {
+            left: grade
+            for each in known.values()
+            if isinstance(each, GradedPairs)
+            for left, grade in zip(each.left, each.gold, strict=True)
+        }
+
+    def about(self) -> Mapping[str, str]:
+        return {"model": self._name}
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        del right
+        gold = np.array([self._gold[each] for each in left])
+        return {
+            measure: gold + self._noise * np.random.default_rng(100 + i).normal(size=len(gold))
+            for i, measure in enumerate(measures)
+        }
+
+
+def compared(names: Sequence[str], own: float, other: float) -> Evaluation:
+    known = tasks(names)
+    measures = ["cosine", "rcmd"]
+    rival = Noisy("rival", known, other)
+    return evaluate(known, Noisy("own", known, own), measures, RESAMPLING, "rival", rival)
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    for outcome in compared(["stsb"], 0.5, 0.5).outcomes:
+        assert outcome.against is not None
+        assert (outcome.against.value, outcome.against.low, outcome.against.high) == (0, 0, 0)
+        assert not outcome.against.significant
+
+
+def test_the_difference_is_that_of_the_figures_and_each_measure_is_compared_with_itself() -> None:
+    better, worse = compared(["stsb", *(set(SEVEN) - {"stsb"})], 0.3, 1.5), compared(SEVEN, 1.5, 0.3)
+    alone = {(each.set, each.measure): each.figures[0].value for each in worse.outcomes}
+    assert {name for name, _ in alone} == {*SEVEN, AVERAGE}
+    for outcome in better.outcomes:
+        against = outcome.against
+        assert against is not None
+        assert against.baseline == "rival"
+        other = outcome.figures[0].value - against.value
+        assert 0 < other < outcome.figures[0].value
+        assert against.low < against.value < against.high
+        assert against.significant == (against.low > 0)
+    seven = {m: [o for o in better.outcomes if o.measure == m and o.set in SEVEN] for m in ("cosine", "rcmd")}
+    for mean in (each for each in better.outcomes if each.set == AVERAGE):
+        assert mean.against is not None
+        values = [each.against.value for each in seven[mean.measure] if each.against is not None]
+        assert mean.against.value == pytest.approx(np.mean(values), abs=1e-12)
+        assert mean.against.significant
+
+
+def test_the_interval_is_that_of_a_paired_bootstrap() -> None:
+    """Pairs are drawn together: noise that two models share makes no difference between them."""
+    [outcome, _] = compared(["stsb"], 1.0, 1.1).outcomes
+    assert outcome.against is not None
+    paired = outcome.against.high - outcome.against.low
+    single = outcome.figures[0].high - outcome.figures[0].low
+    assert paired < single / 2
+
+
+def test_differences_have_a_table_of_their_own() -> None:
+    [table] = [each for each in tables(compared(["stsb"], 0.3, 1.5)) if "Differences" in each.title]
+    assert table.title == "Differences to rival, times 100, with their intervals"
+    assert table.header == ("set", "cosine", "rcmd")
+    assert table.rows[0][0] == "stsb"
+    assert table.rows[0][1].startswith("+")
+    assert "*" in table.rows[0][1]
