@@ -30,8 +30,7 @@ def evaluate(
     scorer: Scorer,
     measures: Sequence[str],
     resampling: Resampling,
-    baseline: str | None = None,
-    against: Scorer | None = None,
+    baseline: str | Scorer | None = None,
 ) -> Evaluation:
     """Put every task to every measure. Where all seven STS sets are among them, their mean stands last.
 
@@ -40,25 +39,27 @@ def evaluate(
         scorer: what gives the scores.
         measures: by name; those that a task cannot be put to have no outcome there.
         resampling: how intervals are made.
-        baseline: what the figures are compared with, if anything: another measure, or by its name the other model.
-        against: that other model. Each measure is compared with itself then, on the same resamples.
+        baseline: what figures are compared with, if anything, on the same resamples: the measure of that name, or each
+            measure with itself by another model.
     """
+    compared_with = baseline if baseline is None or isinstance(baseline, str) else baseline.about()["model"]
     measured: list[_Measured] = []
     for name, task in scorer.track(list(tasks.items()), "sets"):
         judged = judge(task, scorer, measures)
         found = {each: _intervals(judged[each], resampling) for each in scorer.track(list(judged), f"{name} intervals")}
-        rivals = _rivals(judged, found, baseline)
-        if against is not None:
-            others = judge(task, against, measures)
+        if baseline is None or isinstance(baseline, str):
+            rivals = _rivals(judged, found, baseline)
+        else:
+            others = judge(task, baseline, measures)
             rivals = {measure: _intervals(each, resampling)[0] for measure, each in others.items()}
         for measure, own in found.items():
             rival = rivals.get(measure)
-            compared = _against(own[0], rival, baseline)
+            compared = _against(own[0], rival, compared_with)
             measured.append(_Measured(_outcome(name, measure, judged[measure], own, compared), own[0], rival))
     return Evaluation(
         about=scorer.about(),
-        settings=asdict(resampling) | ({} if baseline is None else {"baseline": baseline}),
-        outcomes=[*(each.outcome for each in measured), *_averages(measured, baseline)],
+        settings=asdict(resampling) | ({} if compared_with is None else {"baseline": compared_with}),
+        outcomes=[*(each.outcome for each in measured), *_averages(measured, compared_with)],
     )
 
 

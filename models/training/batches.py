@@ -32,12 +32,13 @@ class Batches(DefaultBatchSampler):
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed + 1_000_003 * self.epoch)
         order = torch.randperm(self._rows, generator=generator)
+        if self.drop_last:  # before sorting, or it would always be the longest rows that are left out
+            order = order[: self._rows // self.batch_size * self.batch_size]
         if self._lengths is not None:
             windows = torch.split(order, WINDOW * self.batch_size)
             order = torch.cat([window[self._lengths[window].argsort(stable=True)] for window in windows])
-        batches = [batch.tolist() for batch in torch.split(order, self.batch_size)]
-        if self.drop_last:
-            batches = [batch for batch in batches if len(batch) == self.batch_size]
+        rows = order.tolist()
+        batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
         if self._lengths is not None:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         yield from batches

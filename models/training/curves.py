@@ -24,6 +24,12 @@ class Curves:
     loss: Sequence[tuple[int, float, float]]
     dev: Sequence[tuple[int, Mapping[str, float]]]
 
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The step whose weights are kept for their mean of the dev figures, and that mean; the start is not kept."""
+        after = [(step, figures[MEAN]) for step, figures in self.dev if step > 0]
+        return max(after, key=lambda point: point[1], default=None)
+
     def as_json(self) -> Mapping[str, Any]:
         """For a file of JSON."""
         return {
@@ -51,7 +57,7 @@ def draw(curves: Curves, title: str, measure: str, file: Path) -> None:
     axes[0].plot([step for step, *_ in curves.loss], loss, color=COLOURS[0], marker="." if len(loss) < FEW else "")
     axes[0].set_ylabel("loss")
     if curves.dev:
-        _draw_dev(axes[1], curves.dev, measure)
+        _draw_dev(axes[1], curves, measure)
     axes[-1].set_xlabel("step")
     for each in axes:
         each.grid(alpha=0.3)
@@ -59,14 +65,16 @@ def draw(curves: Curves, title: str, measure: str, file: Path) -> None:
     canvas.savefig(file, dpi=120)
 
 
-def _draw_dev(axes: Axes, dev: Sequence[tuple[int, Mapping[str, float]]], measure: str) -> None:
-    steps = [step for step, _ in dev]
-    names = [name for name in dev[0][1] if name != MEAN or len(dev[0][1]) > 2]  # the mean of one set is that set
+def _draw_dev(axes: Axes, curves: Curves, measure: str) -> None:
+    steps = [step for step, _ in curves.dev]
+    sets = curves.dev[0][1]
+    names = [name for name in sets if name != MEAN or len(sets) > 2]  # the mean of one set is that set
     for name, colour in zip(names, COLOURS, strict=False):
         label = "their mean" if name == MEAN else name
-        axes.plot(steps, [100 * figures[name] for _, figures in dev], marker="o", label=label, color=colour)
-    best_step, best = max(dev, key=lambda point: point[1][MEAN])
-    axes.axvline(best_step, color="#888888", linewidth=1, zorder=0)
-    axes.set_title(f"best: {100 * best[MEAN]:.2f} after step {best_step}", loc="right", fontsize="small")
+        axes.plot(steps, [100 * figures[name] for _, figures in curves.dev], marker="o", label=label, color=colour)
+    if curves.best is not None:
+        step, mean = curves.best
+        axes.axvline(step, color="#888888", linewidth=1, zorder=0)
+        axes.set_title(f"kept: step {step}, with {100 * mean:.2f}", loc="right", fontsize="small")
     axes.set_ylabel(f"dev by {measure}, times 100")
     axes.legend(frameon=False, fontsize="small")

@@ -55,7 +55,10 @@ def trainable(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     if checkpoint.normalize if recipe.normalize is None else recipe.normalize:
         modules.append(Normalize())
     prompts: dict[str, str] = {role: prompt for role, prompt in checkpoint.prompts.items() if prompt}
-    model = SentenceTransformer(modules=modules, prompts=prompts or None)
+    shared = len(set(prompts.values())) == 1 and len(prompts) == len(checkpoint.prompts)
+    model = SentenceTransformer(
+        modules=modules, prompts=prompts or None, default_prompt_name=next(iter(prompts)) if shared else None
+    )
     if recipe.dropout is not None:
         for module in model.modules():
             if isinstance(module, nn.Dropout):

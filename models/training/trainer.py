@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from models.training.batches import Batches
 from models.training.encoded_loss import EncodedLoss
-from models.training.errors import CheckpointNotSaved
+from models.training.errors import CheckpointNotSaved, TrainingDiverged
 from models.training.sentence_model import servable
 
 TRAINED = "trained.safetensors"
@@ -55,12 +56,43 @@ class Trainer(SentenceTransformerTrainer):
         servable(self.model).save_pretrained(folder, create_model_card=False)
         save_file(saved, Path(folder, TRAINED))
 
+    def training_step(self, *arguments: Any, **options: Any) -> Tensor:
+        """One batch forth and back; the gradients of the objective are averaged over processes as the encoder's are."""
+        loss: Tensor = super().training_step(*arguments, **options)
+        if self.accelerator.num_processes > 1 and self.accelerator.sync_gradients:
+            for weights in self._weights_of_objective().values():
+                if weights.grad is not None:
+                    weights.grad = self.accelerator.reduce(weights.grad, "mean")
+        return loss
+
+    def _load_best_model(self) -> None:
+        """Nothing: `load` does it afterwards, and says so where it fails."""
+
+    def load(self, checkpoint: Path) -> None:
+        """Take the weights of a checkpoint.
+
+        Raises:
+            CheckpointNotSaved: they are not there, or cannot be read.
+        """
+        try:
+            self._load_from_checkpoint(str(checkpoint))
+        except (OSError, SafetensorError, KeyError) as error:
+            raise CheckpointNotSaved(f"the weights of {checkpoint} cannot be read: {error}") from error
+
+    def require_finite(self) -> None:
+        """Raises TrainingDiverged if any weight is no number, although the last loss was one."""
+        for name, weights in self._trained():
+            if not weights.isfinite().all():
+                raise TrainingDiverged(f"the weights {name} are no numbers any more")
+
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        self.require_finite()
         folder = Path(str(self.args.output_dir), f"checkpoint-{self.state.global_step}")
         try:
             super()._save_checkpoint(model, trial)
         except (OSError, RuntimeError, SafetensorError) as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            if self.is_world_process_zero():
+                shutil.rmtree(folder, ignore_errors=True)
             kept = last_checkpoint(folder.parent)
             known = "no earlier one was saved" if kept is None else f"{kept} is kept"
             raise CheckpointNotSaved(f"{folder} could not be written ({error}): {known}") from error
@@ -72,14 +104,15 @@ class Trainer(SentenceTransformerTrainer):
 
     def _trained(self) -> list[tuple[str, nn.Parameter]]:
         """Every weight that is trained, by its name in the model or in the objective."""
-        loss = cast("EncodedLoss", self.loss)
-        objective = loss.objective
-        own = objective.named_parameters() if isinstance(objective, nn.Module) else ()
         named = [
             *((f"model.{name}", each) for name, each in self.model.named_parameters()),
-            *((f"objective.{name}", each) for name, each in own),
+            *((f"objective.{name}", each) for name, each in self._weights_of_objective().items()),
         ]
         return [(name, each) for name, each in named if each.requires_grad]
+
+    def _weights_of_objective(self) -> dict[str, nn.Parameter]:
+        objective = cast("EncodedLoss", self.loss).objective
+        return dict(objective.named_parameters()) if isinstance(objective, nn.Module) else {}
 
 
 class Reporter(TrainerCallback):
@@ -109,8 +142,8 @@ class Reporter(TrainerCallback):
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that was written to its end: its state is what is written last."""
-    numbered = [(int(each.name.rpartition("-")[2]), each) for each in folder.glob("checkpoint-*")]
-    for _, each in sorted(numbered, reverse=True):
+    named = ((re.fullmatch(r"checkpoint-(\d+)", each.name), each) for each in folder.glob("checkpoint-*"))
+    for _, each in sorted(((int(name[1]), each) for name, each in named if name), reverse=True):
         try:
             json.loads((each / STATE).read_text("utf-8"))
         except (OSError, ValueError):

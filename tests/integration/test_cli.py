@@ -34,6 +34,7 @@ from tests.integration.conftest import Api
         "index add",
         "index verify",
         "index rebuild",
+        "train",
         "pairs tweets",
         "pairs threads",
     ],

@@ -20,6 +20,7 @@ from sentence_transformers import SentenceTransformer
 
 from models import catalogue
 from models.errors import SemblanceError
+from service.cli.entries import entries
 from service.cli.train.asked import RECIPES, Asked
 from service.cli.train.run import run
 from tests.command_line import semblance
@@ -93,30 +94,51 @@ def test_every_recipe_makes_a_folder_that_is_served_and_that_sentence_transforme
         assert set(record["dev"][0]) == {"step", "dev", *kind_dev}
 
 
-def test_a_killed_run_goes_on_when_it_is_started_again(small: Path, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_stopped_goes_on_when_it_is_started_again(
+    how: signal.Signals, small: Path, data: Path, tmp_path: Path
+) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=240)
-    config = config_for(tmp_path / "config.yaml", small, "check_every: 5", "epochs: 1")
+    config = config_for(tmp_path / "config.yaml", small, "check_every: 5")
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
     child = subprocess.Popen(
-        [sys.executable, "-m", "service.cli.main", *command], env=os.environ, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "service.cli.main", *command], env=os.environ, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 200
     while not (work / "checkpoint-10" / "trainer_state.json").exists():
-        assert child.poll() is None, "it ended before it could be killed"
+        assert child.poll() is None, "it ended before it could be stopped"
         assert time.monotonic() < deadline, "no checkpoint was written"
         time.sleep(0.02)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    child.send_signal(how)
+    _, said = child.communicate()
+    assert ("stopped: the same command goes on from the last checkpoint" in said) == (how == signal.SIGINT)
     assert not out.exists()
     ended = semblance(*command)
     assert ended.returncode == 0, ended.stderr
+    assert re.search(rf"going on from {work}/checkpoint-\d+", ended.stderr)
     assert not work.exists()
     record = json.loads((out / "training.json").read_text())
     assert [point["step"] for point in record["dev"]] == list(range(0, 31, 5))
     again = semblance(*command)
     assert again.returncode == 1
     assert again.stderr.strip().endswith(f"{out} is there already: name another folder, or remove it")
+
+
+def test_two_processes_train_one_model(small: Path, data: Path, tmp_path: Path) -> None:
+    rows, config = rows_for("sbert_nli", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
+    out = tmp_path / "out"
+    torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
+    verb = [sys.executable, "-m", "service.cli.main", "train", "sbert_nli"]
+    options = ["--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data)]
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [*torchrun, "--no-python", *verb, *options], env=alone, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count(f"{out}: 2 steps") == 1, "40 rows are 5 batches of 8, 2 for each of two processes"
+    assert not np.allclose(vectors(out), vectors(small), atol=1e-4)
+    assert not (tmp_path / "out.training").exists()
 
 
 BAD: dict[str, tuple[str, list[str], str, str]] = {
@@ -127,6 +149,11 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "a model that is not there": ("clrcmd", ["model: /nowhere"], "", "/nowhere"),
     "a dev set that is not there": ("clrcmd", ["dev: [stsb]"], "", "stsb is not in"),
     "a batch larger than the data": ("clrcmd", ["batch_size: 64"], "", "a batch is 64 rows, but there are 3"),
+    "a measure that there is not": ("clrcmd", ["measure: rcdm"], "", "there is no 'rcdm' among the similarities"),
+    "a label of texts": ("clrcmd", ["label: x"], "", "label has no meaning here: this recipe reads texts only"),
+    "too few columns": ("twitter4sse", ["fields: [a]"], "", "fields must name 2 columns, each once, in the place of"),
+    "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 columns, each once, in the place of"),
+    "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
     "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative: there are sent0"),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
@@ -139,7 +166,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(name: str, small: Path, da
     config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
     out = tmp_path / "out"
     with pytest.raises(SemblanceError, match=re.escape(complaint)):
-        run(Asked(recipe, config, rows, out, exclude, data), Console(quiet=True))
+        run(Asked(recipe, config, rows, out, entries([exclude]), data), Console(quiet=True))
     assert not out.exists()
     assert not (tmp_path / "out.training").exists()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -27,7 +28,7 @@ from tests.models.training.tiny import dev_set, quietly, rows, run, vectors
 from tests.small_model import load, make_small
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
-FAST = {"model": "tiny", "batch_size": 8, "check_every": 3, "learning_rate": 1e-3, "measure": "cosine"}
+FAST = {"model": "tiny", "batch_size": 8, "check_every": 4, "learning_rate": 1e-3, "measure": "cosine"}
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +68,12 @@ def test_a_run_that_was_cut_off_ends_with_the_weights_of_one_that_was_not(
     data, dev = rows(columns, labels=labels), dev_set() if recipe.dev else {}
     whole = train(run(recipe, folder, data, tmp_path / "whole", dev), quietly)
     with pytest.raises(Cut):
-        train(run(recipe, folder, data, tmp_path / "cut", dev), cut_at(8))
-    assert last_checkpoint(tmp_path / "cut.training") == tmp_path / "cut.training" / "checkpoint-6"
+        train(run(recipe, folder, data, tmp_path / "cut", dev), cut_at(10))
+    assert last_checkpoint(tmp_path / "cut.training") == tmp_path / "cut.training" / "checkpoint-8"  # within an epoch
     assert not (tmp_path / "cut").exists()
-    resumed = train(run(recipe, folder, data, tmp_path / "cut", dev), quietly)
+    seen: list[int] = []
+    resumed = train(run(recipe, folder, data, tmp_path / "cut", dev), lambda progress: seen.append(progress.step))
+    assert min(seen) == 9, "it began anew"
     assert resumed.curves == whole.curves
     assert whole.step == whole.steps == 12
     expected = load_file(tmp_path / "whole" / "model.safetensors")
@@ -94,6 +97,7 @@ def test_the_step_that_the_dev_sets_prefer_is_kept(folder: Path, tmp_path: Path)
     done = train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
     best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
     assert best < done.steps, "the last step is the best one: this test would prove nothing"
+    assert f"Step {best} was kept, the best by cosine on own" in (tmp_path / "out" / "README.md").read_text()
     np.testing.assert_allclose(vectors(tmp_path / "out"), seen[best], atol=1e-6)
 
 
@@ -139,39 +143,97 @@ def test_accumulated_batches_are_one_large_batch(folder: Path, tmp_path: Path) -
 class BreaksDown:
     """A loss that is a number for so many batches."""
 
-    def __init__(self, batches: int) -> None:
+    def __init__(self, batches: int, what: str) -> None:
         self._left = batches
+        self._what = what
 
     def __call__(self, columns: Sequence[Encoded], labels: Tensor | None) -> Tensor:
         del labels
         self._left -= 1
-        return columns[0].pooled.sum() * (1.0 if self._left >= 0 else torch.nan)
+        if self._left < 0 and self._what == "gradient":
+            return (columns[0].pooled * 0).abs().sqrt().mean()  # 0, and its derivative is not defined
+        return columns[0].pooled.mean() * (1.0 if self._left >= 0 else torch.nan)
 
 
 class Breaking(Clrcmd):
     """A recipe with that loss."""
 
+    breaks: str = "loss"
+    batches_before: int = 7
+
     def objective(self, dim: int) -> Objective:
-        """Breaks down at the eighth step."""
+        """What breaks down after so many batches."""
         del dim
-        return BreaksDown(7)
+        return BreaksDown(self.batches_before, self.breaks)
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_the_last_good_checkpoint_can_be_served(
     folder: Path, tmp_path: Path
 ) -> None:
-    wanted = r"step 8: the loss is nan; the last good checkpoint is .*/out.training/checkpoint-6. Try a lower learning"
+    wanted = r"step 8: the loss is nan; the last good checkpoint is .*/out.training/checkpoint-4. Try a lower learning"
     with pytest.raises(TrainingDiverged, match=wanted):
         train(run(Breaking(**FAST, epochs=2, dev=()), folder, rows(3), tmp_path / "out"), quietly)
     assert not (tmp_path / "out").exists()
-    assert np.isfinite(vectors(tmp_path / "out.training" / "checkpoint-6")).all()
+    assert np.isfinite(vectors(tmp_path / "out.training" / "checkpoint-4")).all()
+
+
+def test_weights_that_are_no_numbers_are_never_saved(folder: Path, tmp_path: Path) -> None:
+    """The loss of the last step before a checkpoint is a number, but its gradient is not."""
+    recipe = Breaking(**FAST | {"check_every": 2}, epochs=1, dev=(), breaks="gradient", batches_before=3)
+    wanted = r"the weights .* are no numbers any more; the last good checkpoint is .*/checkpoint-2"
+    with pytest.raises(TrainingDiverged, match=wanted):
+        train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    assert not (tmp_path / "out.training" / "checkpoint-4").exists()
+
+
+def test_a_best_checkpoint_that_is_gone_is_an_error_and_not_another_model(folder: Path, tmp_path: Path) -> None:
+    recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
+
+    def report(progress: Progress) -> None:
+        best = progress.curves.best
+        if progress.step == progress.steps and best is not None and best[0] < progress.step:
+            (tmp_path / "out.training" / f"checkpoint-{best[0]}" / TRAINED).unlink(missing_ok=True)
+
+    with pytest.raises(CheckpointNotSaved, match=r"the weights of .*/checkpoint-\d+ cannot be read"):
+        train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    note = tmp_path / "out.training" / "notes.txt"
+    note.parent.mkdir()
+    note.write_text("mine")
+    with pytest.raises(BadRecipe, match=r"holds notes\.txt, which no run of ours left"):
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+    assert note.read_text() == "mine"
+
+
+def test_two_processes_do_not_train_in_one_place(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.training").mkdir()
+    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is training in"):
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+
+
+def test_a_full_disk_at_the_end_loses_no_step(folder: Path, tmp_path: Path) -> None:
+    recipe, data = Clrcmd(**FAST, epochs=2, dev=()), rows(3)
+
+    def report(progress: Progress) -> None:
+        del progress
+        if (tmp_path / "out.training" / "checkpoint-12" / "trainer_state.json").exists():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    with limit_restored(), pytest.raises(CheckpointNotSaved, match="could not be written"):
+        train(run(recipe, folder, data, tmp_path / "out"), report)
+    seen: list[int] = []
+    train(run(recipe, folder, data, tmp_path / "out"), lambda progress: seen.append(progress.step))
+    assert set(seen) <= {12}
+    assert np.isfinite(vectors(tmp_path / "out")).all()
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """No file may grow beyond a few bytes, as on a full disk."""
+def limit_restored() -> Iterator[None]:
+    """What a test says of the size of files, as if a disk were full, holds for that test only."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         yield
     finally:
@@ -183,17 +245,19 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on_from_it(fo
     whole = train(run(recipe, folder, data, tmp_path / "whole"), quietly)
 
     def report(progress: Progress) -> None:
-        if progress.step == 4:
+        if progress.step == 5:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
-    with full_disk():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        with pytest.raises(CheckpointNotSaved, match=r"checkpoint-6 could not be written .*checkpoint-3 is kept"):
-            train(run(recipe, folder, data, tmp_path / "out"), report)
+    wanted = r"checkpoint-8 could not be written .*checkpoint-4 is kept"
+    with limit_restored(), pytest.raises(CheckpointNotSaved, match=wanted):
+        train(run(recipe, folder, data, tmp_path / "out"), report)
     work = tmp_path / "out.training"
-    assert [each.name for each in work.glob("checkpoint-*")] == ["checkpoint-3"]
-    assert (work / "checkpoint-3" / TRAINED).exists()
-    assert train(run(recipe, folder, data, tmp_path / "out"), quietly).curves == whole.curves
+    assert [each.name for each in work.glob("checkpoint-*")] == ["checkpoint-4"]
+    assert (work / "checkpoint-4" / TRAINED).exists()
+    seen: list[int] = []
+    resumed = train(run(recipe, folder, data, tmp_path / "out"), lambda progress: seen.append(progress.step))
+    assert min(seen) == 5, "it began anew"
+    assert resumed.curves == whole.curves
 
 
 def test_what_cannot_be_trained_is_refused_before_anything_is_written(folder: Path, tmp_path: Path) -> None:
@@ -212,7 +276,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_written(folder: Pa
 def test_another_run_in_the_same_place_is_refused_by_what_differs(folder: Path, tmp_path: Path) -> None:
     data = rows(3)
     with pytest.raises(Cut):
-        train(run(Clrcmd(**FAST, dev=()), folder, data, tmp_path / "out"), cut_at(4))
+        train(run(Clrcmd(**FAST, dev=()), folder, data, tmp_path / "out"), cut_at(5))
     with pytest.raises(BadRecipe, match=r"another value of settings: start it as it was"):
         train(run(Clrcmd(**FAST, dev=(), seed=1), folder, data, tmp_path / "out"), quietly)
     with pytest.raises(BadRecipe, match=r"another value of rows"):

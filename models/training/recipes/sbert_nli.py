@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from models.evaluation.row_files import Row
 from models.training.objective import Objective
 from models.training.objectives.softmax import Softmax
-from models.training.recipe import Recipe
+from models.training.recipe import Label, Normalize, Order, Recipe
 
 UNDECIDED = "-"  # what SNLI and MNLI write where the annotators did not agree
 
@@ -26,16 +26,16 @@ class SbertNli(Recipe):
 
     columns: ClassVar = ("premise", "hypothesis")
 
-    label: str = Field("label", description="Name of the column with the label.")
+    label: Label = "label"
     labels: tuple[str, ...] = Field(
         ("contradiction", "entailment", "neutral"), min_length=2, description="What a label may be."
     )
-    normalize: bool | None = Field(False, description="Whether the pooled vector is brought to unit length.")
-    batches: Literal["shuffled", "by_length"] = Field("by_length", description="How rows come together.")
+    normalize: Normalize = False
+    batches: Order = "by_length"
 
     def number(self, row: Row) -> int | None:
         """The number of the label; None for "-"."""
-        given = row.text(self.label)
+        given = row.text(str(self.label))
         if given == UNDECIDED:
             return None
         if given not in self.labels:

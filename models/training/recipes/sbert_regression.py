@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.evaluation.row_files import Row
 from models.training.objective import Objective
 from models.training.objectives.cosine_regression import CosineRegression
-from models.training.recipe import Recipe
+from models.training.recipe import Dev, Epochs, Label, Order, Recipe
 
 
 class SbertRegression(Recipe):
@@ -23,16 +23,22 @@ class SbertRegression(Recipe):
 
     columns: ClassVar = ("sentence1", "sentence2")
 
-    label: str = Field("score", description="Name of the column with the grade.")
+    label: Label = "score"
     lowest: float = Field(0.0, description="Grade of sentences that have nothing in common.")
     highest: float = Field(5.0, description="Grade of sentences that say the same.")
-    epochs: float = Field(4.0, gt=0, description="How often every row is seen.")
-    dev: tuple[str, ...] = Field(("stsb_dev",), description="Sets that the best checkpoint is chosen by.")
-    batches: Literal["shuffled", "by_length"] = Field("by_length", description="How rows come together.")
+    epochs: Epochs = 4.0
+    dev: Dev = ("stsb_dev",)
+    batches: Order = "by_length"
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.lowest >= self.highest:
+            raise ValueError("lowest must be below highest")
+        return self
 
     def number(self, row: Row) -> float:
         """The grade, in [0, 1]."""
-        grade = row.number(self.label)
+        grade = row.number(str(self.label))
         if not self.lowest <= grade <= self.highest:
             raise row.fault(f"{self.label} is {grade:g}, not from {self.lowest:g} to {self.highest:g}")
         return (grade - self.lowest) / (self.highest - self.lowest)

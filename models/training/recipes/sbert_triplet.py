@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from models.training.objective import Objective
 from models.training.objectives.triplet import Triplet
-from models.training.recipe import Recipe
+from models.training.recipe import Normalize, Order, Recipe
 
 
 class SbertTriplet(Recipe):
@@ -23,8 +23,8 @@ class SbertTriplet(Recipe):
 
     columns: ClassVar = ("anchor", "positive", "negative")
 
-    normalize: bool | None = Field(False, description="Whether the pooled vector is brought to unit length.")
-    batches: Literal["shuffled", "by_length"] = Field("by_length", description="How rows come together.")
+    normalize: Normalize = False
+    batches: Order = "by_length"
     margin: float = Field(1.0, gt=0, description="How much nearer the positive is to be than the negative.")
 
     def objective(self, dim: int) -> Objective:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from models.training.objective import Objective
 from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from models.training.recipe import Recipe
+from models.training.recipe import BatchSize, Recipe
 
 
 class Twitter4sse(Recipe):
@@ -22,7 +22,7 @@ class Twitter4sse(Recipe):
 
     columns: ClassVar = ("text_a", "text_b")
 
-    batch_size: int = Field(50, ge=2, description="Rows a step: each text_b is a negative of all others.")
+    batch_size: BatchSize = 50
     scale: float = Field(20.0, gt=0, description="What cosines are multiplied by before the softmax.")
 
     def objective(self, dim: int) -> Objective:

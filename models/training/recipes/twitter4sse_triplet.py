@@ -10,7 +10,7 @@ from pydantic import Field
 
 from models.training.objective import Objective
 from models.training.objectives.triplet import Triplet
-from models.training.recipe import Recipe
+from models.training.recipe import BatchSize, Normalize, Recipe
 
 
 class Twitter4sseTriplet(Recipe):
@@ -25,8 +25,8 @@ class Twitter4sseTriplet(Recipe):
 
     columns: ClassVar = ("text_a", "text_b")
 
-    normalize: bool | None = Field(False, description="Whether the pooled vector is brought to unit length.")
-    batch_size: int = Field(50, ge=2, description="Rows a step.")
+    normalize: Normalize = False
+    batch_size: BatchSize = 50
     margin: float = Field(5.0, gt=0, description="How much nearer the positive is to be than the negative.")
 
     def prepared(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:

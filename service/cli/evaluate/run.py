@@ -52,9 +52,7 @@ class Asked:
 
     @property
     def baseline(self) -> str | None:
-        """What figures are compared with: another model if one is named, else the first measure, if there are more."""
-        if self.against is not None:
-            return self.against
+        """The measure that the others are compared with: the first, where there are others."""
         return self.measures[0] if len(self.measures) > 1 else None
 
 
@@ -68,8 +66,8 @@ def tabulate(asked: Asked) -> None:
     tasks = _tasks(asked)
     console = Console(stderr=True)
     with bars(console) as track, _scorer(asked, track) as scorer:
-        other = None if asked.against is None else LocalScorer(load_source(asked.against, read_settings()), track)
-        evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, asked.baseline, other)
+        baseline = asked.baseline if asked.against is None else _scorer_of(asked.against, track)
+        evaluation = evaluate(tasks, scorer, asked.measures, asked.resampling, baseline)
     if not evaluation.outcomes:
         raise NotExplainable(f"no set was put to any of {', '.join(asked.measures)}: they do not explain their scores")
     for table in tables(evaluation):
@@ -132,6 +130,10 @@ def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         with Client(asked.url, client_key()) as client:
             yield RemoteScorer(client, asked.model, track)
+
+
+def _scorer_of(source: str, track: Track) -> Scorer:
+    return LocalScorer(load_source(source, read_settings()), track)
 
 
 def _tasks(asked: Asked) -> dict[str, Task]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from models.errors import BadDataSet
-from models.evaluation.datasets import data_set
+from models.evaluation.datasets import DataSet, data_set
 from models.evaluation.own_data import read_own
 from models.evaluation.tasks import Task
 
@@ -23,8 +23,13 @@ def read_task(name: str, data: Path | None) -> Task:
     known = data_set(name)
     if data is None:
         raise BadDataSet(f"{name} is read from a folder of data: give --data, or set SEMBLANCE_DATA (docs/measures.md)")
-    found = next((data / file for file in known.files if (data / file).exists()), None)
+    found = file_of(known, data)
     if found is None:
         looked = ", ".join(known.files)
         raise BadDataSet(f"{name} is not in {data}: none of {looked} is there; get it from {known.source}")
     return known.read(found)
+
+
+def file_of(known: DataSet, data: Path) -> Path | None:
+    """Where a set lies in the folder of data, if it is there."""
+    return next((data / file for file in known.files if (data / file).exists()), None)

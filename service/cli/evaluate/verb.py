@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from models.errors import SemblanceError
+from service.cli.entries import entries
 from service.client import ServiceError
 
 SETS = "sts12,sts13,sts14,sts15,sts16,stsb,sickr,ists_images"
@@ -25,10 +26,13 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Another model, that every figure is compared with on the same resamples."),
+        typer.Option(
+            help="Another model, as --model without --url: figures are compared with its own, on the same resamples."
+        ),
     ] = None,
     measure: Annotated[
-        list[str], typer.Option(help="Measures, comma-separated; the first is what others are compared with.")
+        list[str],
+        typer.Option(help="Measures, comma-separated; the first is what others are compared with, unless --against."),
     ] = [MEASURES],  # noqa: B006 - Typer copies it
     sets: Annotated[list[str], typer.Option(help="Sets, comma-separated; KIND:PATH for a file of your own.")] = [SETS],  # noqa: B006
     data: Annotated[
@@ -74,7 +78,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         raise typer.BadParameter("figures are compared, not claims or thresholds", param_hint="--against")
     if report is not None and (reproduce is not None or calibrate):
         raise typer.BadParameter("a report is of figures only; --json writes these", param_hint="--report")
-    measures, chosen = _entries(measure, "--measure"), _entries(sets, "--sets")
+    measures, chosen = _named(measure, "--measure"), _named(sets, "--sets")
     asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion, against)
     try:
         if reproduce is not None:
@@ -87,9 +91,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         raise SystemExit(str(error)) from error
 
 
-def _entries(given: list[str], option: str) -> list[str]:
-    """The entries of an option that may be given several times and hold several each; each once."""
-    entries = list(dict.fromkeys(filter(None, (part.strip() for value in given for part in value.split(",")))))
-    if not entries:
+def _named(given: list[str], option: str) -> list[str]:
+    """The entries of an option that needs some."""
+    found = entries(given)
+    if not found:
         raise typer.BadParameter("name at least one", param_hint=option)
-    return entries
+    return found

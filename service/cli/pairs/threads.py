@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from models.errors import SemblanceError
-from service.cli.pairs.needed import needing_train
-from service.cli.pairs.tweets import Memory, Most, Out, Seed, Threads
+from service.cli.pairs.options import Memory, Most, Out, Seed, Threads
+from service.cli.train_extra import needing_train
 
 
 def threads(  # noqa: PLR0913 - one parameter an option
@@ -39,7 +39,7 @@ def threads(  # noqa: PLR0913 - one parameter an option
       semblance pairs threads threads.tsv --out support --positives 5 --negatives 25
       semblance evaluate --sets ranking:support/ranking/threads.jsonl
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    with needing_train():
+    with needing_train("pairs"):
         from models.corpora import held_out as benchmarks  # noqa: PLC0415 - as in `semblance pairs tweets`
         from models.corpora import pair_sets  # noqa: PLC0415
         from models.corpora.sets import Plan  # noqa: PLC0415

@@ -8,20 +8,15 @@ from typing import Annotated
 import typer
 
 from models.errors import SemblanceError
-from service.cli.pairs.needed import needing_train
-
-Out = Annotated[Path, typer.Option(help="Folder to write; it must not exist, or be empty.", file_okay=False)]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all draws.")]
-Most = Annotated[int, typer.Option("--pairs", min=1, help="Most pairs of a set.")]
-Memory = Annotated[int, typer.Option(min=100, help="Memory for the tables, in MB; what is more goes to disk.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads for the tables; the sets do not depend on it.", show_default="all")
-]
+from service.cli.pairs.options import Memory, Most, Out, Seed, Threads
+from service.cli.train_extra import needing_train
 
 
 def tweets(  # noqa: PLR0913 - one parameter an option
     *,
-    path: Annotated[Path, typer.Argument(exists=True, metavar="DIR", help="Folder of tweets at any depth, or a file.")],
+    path: Annotated[
+        Path, typer.Argument(exists=True, metavar="PATH", help="Folder of tweets at any depth, or a file.")
+    ],
     out: Out,
     queries: Annotated[int, typer.Option(min=0, help="Most queries of each ranking; 0 for none.")] = 5_000,
     positives: Annotated[int, typer.Option(min=1, help="Positives of a query.")] = 5,
@@ -45,7 +40,7 @@ def tweets(  # noqa: PLR0913 - one parameter an option
       semblance pairs tweets tweets.tsv --out pairs --queries 100 --pairs 10000
       semblance evaluate --sets dq,cq,dr,cr --data pairs
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    with needing_train():
+    with needing_train("pairs"):
         from models.corpora import held_out, pair_sets  # noqa: PLC0415 - with them comes DuckDB, of the extra train
         from models.corpora.archive import read_tweets, tweet_files  # noqa: PLC0415
         from models.corpora.links import link_tweets  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,5 +17,5 @@ class Asked:
     config: Path | None
     rows: Path
     out: Path
-    exclude: str
+    exclude: Sequence[str]
     data: Path | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -14,15 +15,18 @@ from rich.progress import Progress as Bar
 
 from models import catalogue
 from models.adapted_files import read_model
+from models.catalogue import explains
 from models.errors import BadDataSet
 from models.evaluation.datasets import data_sets
+from models.evaluation.tasks import ChunkAlignment
 from models.formats.transformer_folder import read_transformer
 from models.training.dev_sets import MEAN
 from models.training.errors import BadRecipe
 from models.training.recipe import Recipe
 from models.training.run import Progress, Run, train
+from models.training.trainer import last_checkpoint
 from models.training.training_rows import normal_form, read_rows, texts_of
-from service.cli.evaluate.sets import read_task
+from service.cli.evaluate.sets import file_of, read_task
 from service.cli.train.asked import RECIPES, Asked
 from service.devices import device_for
 from service.served_models import source_of
@@ -39,13 +43,16 @@ def run(asked: Asked, console: Console) -> None:
     """
     # of what the libraries below call of each other, a user can change nothing
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|accelerate|peft")
-    console.quiet = not PartialState().is_main_process  # under torchrun all processes come here
     planned = read_run(asked)
+    processes = PartialState(cpu=planned.device == "cpu")
+    console.quiet = not processes.is_main_process  # under torchrun all processes come here
     rows = planned.rows
     left = f"{rows.removed:,} left out as evaluated, {rows.unlabelled:,} as unlabelled"
-    console.print(f"{asked.rows}: {len(rows):,} rows ({left})", highlight=False, markup=False)
+    console.print(f"{asked.rows}: {len(rows):,} rows ({left})", highlight=False, markup=False, soft_wrap=True)
+    if start := last_checkpoint(planned.work):
+        console.print(f"going on from {start}", highlight=False, markup=False, soft_wrap=True)
     done = _watched(planned, console)
-    console.print(f"{asked.out}: {done.steps:,} steps{_chosen(done)}", highlight=False, markup=False)
+    console.print(f"{asked.out}: {done.steps:,} steps{_chosen(done)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def read_run(asked: Asked) -> Run:
@@ -57,6 +64,8 @@ def read_run(asked: Asked) -> Run:
     recipe = read_recipe(asked.recipe, asked.config)
     source = source_of(recipe.model)
     dev = {name: read_task(name, asked.data) for name in recipe.dev}
+    if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
+        raise BadRecipe(f"{recipe.measure} does not explain its scores, which the dev sets of chunks ask for")
     sets = _excluded(asked.exclude, asked.data)
     held_out = {normal_form(text) for name in sets for text in texts_of(read_task(name, asked.data))}
     return Run(
@@ -65,7 +74,7 @@ def read_run(asked: Asked) -> Run:
         checkpoint=read_transformer(source),
         rows=read_rows(asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out),
         dev=dev,
-        out=asked.out,
+        out=asked.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
     )
 
@@ -88,15 +97,14 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
         raise BadRecipe(f"{config}, for the recipe {name}: {wrong}; docs/training.md lists its settings") from error
 
 
-def _excluded(exclude: str, data: Path | None) -> list[str]:
+def _excluded(exclude: Sequence[str], data: Path | None) -> list[str]:
     """The names of the sets whose texts no row may hold."""
-    names = [name for name in exclude.split(",") if name]
-    if EVALUATION not in names:
-        return names
+    if EVALUATION not in exclude:
+        return list(exclude)
     if data is None:
         raise BadDataSet("--exclude evaluation looks through a folder of data: give --data, or set SEMBLANCE_DATA")
-    there = [each.name for each in data_sets().values() if any((data / file).exists() for file in each.files)]
-    return [*(name for name in names if name != EVALUATION), *(name for name in there if not name.endswith("_train"))]
+    there = [each.name for each in data_sets().values() if file_of(each, data) is not None]
+    return [*(name for name in exclude if name != EVALUATION), *(name for name in there if not name.endswith("_train"))]
 
 
 def _watched(run: Run, console: Console) -> Progress:
@@ -115,7 +123,9 @@ def _watched(run: Run, console: Console) -> Progress:
 
 
 def _chosen(done: Progress) -> str:
-    if not done.curves.dev:
+    if done.curves.best is None:
         return ""
-    step, figures = max(done.curves.dev, key=lambda point: point[1][MEAN])
-    return f"; the best is step {step}, with {100 * figures[MEAN]:.2f} on the dev sets"
+    step, mean = done.curves.best
+    start = done.curves.dev[0][1][MEAN]
+    worse = ", no better than before training" if mean <= start else ""
+    return f"; step {step:,} is kept, with {100 * mean:.2f} on the dev sets (from {100 * start:.2f}{worse})"

@@ -27,6 +27,12 @@ def test_an_epoch_holds_rows_at_most_once_in_full_batches(n: int, size: int, by_
     assert {len(batch) for batch in found} <= {size}
 
 
+def test_over_the_epochs_every_row_is_seen_the_longest_too() -> None:
+    lengths = torch.arange(107)
+    seen = {row for epoch in range(40) for batch in batches(107, 16, lengths, epoch) for row in batch}
+    assert seen == set(range(107))
+
+
 def test_seed_and_epoch_decide_the_order_and_nothing_else() -> None:
     torch.manual_seed(1)
     first = batches(100, 8, epoch=3)

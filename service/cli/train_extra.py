@@ -1,15 +1,15 @@
-"""What `semblance pairs` needs, and serving does not."""
+"""What training and pair mining need, and serving does not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OF_THE_EXTRA = ("duckdb", "pyarrow")
+_OF_THE_EXTRA = ("accelerate", "datasets", "duckdb", "peft", "pyarrow", "sentence_transformers", "yaml")
 
 
 @contextmanager
-def needing_train() -> Iterator[None]:
+def needing_train(verb: str) -> Iterator[None]:
     """Imports that come with the extra `train`; ends the program with what to do where they are missing."""
     try:
         yield
@@ -17,6 +17,6 @@ def needing_train() -> Iterator[None]:
         if error.name is None or error.name.partition(".")[0] not in _OF_THE_EXTRA:
             raise
         raise SystemExit(
-            f"`semblance pairs` needs {' and '.join(_OF_THE_EXTRA)}, and {error.name} is not installed: install "
-            "semblance with the extra train, as in pip install '.[cpu,train]'"
+            f"`semblance {verb}` needs {error.name}, which is not installed: install semblance with the extra train, "
+            "as in pip install '.[cpu,train]'"
         ) from error
