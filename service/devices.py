@@ -9,6 +9,7 @@ from models.errors import BadCheckpoint
 from models.model_files import ModelFiles, Precision
 from models.protocols import Encoder
 from service.errors import NoSuchDevice
+from service.names import is_name
 from service.served_models import read_served, read_source
 from service.settings import Settings
 
@@ -33,6 +34,18 @@ def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
         reason = str(error).partition("\n")[0]
         raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
     return settings.device
+
+
+def load_asked(model: str, settings: Settings) -> Encoder:
+    """One model, as `semblance serve` takes it or by its source alone, which is its name then.
+
+    Raises:
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `load_only` and `load_source`.
+    """
+    name, equals, _ = model.partition("=")
+    if "," in model or (equals and is_name(name)):
+        return load_only(settings.model_copy(update={"models": model}))
+    return load_source(model, settings)
 
 
 def load_only(settings: Settings) -> Encoder:

@@ -47,7 +47,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "minilm-clrcmd": replace(
         _MINILM,
         adapter="minilm_clrcmd",
-        adapter_sha256="b5eae07c382c477dd001e156671c67bdb8089373cc8e1f6bb5d29b748536cf31",
+        adapter_sha256="9651c019d336fce35a15867b068d4eebb08cd3130863982f01ddd572a23c0967",
     ),
     "minilm": _MINILM,
 }

@@ -108,6 +108,19 @@ def test_the_yardsticks_of_the_untuned_model(data: Path, tmp_path: Path) -> None
         assert (tmp_path / "report" / plot).read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_default_model_is_better_than_the_one_it_was_made_of(data: Path, tmp_path: Path) -> None:
+    """What the card of minilm-clrcmd says: better scores by both measures, and alignments that kept their F1."""
+    models = ("--model", "minilm-clrcmd", "--against", "minilm")
+    found = evaluated(tmp_path, *models, "--measure", "rcmd,cosine", "--data", str(data), "--draws", "500")
+    assert 100 * value(found["sts_avg"]["rcmd"], "spearman") > 80.3
+    for measure in ("rcmd", "cosine"):
+        against = found["sts_avg"][measure]["against"]
+        assert against["baseline"] == "minilm"
+        assert against["low"] > 0.015
+    assert 100 * value(found["ists_images"]["rcmd"], "alignment_f1") > 90
+    assert found["ists_images"]["rcmd"]["against"]["low"] > -0.01
+
+
 def test_a_service_gets_the_same_figures_as_the_model_here(url: str, tmp_path: Path) -> None:
     sets, measures = ",".join(own_files(tmp_path)), "cosine,rcmd,set_jaccard"
     options = ("--sets", sets, "--measure", measures, "--draws", "100", "--deletion")

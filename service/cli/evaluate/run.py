@@ -29,7 +29,7 @@ from service.cli.evaluate.remote_scorer import RemoteScorer
 from service.cli.evaluate.sets import read_task
 from service.cli.progress import bars
 from service.client import Client
-from service.devices import load_default, load_only, load_source
+from service.devices import load_asked, load_default
 from service.settings import client_key, read_settings
 
 WIDE = 240  # characters of a line in a file
@@ -123,8 +123,9 @@ def calibrate(asked: Asked) -> None:
 def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
     """What gives the scores: a running service where there is a `url`, else a model in this process."""
     if asked.url is None:
-        settings = read_settings(models=asked.model)
-        yield LocalScorer(load_default(settings) if asked.model is None else load_only(settings), track)
+        settings = read_settings()
+        model = load_default(settings) if asked.model is None else load_asked(asked.model, settings)
+        yield LocalScorer(model, track)
     else:
         # so that the collections of retrieval sets are deleted then too
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -132,8 +133,8 @@ def _scorer(asked: Asked, track: Track) -> Iterator[Scorer]:
             yield RemoteScorer(client, asked.model, track)
 
 
-def _scorer_of(source: str, track: Track) -> Scorer:
-    return LocalScorer(load_source(source, read_settings()), track)
+def _scorer_of(model: str, track: Track) -> Scorer:
+    return LocalScorer(load_asked(model, read_settings()), track)
 
 
 def _tasks(asked: Asked) -> dict[str, Task]:

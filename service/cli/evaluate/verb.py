@@ -20,7 +20,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model, as `semblance serve` takes it; with --url, one that is served there.",
+            help="Model, as `semblance serve` takes it or by its source alone; with --url, one that is served there.",
             show_default="the first of SEMBLANCE_MODELS, or the default there",
         ),
     ] = None,
