@@ -14,7 +14,7 @@ from models.corpora.tweet_json import tweet_of
 from models.corpora.tweets import NO_FIELDS, NOT_JSON, Refused, Tally, Tweet
 from models.errors import BadDataSet
 
-Progress: TypeAlias = Callable[[int], None]
+Advance: TypeAlias = Callable[[int], None]
 
 _OPENED_BY: dict[str, Callable[[BinaryIO], Any]] = {
     ".json.bz2": bz2.BZ2File,
@@ -39,7 +39,7 @@ def tweet_files(path: Path) -> list[Path]:
     return found
 
 
-def read_tweets(files: Sequence[Path], tally: Tally, advance: Progress) -> Iterator[Tweet]:
+def read_tweets(files: Sequence[Path], tally: Tally, advance: Advance) -> Iterator[Tweet]:
     """The tweets of files, one JSON object a line or a table by tabs whose header names at least id and text.
 
     A line that will not do is counted by its reason and passed over. A compressed file that breaks off is read up to
@@ -73,8 +73,10 @@ def _kept(row: dict[str, Any] | str, tally: Tally) -> Tweet | None:
     return tweet
 
 
-def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Progress) -> Iterator[dict[str, Any] | str]:
+def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Advance) -> Iterator[dict[str, Any] | str]:
     """The rows of a table by tabs whose first line names its columns; a reason in the place of one that will not do.
+
+    Unlike the tables of benchmarks, of which any odd row is refused: archives always have some.
 
     Raises:
         BadDataSet: the file cannot be opened, or lacks a needed column.
@@ -89,7 +91,7 @@ def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Progres
         yield dict(zip(names, fields, strict=True)) if len(fields) == len(names) else NO_FIELDS
 
 
-def _json_rows(file: Path, tally: Tally, advance: Progress) -> Iterator[dict[str, Any] | str]:
+def _json_rows(file: Path, tally: Tally, advance: Advance) -> Iterator[dict[str, Any] | str]:
     for line in _lines(file, tally, advance):
         tally.lines += 1
         try:
@@ -99,7 +101,7 @@ def _json_rows(file: Path, tally: Tally, advance: Progress) -> Iterator[dict[str
         yield found if isinstance(found, dict) else NOT_JSON
 
 
-def _lines(file: Path, tally: Tally, advance: Progress) -> Iterator[bytes]:
+def _lines(file: Path, tally: Tally, advance: Advance) -> Iterator[bytes]:
     """The lines of a file that are not empty, up to where it breaks."""
     before = 0
     try:

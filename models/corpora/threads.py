@@ -10,16 +10,16 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from models.corpora.archive import Progress, table_rows
+from models.corpora.archive import Advance, table_rows
 from models.corpora.links import LINK
 from models.corpora.tables import Tables
-from models.corpora.tweet_json import tweet_name
-from models.corpora.tweets import NO_TWEET, SAME, Refused, Said, Tally, kept_text
+from models.corpora.tweet_json import tweet_id
+from models.corpora.tweets import NO_TWEET, SAME, RawTweet, Refused, Tally, kept_text
 
 COLUMNS = ("tweet_id1", "tweet_id2", "text1", "text2")  # of the tweet that came first, and of one that followed
 
 
-def link_threads(tables: Tables, file: Path, tally: Tally, advance: Progress) -> int:
+def link_threads(tables: Tables, file: Path, tally: Tally, advance: Advance) -> int:
     """Make the table `links` of a table by tabs with the columns tweet_id1, tweet_id2, text1 and text2.
 
     A thread is all tweets that links join, also by way of tweets that are refused themselves. Its name is the first of
@@ -52,14 +52,14 @@ def link_threads(tables: Tables, file: Path, tally: Tally, advance: Progress) ->
     return len(set(threads.values()))
 
 
-def _ends(row: dict[str, Any] | str) -> tuple[Said, Said]:
+def _ends(row: dict[str, Any] | str) -> tuple[RawTweet, RawTweet]:
     """The two tweets of a row, or of the reason why it is none."""
     if isinstance(row, str):
         raise Refused(row)
-    first, second = (tweet_name(row[name]) for name in ("tweet_id1", "tweet_id2"))
+    first, second = (tweet_id(row[name]) for name in ("tweet_id1", "tweet_id2"))
     if first is None or second is None or first == second:
         raise Refused(NO_TWEET)
-    return Said(first, row["text1"], "", None), Said(second, row["text2"], "", None)
+    return RawTweet(first, row["text1"], "", None), RawTweet(second, row["text2"], "", None)
 
 
 def _different(a: str, b: str, texts: Mapping[str, str]) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from models.corpora.tweets import NO_TWEET, Quoted, Refused, Said, Tally, Tweet, kept_text
+from models.corpora.tweets import NO_TWEET, Quoted, RawTweet, Refused, Tally, Tweet, kept_text
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -35,18 +35,18 @@ def _of_stream(row: Row, tally: Tally) -> Tweet:
     original = row.get("retweeted_status")
     row = original if isinstance(original, dict) else row
     said, quoted = _said(row), row.get("quoted_status")
-    text, reply_to = kept_text(said), tweet_name(row.get("in_reply_to_status_id_str"))
+    text, reply_to = kept_text(said), tweet_id(row.get("in_reply_to_status_id_str"))
     return Tweet(said.id, text, reply_to, _quoted(_said, quoted, tally) if isinstance(quoted, dict) else None)
 
 
 def _of_table(row: Row, tally: Tally) -> Tweet:
     said = _plain(row)
-    text, reply_to = kept_text(said), tweet_name(row.get("in_reply_to"))
+    text, reply_to = kept_text(said), tweet_id(row.get("in_reply_to"))
     quoted = {"id": row.get("quoted_id"), "text": row.get("quoted_text"), "lang": row.get("quoted_lang")}
-    return Tweet(said.id, text, reply_to, _quoted(_plain, quoted, tally) if tweet_name(quoted["id"]) else None)
+    return Tweet(said.id, text, reply_to, _quoted(_plain, quoted, tally) if tweet_id(quoted["id"]) else None)
 
 
-def _quoted(read: Callable[[Row], Said], row: Row, tally: Tally) -> Quoted | None:
+def _quoted(read: Callable[[Row], RawTweet], row: Row, tally: Tally) -> Quoted | None:
     try:
         said = read(row)
         return Quoted(said.id, kept_text(said))
@@ -55,21 +55,21 @@ def _quoted(read: Callable[[Row], Said], row: Row, tally: Tally) -> Quoted | Non
         return None
 
 
-def _said(row: Row) -> Said:
+def _said(row: Row) -> RawTweet:
     """A tweet of the API; `extended_tweet` knows the names that its long text mentions."""
     extended = row.get("extended_tweet")
     long = extended if isinstance(extended, dict) and isinstance(extended.get("full_text"), str) else {}
-    name, text = tweet_name(row.get("id_str")), long.get("full_text", row.get("text"))
+    name, text = tweet_id(row.get("id_str")), long.get("full_text", row.get("text"))
     if name is None or not isinstance(text, str):
         raise Refused(NO_TWEET)
-    return Said(name, text, str(row.get("lang") or "und"), _mentioned(long.get("entities", row.get("entities"))))
+    return RawTweet(name, text, str(row.get("lang") or "und"), _mentioned(long.get("entities", row.get("entities"))))
 
 
-def _plain(row: Row) -> Said:
-    name, text, lang = tweet_name(row.get("id")), row.get("text"), row.get("lang")
+def _plain(row: Row) -> RawTweet:
+    name, text, lang = tweet_id(row.get("id")), row.get("text"), row.get("lang")
     if name is None or not isinstance(text, str):
         raise Refused(NO_TWEET)
-    return Said(name, text, str(lang or ""), None)
+    return RawTweet(name, text, str(lang or ""), None)
 
 
 def _mentioned(entities: object) -> list[str] | None:
@@ -81,7 +81,7 @@ def _mentioned(entities: object) -> list[str] | None:
     return [name for name in names if isinstance(name, str)]
 
 
-def tweet_name(given: object) -> str | None:
+def tweet_id(given: object) -> str | None:
     """What names a tweet: a number or a string without white space; None for anything else."""
     if isinstance(given, bool) or not isinstance(given, int | str):
         return None

@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RawTweet:
     """A tweet as it was sent.
 
     Attributes:
@@ -84,7 +84,7 @@ class Tally:
     damaged: list[Path] = field(default_factory=list)
 
 
-def kept_text(said: Said) -> str:
+def kept_text(said: RawTweet) -> str:
     """The cleaned text of a tweet.
 
     Raises:

@@ -40,7 +40,7 @@ class TrainingRows:
 
 
 def read_rows(
-    file: Path, columns: Sequence[str], label: str | None, number: Number, asked: Collection[str]
+    file: Path, columns: Sequence[str], label: str | None, number: Number, evaluated: Collection[str]
 ) -> TrainingRows:
     """The rows of a table with a header, tab-separated or (`.csv`) comma-separated.
 
@@ -49,7 +49,7 @@ def read_rows(
         columns: its columns of text.
         label: its column with the grade or label, if the recipe wants one.
         number: reads that.
-        asked: normal forms of the texts that evaluations ask for; rows with one of them are left out.
+        evaluated: normal forms of the texts that evaluations ask for; rows with one of them are left out.
 
     Raises:
         BadDataSet: the file, or one of its rows, cannot be read; the message names it.
@@ -64,7 +64,7 @@ def read_rows(
         known = None if label is None else number(row)
         if label is not None and known is None:
             unlabelled += 1
-        elif any(normal_form(text) in asked for text in found):
+        elif any(normal_form(text) in evaluated for text in found):
             removed += 1
         else:
             for name, text in zip(columns, found, strict=True):

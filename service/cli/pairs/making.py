@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from models.corpora.archive import Progress as Advance
+from models.corpora.archive import Advance
 from models.corpora.sets import Made, Plan, make_sets
 from models.corpora.tables import Tables
 from models.corpora.tweets import Tally
