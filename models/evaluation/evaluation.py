@@ -51,11 +51,12 @@ def evaluate(
             rivals = _rivals(judged, found, baseline)
         else:
             others = judge(task, baseline, measures)
-            rivals = {measure: _intervals(each, resampling)[0] for measure, each in others.items()}
+            rivals = {measure: _intervals(each, resampling) for measure, each in others.items()}
         for measure, own in found.items():
-            rival = rivals.get(measure)
-            compared = _against(own[0], rival, compared_with)
-            measured.append(_Measured(_outcome(name, measure, judged[measure], own, compared), own[0], rival))
+            rival = rivals.get(measure, [])
+            against = [_against(one, other, compared_with) for one, other in zip(own, rival, strict=False)]
+            outcome = _outcome(name, measure, judged[measure], own, against)
+            measured.append(_Measured(outcome, own[0], rival[0] if rival else None))
     return Evaluation(
         about=scorer.about(),
         settings=asdict(resampling) | ({} if compared_with is None else {"baseline": compared_with}),
@@ -65,17 +66,19 @@ def evaluate(
 
 def _rivals(
     judged: Mapping[str, Judged], found: Mapping[str, Sequence[Interval]], baseline: str | None
-) -> dict[str, Interval]:
-    """The interval of the baseline, for every other measure that is on one scale with it."""
+) -> dict[str, Sequence[Interval]]:
+    """The intervals of the baseline, for every other measure that is on one scale with it."""
     if baseline is None or baseline not in found or not judged[baseline].comparable:
         return {}
     others = [measure for measure in found if measure != baseline and judged[measure].comparable]
-    return dict.fromkeys(others, found[baseline][0])
+    return dict.fromkeys(others, found[baseline])
 
 
 def _outcome(
-    name: str, measure: str, judged: Judged, intervals: Sequence[Interval], against: Difference | None
+    name: str, measure: str, judged: Judged, intervals: Sequence[Interval], against: Sequence[Difference | None]
 ) -> Outcome:
+    names = [each.name for each in judged.quantities]
+    differences = {figure: each for figure, each in zip(names, against, strict=False) if each is not None}
     return Outcome(
         set=name,
         kind=judged.kind,
@@ -83,7 +86,8 @@ def _outcome(
         measure=measure,
         figures=tuple(_figure(q.name, interval) for q, interval in zip(judged.quantities, intervals, strict=True)),
         parts=judged.parts,
-        against=against,
+        against=differences.get(names[0]),
+        further_against={figure: each for figure, each in differences.items() if figure != names[0]},
         comparable=judged.comparable,
     )
 

@@ -18,7 +18,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much better than the baseline a measure is, by the first figure of the set, on the same resamples.
+    """How much better than the baseline a measure is by a figure of the set, on the same resamples.
 
     The baseline is another measure, or the same one with another model. `significant` says that 0 lies outside the
     interval.
@@ -43,7 +43,8 @@ class Part:
 class Outcome:
     """What one measure came to on one set of n items; the first of `figures` is the one to compare by.
 
-    `comparable` says whether the figures of two measures are on one scale.
+    `against` is its difference to the baseline, `further_against` those of the other figures by name. `comparable` says
+    whether the figures of two measures are on one scale.
     """
 
     set: str
@@ -53,7 +54,12 @@ class Outcome:
     figures: tuple[Figure, ...]
     parts: Mapping[str, Part] = field(default_factory=dict)
     against: Difference | None = None
+    further_against: Mapping[str, Difference] = field(default_factory=dict)
     comparable: bool = True
+
+    def against_by(self, name: str) -> Difference | None:
+        """The difference of the figure of that name to the baseline, if any."""
+        return self.against if name == self.figures[0].name else self.further_against.get(name)
 
     def figure(self, name: str) -> Figure:
         """The figure of that name. Raises KeyError: there is none."""

@@ -32,7 +32,7 @@ def tables(evaluation: Evaluation) -> Iterator[TextTable]:
         yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
     if rows := list(_difference_rows(outcomes, measures)):
         title = f"Differences to {evaluation.settings['baseline']}, times 100, with their intervals"
-        yield TextTable(title, ("set", *measures), tuple(rows))
+        yield TextTable(title, ("set", "figure", *measures), tuple(rows))
     yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
 
 
@@ -80,8 +80,10 @@ def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator
 
 def _difference_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
-        if any(each.against for each in own.values()):
-            yield first.set, *(_difference(own[m].against) if m in own else "-" for m in measures)
+        for figure in first.figures:
+            found = {m: each.against_by(figure.name) for m, each in own.items()}
+            if any(found.values()):
+                yield first.set, figure.name, *(_difference(found.get(m)) for m in measures)
 
 
 def _difference(against: Difference | None) -> str:

@@ -104,7 +104,17 @@ def test_the_interval_is_that_of_a_paired_bootstrap() -> None:
 def test_differences_have_a_table_of_their_own() -> None:
     [table] = [each for each in tables(compared(["stsb"], 0.3, 1.5)) if "Differences" in each.title]
     assert table.title == "Differences to rival, times 100, with their intervals"
-    assert table.header == ("set", "cosine", "rcmd")
-    assert table.rows[0][0] == "stsb"
-    assert table.rows[0][1].startswith("+")
-    assert "*" in table.rows[0][1]
+    assert table.header == ("set", "figure", "cosine", "rcmd")
+    assert [row[:2] for row in table.rows] == [("stsb", "spearman"), ("stsb", "pearson")]
+    assert table.rows[0][2].startswith("+")
+    assert "*" in table.rows[0][2]
+
+
+def test_every_figure_of_a_set_is_compared() -> None:
+    for outcome in compared(["stsb"], 0.3, 1.5).outcomes:
+        [name] = outcome.further_against
+        assert name == "pearson"
+        [alone] = [each for each in compared(["stsb"], 1.5, 0.3).outcomes if each.measure == outcome.measure]
+        difference = outcome.figure("pearson").value - alone.figure("pearson").value
+        assert outcome.further_against["pearson"].value == pytest.approx(difference, abs=1e-12)
+        assert outcome.further_against["pearson"].low > 0
