@@ -22,7 +22,8 @@ from models.training.recipe import LowRank, Recipe
 from models.training.recipes.clrcmd import Clrcmd
 from models.training.recipes.sbert_nli import SbertNli
 from models.training.recipes.sbert_regression import SbertRegression
-from models.training.run import Progress, train
+from models.training.run import Progress
+from models.training.train import train
 from models.training.trainer import TRAINED, last_checkpoint
 from tests.models.training.tiny import dev_set, quietly, rows, run, vectors
 from tests.small_model import load, make_small

@@ -23,7 +23,8 @@ from models.formats.transformer_folder import read_transformer
 from models.training.dev_sets import MEAN
 from models.training.errors import BadRecipe
 from models.training.recipe import Recipe
-from models.training.run import Progress, Run, train
+from models.training.run import Progress, Run
+from models.training.train import train
 from models.training.trainer import last_checkpoint
 from models.training.training_rows import normal_form, read_rows, texts_of
 from service.cli.evaluate.sets import file_of, read_task
