@@ -19,6 +19,7 @@ from models.errors import BadCheckpoint
 from models.low_rank_adapter import CONFIG, WEIGHTS
 from service import served_models
 from service.cli.main import app
+from service.cli.train.run import read_recipe
 from service.served_models import BUILT_IN, BuiltIn, read_served, read_source
 from service.settings import Settings
 from tests.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
@@ -87,10 +88,15 @@ def test_both_files_of_a_built_in_model_are_pinned(monkeypatch: pytest.MonkeyPat
         read_source("minilm-clrcmd")
 
 
-def test_a_shipped_adapter_is_small_and_comes_with_its_model_card() -> None:
+def test_a_shipped_adapter_is_small_and_comes_with_its_card_and_the_recipe_that_it_was_trained_by() -> None:
     for folder in (Path(served_models.__file__).parent / "adapters").iterdir():
-        assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md"}
+        assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md", "recipe.yaml", "training.png"}
         assert (folder / WEIGHTS).stat().st_size <= 3_000_000
+        recipe = read_recipe("clrcmd", folder / "recipe.yaml")
+        config = json.loads((folder / CONFIG).read_text())
+        assert recipe.low_rank is not None
+        assert (recipe.low_rank.rank, recipe.low_rank.alpha) == (config["r"], config["lora_alpha"])
+        assert recipe.model == config["base_model_name_or_path"]
 
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
