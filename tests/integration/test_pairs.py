@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import semblance
+from tests.command_line import interruptible, semblance
 from tests.tweets import write_archive
 from tests.written import write, write_table
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_left_behind(tmp_path: Path) 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "service.cli.main", "pairs", "tweets", str(archive), "--out", str(out)]
+    command = interruptible("pairs", "tweets", str(archive), "--out", str(out))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".out-*/scratch/tables.duckdb")):
@@ -136,5 +136,5 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     for verb in ("tweets", "threads"):
         ran = semblance("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
         assert ran.returncode == 1
-        assert "duckdb is not installed: install semblance with the extra train" in ran.stderr
+        assert "needs duckdb, which is not installed: install semblance with the extra train" in ran.stderr
         assert "Traceback" not in ran.stderr

@@ -23,7 +23,7 @@ from models.errors import SemblanceError
 from service.cli.entries import entries
 from service.cli.train.asked import RECIPES, Asked
 from service.cli.train.run import run
-from tests.command_line import semblance
+from tests.command_line import interruptible, semblance
 from tests.models.training.tiny import sentence, vectors
 from tests.small_model import load, make_small
 from tests.written import write, write_table
@@ -103,7 +103,9 @@ def test_a_run_that_is_stopped_goes_on_when_it_is_started_again(
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
     child = subprocess.Popen(
-        [sys.executable, "-m", "service.cli.main", *command], env=os.environ, stderr=subprocess.PIPE, text=True
+        interruptible(*command),
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 200
     while not (work / "checkpoint-10" / "trainer_state.json").exists():
