@@ -57,7 +57,7 @@ class EncodedLoss(nn.Module):
             leaves = [_leaf(each.first()) for each in passes]
         grouped = iter(leaves)
         loss = self.objective([_joined([next(grouped) for _ in parts]) for parts in columns], labels)
-        weights = [each for each in self._own_weights() if each.requires_grad]
+        weights = list(self.own_weights().values())
         inputs = [*(leaf.tokens for leaf in leaves), *(leaf.pooled for leaf in leaves), *weights]
         gradients = torch.autograd.grad(loss, inputs, allow_unused=True)
         n = len(leaves)
@@ -73,8 +73,9 @@ class EncodedLoss(nn.Module):
         detached.register_hook(go_back)  # type: ignore[no-untyped-call]
         return detached
 
-    def _own_weights(self) -> Sequence[nn.Parameter]:
-        return list(self.objective.parameters()) if isinstance(self.objective, nn.Module) else []
+    def own_weights(self) -> dict[str, nn.Parameter]:
+        """The weights of the objective by name, such as those of a classifier; none where it has no weights."""
+        return dict(self.objective.named_parameters()) if isinstance(self.objective, nn.Module) else {}
 
 
 class _Pass:

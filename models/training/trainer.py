@@ -111,8 +111,7 @@ class Trainer(SentenceTransformerTrainer):
         return [(name, each) for name, each in named if each.requires_grad]
 
     def _weights_of_objective(self) -> dict[str, nn.Parameter]:
-        objective = cast("EncodedLoss", self.loss).objective
-        return dict(objective.named_parameters()) if isinstance(objective, nn.Module) else {}
+        return cast("EncodedLoss", self.loss).own_weights()
 
 
 class Reporter(TrainerCallback):

@@ -39,9 +39,9 @@ def _require_same(run: Run) -> None:
     about = json.loads(json.dumps(run.about()))
     file = run.work / RUN
     if not file.exists():
-        if strangers := [each.name for each in run.work.iterdir() if each.name != LOCK]:
-            raise BadRecipe(f"{run.work} holds {strangers[0]}, which no run of ours left: name another folder")
         partial = run.work / f"{RUN}.partial"
+        if strangers := [each.name for each in run.work.iterdir() if each.name not in (LOCK, partial.name)]:
+            raise BadRecipe(f"{run.work} holds {strangers[0]}, which no run of ours left: name another folder")
         partial.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         partial.replace(file)
         return
