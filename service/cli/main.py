@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from service.cli import index, pairs
+from service.cli import index, origin, pairs
 from service.cli.duplicates import duplicates
 from service.cli.evaluate.verb import evaluate
 from service.cli.key import key
@@ -23,6 +23,7 @@ for verb in (serve, models, project, evaluate, duplicates, train):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")
+app.add_typer(origin.app, name="origin")
 app.add_typer(pairs.app, name="pairs")
 
 if __name__ == "__main__":

@@ -1,11 +1,22 @@
-"""What training and pair mining need, and serving does not."""
+"""What training, pair mining and Origin need, and serving does not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OF_THE_EXTRA = ("accelerate", "datasets", "duckdb", "peft", "pyarrow", "sentence_transformers", "yaml")
+_OF_THE_EXTRA = (
+    "accelerate",
+    "datasets",
+    "duckdb",
+    "gensim",
+    "peft",
+    "pyarrow",
+    "sentence_transformers",
+    "sentencex",
+    "sklearn",
+    "yaml",
+)
 
 
 @contextmanager

@@ -1,0 +1,17 @@
+"""What can go wrong in similarity from contexts."""
+
+from __future__ import annotations
+
+from models.errors import SemblanceError
+
+
+class BadCorpus(SemblanceError):
+    """The text will not do: it cannot be read, or has no three sentences in order."""
+
+    code = "bad_corpus"
+
+
+class BadOrigin(SemblanceError):
+    """An origin folder lacks a step, was cut off in one, or was made of something else than is asked for."""
+
+    code = "bad_origin"

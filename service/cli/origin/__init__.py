@@ -1,0 +1,18 @@
+"""`semblance origin`: similarity from contexts, from plain text to scores and their reasons."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Learn from plain text how alike sentences are, by the contexts that would take either.
+
+    \b
+    Examples:
+      semblance origin corpus texts/ --out runs/origin
+      semblance origin train runs/origin
+      semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
+    """,
+)
