@@ -15,3 +15,9 @@ class BadOrigin(SemblanceError):
     """An origin folder lacks a step, was cut off in one, or was made of something else than is asked for."""
 
     code = "bad_origin"
+
+
+class BadHarvest(SemblanceError):
+    """Harvested pairs cannot be read or written, or are of another harvest than what they should go on or join."""
+
+    code = "bad_harvest"

@@ -1,0 +1,178 @@
+"""Which sentences of a corpus are compared: small bundles, of which all pairs are scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations, islice
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.origin.errors import BadCorpus
+
+Kind: TypeAlias = Literal["anchor", "near", "document", "random"]
+Numbers: TypeAlias = NDArray[np.int64]
+
+AT_ONCE = 10_000  # sentences whose words are looked at together
+
+
+class Sentences(Protocol):
+    """What is asked of a corpus."""
+
+    @property
+    def document(self) -> NDArray[np.int32]:
+        """The number of each sentence's document, (n,), ascending."""
+
+    @property
+    def chunk(self) -> NDArray[np.int32]:
+        """The number of each sentence's chunk, (n,), ascending."""
+
+    def __len__(self) -> int: ...
+
+    def text(self, i: int) -> str:
+        """One sentence."""
+
+    def texts(self, numbers: Sequence[int] | Numbers) -> list[str]:
+        """Some sentences."""
+
+
+class Chunks(Protocol):
+    """What is asked of screening."""
+
+    def chunks(self, sentence: str, limit: int) -> tuple[Numbers, NDArray[np.float64]]:
+        """The chunks most like a sentence, best first, and their scores; none where nothing is shared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What a bundle holds beside its anchor, and which sentences are drawn.
+
+    Attributes:
+        near: sentences like the anchor, from other documents.
+        document: sentences of its document.
+        random: any sentences.
+        chunks: how many chunks screening is asked for, to find the near ones in.
+        fewest_words: sentences of fewer words are not drawn: a single one says nothing that contexts could tell apart.
+        most_words: nor are sentences of more, since the teacher would read their beginning only.
+    """
+
+    near: int = 3
+    document: int = 1
+    random: int = 1
+    chunks: int = 50
+    fewest_words: int = 2
+    most_words: int = 32
+
+    @property
+    def sentences(self) -> int:
+        """Sentences of a bundle."""
+        return 1 + self.near + self.document + self.random
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of a bundle."""
+        return self.sentences * (self.sentences - 1) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Sentences of which all pairs are scored: their numbers, each once, the anchor first, and why each is there."""
+
+    number: int
+    sentences: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The places of both sentences of every pair."""
+        return combinations(range(len(self.sentences)), 2)
+
+
+class Drawing:
+    """Bundles, each by its number.
+
+    To score a sentence is to find its contexts, which takes long; to score one more pair of two such sentences takes
+    little. So sentences are drawn few at a time: an anchor, the sentences that share most words with it in the chunks
+    that screening finds for it, one a chunk and none of its own document, sentences of its document, and random ones.
+    Where there are too few of a kind, random ones take their place, and are called so.
+
+    A sentence is drawn if its number of words (runs of letters, digits and underscores) is within the limits of the
+    mixture. No two bundles have the same anchor. A bundle depends on corpus, mixture, seed and its own number only, so
+    that a harvest can be shared out by numbers. The paper does not say how its pairs were drawn.
+
+    Raises:
+        BadCorpus: fewer sentences can be drawn than a bundle holds.
+
+    Source: sun-etal-2022-origin, section 3.4.
+    """
+
+    def __init__(self, corpus: Sentences, screening: Chunks, mixture: Mixture, seed: int) -> None:
+        self._corpus = corpus
+        self._screening = screening
+        self._mixture = mixture
+        self._seed = seed
+        if len(self._anchors) < mixture.sentences:
+            raise BadCorpus(
+                f"the corpus has {len(self._anchors)} sentences of {mixture.fewest_words} to {mixture.most_words} "
+                f"words, too few for bundles of {mixture.sentences}"
+            )
+
+    def __len__(self) -> int:
+        """How many bundles there can be: one for every sentence that can be drawn."""
+        return len(self._anchors)
+
+    def bundle(self, number: int) -> Bundle:
+        """The bundle of a number from 0 on."""
+        draw = np.random.default_rng((self._seed, number))
+        anchor = int(self._anchors[number])
+        kinds: dict[int, Kind] = {anchor: "anchor"}
+        for i in islice(self._near(anchor), self._mixture.near):
+            kinds[i] = "near"
+        first, last = _span(self._corpus.document, anchor)
+        for i in draw.permutation(np.flatnonzero(self._drawn[first:last]) + first)[: self._mixture.document + 1]:
+            if len(kinds) < self._mixture.sentences - self._mixture.random and i not in kinds:
+                kinds[int(i)] = "document"
+        while len(kinds) < self._mixture.sentences:
+            kinds.setdefault(int(draw.choice(self._anchors)), "random")
+        return Bundle(number, tuple(kinds), tuple(kinds.values()))
+
+    @cached_property
+    def _anchors(self) -> Numbers:
+        """The sentences that can be drawn, in the order in which they are anchors."""
+        return np.random.default_rng(self._seed).permutation(np.flatnonzero(self._drawn))
+
+    @cached_property
+    def _drawn(self) -> NDArray[np.bool_]:
+        starts = range(0, len(self._corpus), AT_ONCE)
+        texts = (self._corpus.texts(range(i, min(i + AT_ONCE, len(self._corpus)))) for i in starts)
+        limits = range(self._mixture.fewest_words, self._mixture.most_words + 1)
+        return np.fromiter((len(words(text)) in limits for text in chain.from_iterable(texts)), np.bool_)
+
+    def _near(self, anchor: int) -> Iterator[int]:
+        """The sentence of each chunk that is most like the anchor, best chunk first."""
+        text = self._corpus.text(anchor)
+        wanted = set(words(text))
+        for chunk in self._screening.chunks(text, self._mixture.chunks)[0]:
+            first, last = np.searchsorted(self._corpus.chunk, (chunk, chunk + 1))
+            there = [int(i) for i in range(first, last) if self._drawn[i]]
+            if there and self._corpus.document[first] != self._corpus.document[anchor]:
+                shared = [len(wanted.intersection(words(each))) for each in self._corpus.texts(there)]
+                yield there[int(np.argmax(shared))]
+
+
+def words(text: str) -> list[str]:
+    """The words of a sentence, in lower case.
+
+    >>> words("It's a dog, isn't it?")
+    ['it', 's', 'a', 'dog', 'isn', 't', 'it']
+    """
+    return re.findall(r"\w+", text.lower())
+
+
+def _span(numbers: NDArray[np.int32], at: int) -> tuple[int, int]:
+    """From where to where ascending numbers are the one at a place."""
+    first, last = np.searchsorted(numbers, (numbers[at], numbers[at] + 1))
+    return int(first), int(last)
