@@ -131,10 +131,10 @@ class Drawing:
         kinds: dict[int, Kind] = {anchor: "anchor"}
         for i in islice(self._near(anchor), self._mixture.near):
             kinds[i] = "near"
-        first, last = _span(self._corpus.document, anchor)
-        for i in draw.permutation(np.flatnonzero(self._drawn[first:last]) + first)[: self._mixture.document + 1]:
-            if len(kinds) < self._mixture.sentences - self._mixture.random and i not in kinds:
-                kinds[int(i)] = "document"
+        first, last = np.searchsorted(self._corpus.document, self._corpus.document[anchor] + np.arange(2))
+        there = draw.permutation(np.flatnonzero(self._drawn[first:last]) + first)
+        for i in [int(i) for i in there if i not in kinds][: self._mixture.document]:
+            kinds[i] = "document"
         while len(kinds) < self._mixture.sentences:
             kinds.setdefault(int(draw.choice(self._anchors)), "random")
         return Bundle(number, tuple(kinds), tuple(kinds.values()))
@@ -156,7 +156,7 @@ class Drawing:
         text = self._corpus.text(anchor)
         wanted = set(words(text))
         for chunk in self._screening.chunks(text, self._mixture.chunks)[0]:
-            first, last = np.searchsorted(self._corpus.chunk, (chunk, chunk + 1))
+            first, last = np.searchsorted(self._corpus.chunk, chunk + np.arange(2))
             there = [int(i) for i in range(first, last) if self._drawn[i]]
             if there and self._corpus.document[first] != self._corpus.document[anchor]:
                 shared = [len(wanted.intersection(words(each))) for each in self._corpus.texts(there)]
@@ -170,9 +170,3 @@ def words(text: str) -> list[str]:
     ['it', 's', 'a', 'dog', 'isn', 't', 'it']
     """
     return re.findall(r"\w+", text.lower())
-
-
-def _span(numbers: NDArray[np.int32], at: int) -> tuple[int, int]:
-    """From where to where ascending numbers are the one at a place."""
-    first, last = np.searchsorted(numbers, (numbers[at], numbers[at] + 1))
-    return int(first), int(last)

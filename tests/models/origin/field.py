@@ -1,0 +1,102 @@
+"""What can be harvested in no time: sentences of few words, chunks by shared words, a teacher that counts words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.embeddings import Doubles
+from models.origin.drawing import words
+from models.origin.harvest import Source, Teacher
+from tests.models.training.tiny import NOUNS, VERBS
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A corpus in memory: documents of sentences, in chunks of so many."""
+
+    documents: Sequence[Sequence[str]]
+    of_chunk: int = 4
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return [line for document in self.documents for line in document]
+
+    @cached_property
+    def document(self) -> NDArray[np.int32]:
+        numbers: NDArray[np.int32] = np.repeat(
+            np.arange(len(self.documents), dtype=np.int32), [*map(len, self.documents)]
+        )
+        return numbers
+
+    @cached_property
+    def chunk(self) -> NDArray[np.int32]:
+        places = np.concatenate([np.arange(len(each)) for each in self.documents])
+        numbers: NDArray[np.int32] = ((places % self.of_chunk == 0).cumsum() - 1).astype(np.int32)
+        return numbers
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def text(self, i: int) -> str:
+        return self.lines[i]
+
+    def texts(self, numbers: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        return [self.lines[i] for i in numbers]
+
+
+@dataclass(frozen=True)
+class SharedWords:
+    """Chunks by how many different words they share with a sentence."""
+
+    corpus: Lines
+
+    @cached_property
+    def found(self) -> list[set[str]]:
+        chunks = range(int(self.corpus.chunk[-1]) + 1)
+        texts = (self.corpus.texts(np.flatnonzero(self.corpus.chunk == chunk)) for chunk in chunks)
+        return [set(words(" ".join(each))) for each in texts]
+
+    def chunks(self, sentence: str, limit: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        wanted = set(words(sentence))
+        scores = np.array([len(wanted & there) for there in self.found], dtype=float)
+        order = np.argsort(-scores, kind="stable")[:limit]
+        order = order[scores[order] > 0]
+        return order, scores[order]
+
+
+@dataclass
+class WordCounts:
+    """A teacher whose scores are cosines and correlations of word counts."""
+
+    settings: Mapping[str, object] = field(default_factory=lambda: {"size": 100, "corpus": "lines"})
+    asked: int = 0
+
+    def about(self) -> Mapping[str, object]:
+        return self.settings
+
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[str, Doubles]:
+        self.asked += 1
+        known = sorted({word for text in texts for word in words(text)})
+        counts = np.array([[words(text).count(word) for word in known] for text in texts], dtype=float) + 0.1
+        unit = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+        return {"cosine": unit @ unit.T, "centred": np.corrcoef(counts)}
+
+
+def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:
+    draw = random.Random(0)
+
+    def sentence() -> str:
+        return f"The {draw.choice(NOUNS)} {draw.choice(VERBS)} the {draw.choice(NOUNS)} and the {draw.choice(NOUNS)}."
+
+    return Lines([[sentence() for _ in range(sentences)] for _ in range(documents)])
+
+
+def small_source(corpus: Lines | None = None, teacher: Teacher | None = None) -> Source:
+    corpus = corpus or small_corpus()
+    return Source(corpus, SharedWords(corpus), teacher or WordCounts())
