@@ -13,6 +13,7 @@ from models.evaluation.row_files import Row
 from models.training.objective import Objective
 
 # the settings that recipes have defaults of their own for
+Pooled: TypeAlias = Annotated[Pooling | None, Field(description="mean, max or cls; as the model has it, unless given.")]
 Normalize: TypeAlias = Annotated[
     bool | None,
     Field(description="Whether the pooled vector is brought to unit length; as the model has it, unless given."),
@@ -74,7 +75,7 @@ class Recipe(BaseModel, ABC):
     """How many of them are needed at least; None for all."""
 
     model: str = Field("minilm", description="Model to start from, as `semblance serve` takes it: a transformer.")
-    pooling: Pooling | None = Field(None, description="mean, max or cls; as the model has it, unless given.")
+    pooling: Pooled = None
     normalize: Normalize = None
     head: bool = Field(
         False,

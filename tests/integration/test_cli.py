@@ -37,6 +37,9 @@ from tests.integration.conftest import Api
         "train",
         "pairs tweets",
         "pairs threads",
+        "pairs harvest",
+        "harvest",
+        "origin start",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

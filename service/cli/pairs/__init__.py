@@ -1,22 +1,24 @@
-"""`semblance pairs`: sentences that are weakly alike, to train on, and rankings to evaluate with."""
+"""`semblance pairs`: pairs of sentences to train on, and what to evaluate with."""
 
 from __future__ import annotations
 
 import typer
 
+from service.cli.pairs.harvest import harvest
 from service.cli.pairs.threads import threads
 from service.cli.pairs.tweets import tweets
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Make pairs of weakly similar sentences out of conversations, and rankings held out from them.
+    help="""Make pairs to train on, out of conversations or of a harvest, and what is held out from them to evaluate with.
 
     \b
     Examples:
       semblance pairs tweets archive/ --out pairs
       semblance pairs threads threads.tsv --out support
+      semblance pairs harvest runs/harvest --out runs/pairs
     """,
 )
-for verb in (tweets, threads):
+for verb in (tweets, threads, harvest):
     app.command()(verb)

@@ -1,0 +1,135 @@
+"""Model folders that a surrogate starts from: random weights, or the mean of static vectors."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
+from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedTokenizerFast
+
+from models.embeddings import Doubles
+from models.origin.errors import BadOrigin
+
+CARRIER = 2  # numbers of a token's vector that stand in for what its weight takes away
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a BERT.
+
+    Attributes:
+        dim: numbers of a token's vector.
+        layers: of the network.
+        heads: of every attention; they divide `dim`.
+        tokens: most tokens of a text, special ones included.
+        seed: of the random weights.
+
+    Raises:
+        BadOrigin: the heads do not divide `dim`.
+    """
+
+    dim: int = 256
+    layers: int = 3
+    heads: int = 4
+    tokens: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.dim % self.heads:
+            raise BadOrigin(f"{self.heads} heads do not divide vectors of {self.dim} numbers: choose others")
+
+    @property
+    def of_words(self) -> int:
+        """Numbers of a static vector in a network of this shape."""
+        return self.dim - CARRIER
+
+
+def pieces(vocabulary: Path) -> int:
+    """How many pieces of words a vocabulary has.
+
+    Raises:
+        BadOrigin: it cannot be read.
+    """
+    return len(_tokenizer(vocabulary))
+
+
+def write_scratch(vocabulary: Path, shape: Shape, out: Path) -> None:
+    """Write a model folder with random weights, as BERT draws them.
+
+    Raises:
+        BadOrigin: the vocabulary cannot be read.
+    """
+    _write(_network(vocabulary, shape), vocabulary, shape, out)
+
+
+def write_static(vocabulary: Path, vectors: Doubles, shape: Shape, out: Path) -> None:
+    r"""Write a model folder that computes the mean of static vectors, and can learn more.
+
+    With w_t (dim - 2,) the vector of a token, |w_t| <= 1 and of mean 0, every token's word embedding is::
+
+        e_t = [w_t, c_t, -c_t]    c_t = sqrt((1 - |w_t|^2) / 2)    |e_t| = 1, of mean 0
+
+    so that the layer norms, which give all tokens one length, lengthen all by sqrt(dim) and none more than others: the
+    weights of words outlast them. Positions and types are zeros, and so are the last maps of every attention and
+    feed-forward network, whose residual branches thus add nothing as yet; but these maps learn. The last layer norm
+    hides c_t. So the vector of a text is sqrt(dim) times the mean of its [w_t, 0, 0], where special tokens, whose w_t
+    is 0, count; its cosine is that of the mean.
+
+    Raises:
+        BadOrigin: the vocabulary cannot be read.
+    """
+    network = _network(vocabulary, shape)
+    squares = (vectors**2).sum(1)
+    carried = np.sqrt(np.clip(1 - squares, 0, None) / 2)[:, None]
+    words = torch.from_numpy(np.hstack([vectors, carried, -carried])).float()
+    with torch.no_grad():
+        network.embeddings.word_embeddings.weight.copy_(words)
+        for table in (network.embeddings.position_embeddings, network.embeddings.token_type_embeddings):
+            table.weight.zero_()
+        for layer in network.encoder.layer:
+            for branch in (layer.attention.output.dense, layer.output.dense):
+                nn.init.zeros_(branch.weight)
+                nn.init.zeros_(branch.bias)
+        network.encoder.layer[-1].output.LayerNorm.weight[-CARRIER:] = 0
+    _write(network, vocabulary, shape, out)
+
+
+def _tokenizer(vocabulary: Path) -> PreTrainedTokenizerFast:
+    try:
+        found: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(str(vocabulary), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise BadOrigin(f"{vocabulary} holds no vocabulary: {str(error).partition(chr(10))[0]}") from error
+    return found
+
+
+def _network(vocabulary: Path, shape: Shape) -> BertModel:
+    tokenizer = _tokenizer(vocabulary)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.dim,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=4 * shape.dim,
+        max_position_embeddings=shape.tokens,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(shape.seed)
+        return BertModel(config)
+
+
+def _write(network: BertModel, vocabulary: Path, shape: Shape, out: Path) -> None:
+    tokenizer = _tokenizer(vocabulary)
+    tokenizer.model_max_length = shape.tokens
+    with tempfile.TemporaryDirectory() as aside:
+        network.save_pretrained(aside)
+        tokenizer.save_pretrained(aside)
+        modules = [Transformer(aside, max_seq_length=shape.tokens), Pooling(shape.dim, "mean")]
+        SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(out), create_model_card=False)

@@ -1,0 +1,183 @@
+"""Shards together are the harvest, damage is named, and nothing that is tested on is trained on."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.embeddings import Doubles
+from models.evaluation.pairs import graded_pairs
+from models.origin.errors import BadHarvest
+from models.origin.harvest import Plan, Share, harvest
+from models.origin.harvested import COLUMNS, PARTS, Form, Gathered, Split, gather, write_parts
+from models.origin.shard import ABOUT
+from tests.models.origin.field import WordCounts, small_corpus, small_source
+from tests.models.origin.test_harvest import flip, quietly
+
+PLAN = Plan(pairs=900, bundles_a_file=4)
+CORPUS = small_corpus(documents=40)
+
+
+def harvested(out: Path, *shares: str, plan: Plan = PLAN) -> Path:
+    for share in shares or ("1/1",):
+        harvest(small_source(CORPUS), plan, Share.parse(share), out, quietly)
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return harvested(tmp_path_factory.mktemp("whole") / "out")
+
+
+def table(file: Path) -> list[list[str]]:
+    header, *lines = file.read_text("utf-8").splitlines()
+    assert tuple(header.split("\t")) == COLUMNS
+    return [line.split("\t") for line in lines]
+
+
+def test_three_shards_joined_are_the_harvest_in_one(whole: Path, tmp_path: Path) -> None:
+    one, other = harvested(tmp_path / "one", "3/3", "1/3"), harvested(tmp_path / "other", "2/3")
+    joined, at_once = gather([other, one]), gather([whole])
+    assert joined.pairs.to_pylist() == at_once.pairs.to_pylist()
+    assert not joined.damaged
+    assert not joined.missing
+    rows = at_once.pairs.to_pylist()
+    assert len({frozenset((row["number1"], row["number2"])) for row in rows}) == len(rows) > 0.8 * 60 * 15
+    assert sorted({row["bundle"] for row in rows}) == list(range(60))
+
+
+def test_a_pair_that_two_shards_have_is_kept_in_the_first_of_its_bundles(tmp_path: Path) -> None:
+    few = small_corpus(documents=4, sentences=6)  # 24 bundles of 6 sentences: they must meet again
+    plan = Plan(pairs=24 * 15)
+    for share in ("1/2", "2/2"):
+        harvest(small_source(few), plan, Share.parse(share), tmp_path / "two", quietly)
+    harvest(small_source(few), plan, Share(), tmp_path / "one", quietly)
+    two, one = gather([tmp_path / "two"]), gather([tmp_path / "one"])
+    assert two.pairs.to_pylist() == one.pairs.to_pylist()
+    assert two.dropped["in several bundles"] > 0 == one.dropped["in several bundles"]
+
+
+def test_files_that_are_cut_or_altered_are_named_and_skipped_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    out = harvested(tmp_path / "out", "1/3", "2/3")
+    every = gather([out]).pairs.to_pylist()
+    cut, flipped, gone, *_ = sorted(out.glob("*/part-*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:-40])
+    flipped.write_bytes(flip(flipped.read_bytes(), 200))
+    gone.unlink()
+    found = gather([out])
+    assert found.damaged == [f"{file} is damaged: its bytes are not those that were written" for file in (cut, flipped)]
+    assert found.missing == ["shard 3/3", f"{gone.parent}: 1 of 5 files"]
+    lost = {*PLAN.files(Share(1, 3))[0], *PLAN.files(Share(1, 3))[1], *PLAN.files(Share(1, 3))[2]}
+    rows = found.pairs.to_pylist()
+    assert {row["bundle"] for row in rows} == {row["bundle"] for row in every} - lost
+    left = [row for row in every if row["bundle"] not in lost]
+    assert [row for row in rows if row in left] == left  # and the pairs of lost bundles that others had, too
+    (gone.parent / ABOUT).write_text("{")
+    assert "is no shard of a harvest" in gather([out]).damaged[0]
+
+
+def test_a_file_of_another_harvest_is_named_and_skipped(whole: Path, tmp_path: Path) -> None:
+    other = harvested(tmp_path / "other", plan=Plan(pairs=900, bundles_a_file=4, seed=1))
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    [first] = out.glob("*/part-000000-*")
+    [stranger] = other.glob("*/part-000000-*")
+    first.unlink()
+    shutil.copy(stranger, first.parent)
+    [damage] = gather([out]).damaged
+    assert damage.startswith(f"{first.parent / stranger.name} is of another harvest than")
+
+
+def test_shards_of_different_harvests_are_refused_by_what_differs(whole: Path, tmp_path: Path) -> None:
+    other = harvested(tmp_path / "other", plan=Plan(pairs=900, bundles_a_file=4, seed=1))
+    with pytest.raises(BadHarvest, match=r"differ in seed: take one of them"):
+        gather([whole, other])
+    halves = harvested(tmp_path / "halves", "1/2")
+    with pytest.raises(BadHarvest, match=r"differ in shard\.of"):
+        gather([whole, halves])
+    with pytest.raises(BadHarvest, match="there is no harvest in"):
+        gather([tmp_path])
+    for file in halves.glob("*/part-*"):
+        file.unlink()
+    with pytest.raises(BadHarvest, match=r"there is no pair in .*halves"):
+        gather([halves])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_bundle_is_in_two_parts_and_no_sentence_of_test_or_dev_is_trained_on(
+    whole: Path, tmp_path: Path, seed: int
+) -> None:
+    gathered = gather([whole])
+    counts = write_parts(gathered, "cosine", Split(dev=0.05, test=0.1, seed=seed), tmp_path)
+    tables = {name: table(tmp_path / f"{name}.tsv") for name in PARTS}
+    bundles = {name: {row[4] for row in rows} for name, rows in tables.items()}
+    sentences = {name: {number for row in rows for number in row[5:]} for name, rows in tables.items()}
+    texts = {name: {text for row in rows for text in row[:2]} for name, rows in tables.items()}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not bundles[one] & bundles[other]
+        assert not sentences[one] & sentences[other]
+        assert not texts[one] & texts[other]
+    assert len(bundles["test"]) == 6
+    assert len(bundles["dev"]) <= 3
+    assert {name: counts[name] for name in PARTS} == {name: len(rows) for name, rows in tables.items()}
+    assert sum(counts.values()) == len(gathered.pairs)
+    assert counts["left out: a sentence of test"] > 0
+
+
+def test_files_that_come_later_move_no_bundle(whole: Path, tmp_path: Path) -> None:
+    parted = Split(seed=3).parts(1_000)
+    assert np.bincount(parted).tolist() == [980, 10, 10]
+    assert np.bincount(Split().parts(20)).tolist() == [18, 1, 1]
+    assert np.bincount(Split(dev=0, test=0.5).parts(20)).tolist() == [10, 0, 10]
+    some = harvested(tmp_path / "some", "2/3")
+    held_out = {}
+    for name, gathered in (("whole", gather([whole])), ("some", gather([some]))):
+        (tmp_path / name).mkdir(exist_ok=True)
+        write_parts(gathered, "cosine", Split(dev=0.1, test=0.2), tmp_path / name)
+        held_out[name] = {row[4] for row in table(tmp_path / name / "test.tsv")}
+    assert held_out["some"] == {each for each in held_out["whole"] if int(each) % 3 == 1}
+
+
+def test_the_form_that_is_asked_for_is_the_score(whole: Path, tmp_path: Path) -> None:
+    gathered = gather([whole])
+    found = {}
+    forms: tuple[Form, ...] = ("cosine", "centred")
+    for form in forms:
+        (tmp_path / form).mkdir()
+        write_parts(gathered, form, Split(), tmp_path / form)
+        found[form] = graded_pairs(tmp_path / form / "train.tsv")
+    assert found["cosine"].left == found["centred"].left
+    left, right = found["cosine"].left[7], found["cosine"].right[7]
+    [row] = [each for each in gathered.pairs.to_pylist() if (each["sentence1"], each["sentence2"]) == (left, right)]
+    assert found["cosine"].gold[7] == pytest.approx(row["cosine"], abs=1e-9)
+    assert found["centred"].gold[7] == pytest.approx(row["centred"], abs=1e-9)
+
+
+class Undecided(WordCounts):
+    """A teacher that finds no number for a sentence with a dog."""
+
+    def all_pairs(self, texts: Sequence[str]) -> dict[str, Doubles]:
+        dogs = np.array(["dog" in text for text in texts])
+        scores = dict(super().all_pairs(texts))
+        return scores | {"centred": np.where(dogs[:, None] | dogs, math.nan, scores["centred"])}
+
+
+def test_pairs_without_a_finite_score_are_left_out_and_counted(tmp_path: Path) -> None:
+    harvest(small_source(teacher=Undecided()), Plan(pairs=300), Share(), tmp_path, quietly)
+    found = gather([tmp_path])
+    assert found.dropped["without a finite score"] > 0
+    assert len(found.pairs) > 0
+    assert not any("dog" in row["sentence1"] + row["sentence2"] for row in found.pairs.to_pylist())
+
+
+def test_a_split_that_leaves_nothing_to_train_on_is_refused(whole: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadHarvest, match=r"dev and test must leave some for training: not 0\.5 and 0\.5"):
+        Split(dev=0.5, test=0.5)
+    gathered: Gathered = gather([whole])
+    with pytest.raises(BadHarvest, match="no pair is left to train on"):
+        write_parts(gathered, "cosine", Split(dev=0, test=0.999), tmp_path)
