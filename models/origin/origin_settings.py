@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from models.origin.scoring import checked_weights
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -60,6 +64,11 @@ class GenerationSettings(BaseModel):
     seed: int = Field(0, ge=0, description="Of weights and order.")
 
 
+def _lambdas(weights: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    checked_weights(weights)
+    return weights
+
+
 class ContextSettings(BaseModel):
     """Which contexts a sentence is scored in."""
 
@@ -71,7 +80,7 @@ class ContextSettings(BaseModel):
     overlap: float = Field(
         0.5, gt=0, le=1, description="Jaccard of words at which two previous sentences are too alike; 1: never."
     )
-    weights: tuple[float, float, float, float] = Field(
+    weights: Annotated[tuple[float, float, float, float], AfterValidator(_lambdas)] = Field(
         (1.0, 1.0, 1.0, 1.0), description="Lambdas of Eq. 3: coherence, centre, left, right."
     )
 

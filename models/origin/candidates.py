@@ -1,0 +1,118 @@
+"""The contexts that a sentence may be scored in: those of screened chunks that are best by Eq. 1."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.embeddings import Floats
+from models.origin.errors import BadCorpus
+from models.origin.origin_settings import OriginSettings
+from models.origin.parts import Integers, Parts
+from models.origin.term_table import TermTable
+
+RANDOM_SEED = 0
+OWN_PLACES = 3  # contexts that hold a sentence of the corpus: its own, and those of its neighbours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Contexts of one sentence, best first by Eq. 1; `fallback` and `truncated` as in `ContextSet`."""
+
+    contexts: Integers
+    fallback: bool
+    truncated: bool
+
+
+class CandidateSearch:
+    """Finds the candidates of sentences.
+
+    A context is left out that has the sentence itself in its middle or next to it, whatever its case and white space: a
+    sentence of the corpus would be scored in its own place, where every other sentence is at a loss. The corpus has
+    each sentence once.
+
+    Methods raise BadCorpus: there is no context but those that hold a text.
+    """
+
+    def __init__(self, parts: Parts, table: TermTable, settings: OriginSettings) -> None:
+        self._parts = parts
+        self._table = table
+        self._settings = settings
+        self._contexts = parts.corpus.contexts()
+        self._chunks = parts.corpus.chunk[self._contexts]
+
+    @property
+    def most(self) -> int:
+        """Most candidates of a sentence."""
+        return self._settings.contexts.candidates * self._settings.contexts.size
+
+    def ranked(self, texts: Sequence[str]) -> Iterator[Candidates]:
+        """The best of each text by Eq. 1 in screened chunks, the best first."""
+        for text, coherence, truncated in zip(texts, self._table.coherence(texts), self._truncated(texts), strict=True):
+            found = self._best(text, coherence, self._screened(text))
+            if len(found):
+                yield Candidates(found, fallback=False, truncated=truncated)
+            else:
+                yield Candidates(self._nearest(text, coherence), fallback=True, truncated=truncated)
+
+    def drawn(self, texts: Sequence[str]) -> Iterator[Candidates]:
+        """A full set of each text, drawn from the whole corpus: for every text another one, but always the same."""
+        size = self._settings.contexts.size
+        for text, truncated in zip(texts, self._truncated(texts), strict=True):
+            random = np.random.default_rng([RANDOM_SEED, zlib.crc32(text.encode())])
+            most = min(len(self._contexts), size + OWN_PLACES)
+            found = self._without(text, random.choice(self._contexts, most, replace=False))[:size]
+            yield Candidates(_some(found, text), fallback=False, truncated=truncated)
+
+    def _truncated(self, texts: Sequence[str]) -> list[bool]:
+        max_tokens = self._settings.vocabulary.max_tokens
+        return [len(ids) > max_tokens for ids in self._parts.vocabulary.encode(texts, max_tokens + 1)]
+
+    def _screened(self, text: str) -> Integers:
+        """Positions, among all contexts, of those in the chunks that are best by shared bigrams."""
+        chunks, _ = self._parts.screening.chunks(text, self._settings.contexts.chunks)
+        wanted = np.zeros(int(self._parts.corpus.chunk.max(initial=0)) + 1, np.bool_)
+        wanted[chunks] = True
+        return np.flatnonzero(wanted[self._chunks])
+
+    def _nearest(self, text: str, coherence: Floats) -> Integers:
+        """The contexts around the nearest sentences; where there is none either, the best of all by Eq. 1."""
+        ids = self._parts.vocabulary.encode([text], self._settings.vocabulary.max_tokens)
+        near = np.asarray(self._parts.ranking.nearest(ids, 2 * self.most + OWN_PLACES)[0], np.int64)
+        found = self._without(text, near[np.isin(near, self._contexts)])[: self.most]
+        return found if len(found) else _some(self._best(text, coherence, np.arange(len(self._contexts))), text)
+
+    def _best(self, text: str, coherence: Floats, places: Integers) -> Integers:
+        """The contexts at these positions that are best by Eq. 1."""
+        best = _highest(coherence[places], self.most + OWN_PLACES)
+        return self._without(text, self._contexts[places[best]])[: self.most]
+
+    def _without(self, text: str, contexts: Integers) -> Integers:
+        """The contexts that do not hold the text."""
+        own, holds = _normal(text), np.zeros(len(contexts), np.bool_)
+        for step in (-1, 0, 1):
+            there = self._parts.corpus.texts(contexts + step)
+            holds |= np.array([_normal(each) == own for each in there], np.bool_)
+        return contexts[~holds]
+
+
+def _some(contexts: Integers, text: str) -> Integers:
+    if len(contexts) == 0:
+        raise BadCorpus(f"the corpus has no context but those that hold {text!r} itself")
+    return contexts
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _highest(values: NDArray[np.floating], most: int) -> Integers:
+    """The positions of the highest values, best first, equal ones in their order."""
+    places = np.arange(len(values))
+    if len(values) > most:
+        places = np.flatnonzero(values >= np.partition(values, -most)[-most])
+    return places[np.argsort(-values[places], kind="stable")][:most]

@@ -1,0 +1,219 @@
+"""Origin against its definition, worked out one sentence and one context at a time."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+
+from models.embeddings import Doubles
+from models.errors import BadTexts
+from models.origin.errors import BadCorpus
+from models.origin.scoring import FORMS, TERMS, Form, scores
+from models.origin.variant import CHOICES, FULL, Choice
+from tests.models.origin.counted import TEXTS, Counted
+from tests.models.origin.test_context_set import jaccard
+
+PAIRS = list(combinations(TEXTS, 2))
+
+
+def holding(counted: Counted, text: str) -> set[int]:
+    """The contexts in which the text itself stands."""
+    own = " ".join(text.lower().split())
+    at = [i for i, sentence in enumerate(counted.corpus.sentences) if sentence == own]
+    return {i + step for i in at for step in (-1, 0, 1)}
+
+
+def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -> list[int]:
+    corpus, settings = counted.corpus, counted.settings.contexts
+    chunks = set(counted.screening.chunks(text, settings.chunks)[0].tolist())
+    free = [i for i in corpus.contexts().tolist() if corpus.chunk[i] in chunks and i not in holding(counted, text)]
+    by_coherence = sorted(free, key=lambda i: (-np.float32(counted.terms(text, i)[0]), i))
+    ranked = by_coherence[: settings.size * settings.candidates]
+    score = {i: float(np.array(counted.terms(text, i), np.float32).astype(np.float64) @ weights) for i in ranked}
+    taken: list[int] = []
+    for i in sorted(ranked, key=lambda i: -score[i]):
+        previous = corpus.sentences[i - 1]
+        alike = any(jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken)
+        if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
+            taken.append(i)
+    return taken[: settings.size]
+
+
+def similarity_by_definition(counted: Counted, a: str, b: str, form: Form, choice: Choice = FULL) -> float:
+    weights = tuple(0.0 if name in choice.without else 1.0 for name in TERMS)
+    joined = [i for text in (a, b) for i in set_by_definition(counted, text, weights)]
+    v1, v2 = (np.array([np.dot(counted.terms(text, i), weights) for i in joined]) for text in (a, b))
+    if form == "centred":
+        return float(pearsonr(v1, v2).statistic)
+    return float(v1 @ v2 / np.sqrt((v1 @ v1) * (v2 @ v2)))
+
+
+def all_similarities(counted: Counted, form: Form, choice: Choice = FULL) -> Doubles:
+    return counted.origin.similarities([a for a, _ in PAIRS], [b for _, b in PAIRS], form, choice)
+
+
+def test_context_sets_are_those_of_the_definition() -> None:
+    counted = Counted()
+    found = counted.origin.context_sets(TEXTS[:5])
+    for text, each in zip(TEXTS, found, strict=False):
+        assert each.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+        assert each.terms == pytest.approx(np.array([counted.terms(text, i) for i in each.contexts]), abs=1e-6)
+        assert np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 0)
+        assert not each.fallback
+    assert max(map(len, found)) == 5
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("choice", [FULL, *(CHOICES[f"without_{name}"] for name in (*TERMS, "sides"))])
+def test_similarities_are_those_of_the_definition_also_without_a_term(form: Form, choice: Choice) -> None:
+    counted = Counted()
+    found = all_similarities(counted, form, choice)
+    for (a, b), score in zip(PAIRS, found, strict=True):
+        if TEXTS[5] not in (a, b):
+            assert score == pytest.approx(similarity_by_definition(counted, a, b, form, choice), abs=1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("choice", [FULL, *CHOICES.values()])
+def test_every_variant_is_symmetric_and_one_with_itself(form: Form, choice: Choice) -> None:
+    origin = Counted().origin
+    left, right = (list(side) for side in zip(*PAIRS, strict=True))
+    assert origin.similarities(left, right, form, choice) == pytest.approx(
+        origin.similarities(right, left, form, choice), abs=1e-12
+    )
+    known = TEXTS[:5]  # a text of one unknown word may score the same in all of its contexts
+    assert origin.similarities(known, known, form, choice) == pytest.approx(1, abs=1e-12)
+
+
+def test_all_weights_times_a_factor_change_nothing() -> None:
+    assert all_similarities(Counted(weights=(3, 3, 3, 3)), "cosine") == pytest.approx(
+        all_similarities(Counted(), "cosine"), abs=1e-9
+    )
+
+
+def test_one_pair_at_a_time_scores_as_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = all_similarities(Counted(), "centred")
+    monkeypatch.setattr("models.origin.origin.AT_ONCE", 1)
+    monkeypatch.setattr("models.origin.term_table.AT_ONCE", 7)
+    counted = Counted()
+    assert counted.origin.pairs_at_once == 1
+    assert all_similarities(counted, "centred") == pytest.approx(together, abs=1e-12)
+    alone = [Counted().origin.similarities([a], [b], "centred")[0] for a, b in PAIRS]
+    assert alone == pytest.approx(together, abs=1e-12)
+
+
+def test_the_first_contexts_of_a_set_are_the_smaller_set() -> None:
+    large, small = Counted().origin, Counted(size=2, candidates=8).origin
+    for text in TEXTS:
+        [some], [own] = large.context_sets([text], Choice(size=2)), small.context_sets([text])
+        assert some.contexts.tolist() == large.context_sets([text])[0].contexts[:2].tolist()
+        assert some.contexts.tolist() == own.contexts.tolist()
+
+
+def test_a_text_that_shares_no_bigram_has_the_contexts_of_the_nearest_sentences_and_says_so() -> None:
+    counted = Counted()
+    [found] = counted.origin.context_sets([TEXTS[5]])
+    assert found.fallback
+    [row] = counted.words.encode([TEXTS[5]], 9)
+    near = counted.ranking.nearest([row], 33)[0].tolist()
+    nearest = [i for i in near if i in counted.corpus.contexts()][:15]
+    assert len(found) >= 3
+    assert set(found.contexts.tolist()) <= set(nearest)
+
+
+def test_a_sentence_of_the_corpus_is_not_scored_in_its_own_place_nor_beside_it() -> None:
+    counted = Counted()
+    assert holding(counted, TEXTS[4]) >= {0, 1}
+    for choice in (FULL, *CHOICES.values(), Choice(diverse=False)):
+        [found] = counted.origin.context_sets(["The CAT ran away"], choice)
+        assert not holding(counted, "the cat ran away") & set(found.contexts.tolist())
+
+
+def test_a_text_that_is_cut_says_so() -> None:
+    long, short = "the cat sat on the mat again", "a dog sat on the mat and then ran away"
+    for choice in (FULL, CHOICES["random"]):
+        one, other = Counted().origin.context_sets([long, short], choice)
+        assert not one.truncated
+        assert other.truncated
+
+
+def test_equal_texts_and_other_variants_are_not_computed_again() -> None:
+    counted = Counted()
+    again = [*TEXTS, *TEXTS]
+    counted.origin.similarities(again, again[::-1])
+    computed, ranked = counted.generation.asked, counted.ranking.asked
+    assert ranked == len(TEXTS)
+    counted.origin.similarities(again, again[::-1], "centred")
+    counted.origin.similarities(TEXTS, TEXTS[::-1], "cosine", Choice(size=2))
+    assert (counted.generation.asked, counted.ranking.asked) == (computed, ranked)
+    counted.origin.similarities(
+        TEXTS, TEXTS, "cosine", CHOICES["without_left"]
+    )  # own contexts are among the candidates
+    assert counted.generation.asked == computed
+
+
+def test_terms_of_any_sentence_in_any_contexts_are_those_of_the_definition_also_when_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("models.origin.term_table.REMEMBERED", 9)
+    counted = Counted()
+    random = np.random.default_rng(3)
+    for _ in range(6):
+        texts = random.choice(TEXTS, 4).tolist()
+        contexts = [random.permutation(counted.corpus.contexts())[: random.integers(1, 8)] for _ in texts]
+        for text, own, found in zip(texts, contexts, counted.origin.terms(texts, contexts), strict=True):
+            assert found == pytest.approx(np.array([counted.terms(text, i) for i in own]), abs=1e-6)
+
+
+def test_random_contexts_are_the_same_every_time_and_differ_from_text_to_text() -> None:
+    one, other = (Counted().origin.context_sets(TEXTS[:2], CHOICES["random"]) for _ in range(2))
+    assert [each.contexts.tolist() for each in one] == [each.contexts.tolist() for each in other]
+    assert one[0].contexts.tolist() != one[1].contexts.tolist()
+    assert len(set(one[0].contexts.tolist())) == 5
+
+
+def test_without_diversity_contexts_are_the_best_by_score_alone() -> None:
+    origin = Counted(candidates=4).origin
+    free = Counted(candidates=4, overlap=1.0).origin
+    for text in TEXTS[:4]:
+        [found], [wide] = origin.context_sets([text], CHOICES["without_diversity"]), free.context_sets([text])
+        assert len(set(origin.corpus.chunk[found.contexts])) < len(found) <= 5
+        ours, theirs = (scores(each.terms, (1, 1, 1, 1)) for each in (found, wide))
+        assert np.all(np.diff(ours) <= 0)
+        assert np.all(ours[: len(theirs)] >= theirs)
+        assert set(found.contexts) - set(wide.contexts)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_explanation_sums_to_the_score_and_shows_the_sentences_around_the_gap(form: Form) -> None:
+    counted = Counted()
+    for a, b in PAIRS:
+        found = counted.origin.explain(a, b, form)
+        assert found.score == pytest.approx(counted.origin.similarities([a], [b], form)[0], abs=1e-9)
+    top = counted.origin.reasons(found, 3)
+    assert len(top) == 3
+    assert top[0].contribution == max(found.by_context)
+    for each in top:
+        sentences = counted.corpus.sentences
+        assert (each.left, each.right) == (sentences[each.context - 1], sentences[each.context + 1])
+
+
+def test_a_corpus_of_nothing_but_the_text_itself_is_refused() -> None:
+    origin = Counted(("one two . three four . five six .",)).origin
+    assert origin.similarities(["one two x"], ["seven"])[0] == pytest.approx(1)  # one context, of either
+    for choice in (FULL, CHOICES["random"]):
+        with pytest.raises(BadCorpus, match="Three four"):
+            origin.context_sets(["Three four"], choice)
+
+
+def test_texts_with_nothing_to_see_are_named() -> None:
+    with pytest.raises(BadTexts) as refused:
+        Counted().origin.context_sets(["fine", " \u200b", "\ud800"])
+    assert [(each.index, each.code) for each in refused.value.problems] == [(1, "empty_text"), (2, "ill_formed_text")]
+
+
+def test_no_pair_has_no_score() -> None:
+    assert Counted().origin.similarities([], []).shape == (0,)
