@@ -14,9 +14,8 @@ import pyarrow as pa
 from models.embeddings import Doubles
 from models.origin.drawing import Bundle, Chunks, Drawing, Mixture, Sentences
 from models.origin.errors import BadHarvest
+from models.origin.scoring import FORMS, Form
 from models.origin.shard import COLUMNS, Shard
-
-FORMS = ("cosine", "centred")
 
 
 class Teacher(Protocol):
@@ -25,8 +24,8 @@ class Teacher(Protocol):
     def about(self) -> Mapping[str, Any]:
         """What its scores depend on: digests of models and corpus, and settings, as JSON has them."""
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[str, Doubles]:
-        """Every text with every text, (n, n), in each of the `FORMS`."""
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+        """Every text with every text, (n, n), in each form."""
 
 
 @dataclass(frozen=True, slots=True)

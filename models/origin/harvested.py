@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from models.evaluation.row_files import one_space
 from models.origin.drawing import Mixture
 from models.origin.errors import BadHarvest
-from models.origin.harvest import FORMS, Plan, Share
+from models.origin.harvest import Plan, Share
+from models.origin.scoring import FORMS, Form
 from models.origin.shard import ABOUT, Shard, differing
-
-Form: TypeAlias = Literal["cosine", "centred"]
 
 PARTS = ("train", "dev", "test")
 COLUMNS = ("sentence1", "sentence2", "score", "kind", "bundle", "number1", "number2")

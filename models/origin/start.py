@@ -5,17 +5,20 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
-from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from models.embeddings import Doubles
 from models.origin.errors import BadOrigin
+from models.origin.vocabulary import Vocabulary
 
 CARRIER = 2  # numbers of a token's vector that stand in for what its weight takes away
 
@@ -51,15 +54,6 @@ class Shape:
         return self.dim - CARRIER
 
 
-def pieces(vocabulary: Path) -> int:
-    """How many pieces of words a vocabulary has.
-
-    Raises:
-        BadOrigin: it cannot be read.
-    """
-    return len(_tokenizer(vocabulary))
-
-
 def write_scratch(vocabulary: Path, shape: Shape, out: Path) -> None:
     """Write a model folder with random weights, as BERT draws them.
 
@@ -85,7 +79,7 @@ def write_static(vocabulary: Path, vectors: Doubles, shape: Shape, out: Path) ->
     Raises:
         BadOrigin: the vocabulary cannot be read.
     """
-    network = _network(vocabulary, shape)
+    network: Any = _network(vocabulary, shape)  # torch does not know what its modules hold
     squares = (vectors**2).sum(1)
     carried = np.sqrt(np.clip(1 - squares, 0, None) / 2)[:, None]
     words = torch.from_numpy(np.hstack([vectors, carried, -carried])).float()
@@ -101,24 +95,16 @@ def write_static(vocabulary: Path, vectors: Doubles, shape: Shape, out: Path) ->
     _write(network, vocabulary, shape, out)
 
 
-def _tokenizer(vocabulary: Path) -> PreTrainedTokenizerFast:
-    try:
-        found: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(str(vocabulary), local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise BadOrigin(f"{vocabulary} holds no vocabulary: {str(error).partition(chr(10))[0]}") from error
-    return found
-
-
 def _network(vocabulary: Path, shape: Shape) -> BertModel:
-    tokenizer = _tokenizer(vocabulary)
+    known = Vocabulary.open(vocabulary)
     config = BertConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=known.size,
         hidden_size=shape.dim,
         num_hidden_layers=shape.layers,
         num_attention_heads=shape.heads,
         intermediate_size=4 * shape.dim,
         max_position_embeddings=shape.tokens,
-        pad_token_id=tokenizer.pad_token_id,
+        pad_token_id=known.pad,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(shape.seed)
@@ -126,7 +112,8 @@ def _network(vocabulary: Path, shape: Shape) -> BertModel:
 
 
 def _write(network: BertModel, vocabulary: Path, shape: Shape, out: Path) -> None:
-    tokenizer = _tokenizer(vocabulary)
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    tokenizer = AutoTokenizer.from_pretrained(str(vocabulary), local_files_only=True)
     tokenizer.model_max_length = shape.tokens
     with tempfile.TemporaryDirectory() as aside:
         network.save_pretrained(aside)

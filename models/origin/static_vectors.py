@@ -91,8 +91,8 @@ def weighted(vectors: Floats, counts: Doubles, tokens: Tokens) -> Doubles:
     found -= found.mean(1, keepdims=True)  # a layer norm would take this out, too
     sample = range(0, len(tokens), max(1, len(tokens) // SAMPLE))
     sentences = np.array([found[row].mean(0) for row in tokens.rows(sample) if len(row)])
-    common = CommonComponentRemoval().fit(sentences).matrix
-    return found @ common
+    without: Doubles = found @ CommonComponentRemoval().fit(sentences).matrix
+    return without
 
 
 class _Rows:

@@ -14,7 +14,7 @@ from models.errors import SemblanceError
 from service.cli.train_extra import needing_train
 
 
-def harvest(  # noqa: PLR0913 - one parameter an option
+def harvest(
     origin: Annotated[Path, typer.Argument(exists=True, file_okay=False, metavar="ORIGIN", help="Origin folder.")],
     out: Annotated[Path, typer.Option(help="Folder of the shards; shards of one harvest may share it.")],
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of all shards together.")],

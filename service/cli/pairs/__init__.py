@@ -11,7 +11,7 @@ from service.cli.pairs.tweets import tweets
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Make pairs to train on, out of conversations or of a harvest, and what is held out from them to evaluate with.
+    help="""Make pairs to train on, out of conversations or of a harvest, and what is held out to evaluate with.
 
     \b
     Examples:

@@ -12,7 +12,7 @@ from service.cli.pairs.options import Out, Seed
 from service.cli.train_extra import needing_train
 
 
-def harvest(  # noqa: PLR0913 - one parameter an option
+def harvest(
     *,
     folders: Annotated[
         list[Path], typer.Argument(exists=True, file_okay=False, metavar="DIR...", help="Folders with shards.")

@@ -11,8 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from models.origin.harvested import Form, Gathered, Split, gather, write_parts
-from service.cli.pairs.output import whole_folder
+from models.origin.harvested import Gathered, Split, gather, write_parts
+from models.origin.scoring import Form
+from service.cli.whole_folder import whole_folder
 
 
 def join(folders: Sequence[Path], form: Form, split: Split, out: Path) -> None:

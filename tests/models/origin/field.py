@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from models.embeddings import Doubles
 from models.origin.drawing import words
 from models.origin.harvest import Source, Teacher
+from models.origin.scoring import Form
 from tests.models.training.tiny import NOUNS, VERBS
 
 
@@ -80,12 +81,12 @@ class WordCounts:
     def about(self) -> Mapping[str, object]:
         return self.settings
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[str, Doubles]:
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
         self.asked += 1
         known = sorted({word for text in texts for word in words(text)})
         counts = np.array([[words(text).count(word) for word in known] for text in texts], dtype=float) + 0.1
         unit = counts / np.linalg.norm(counts, axis=1, keepdims=True)
-        return {"cosine": unit @ unit.T, "centred": np.corrcoef(counts)}
+        return {"cosine": unit @ unit.T, "centred": np.asarray(np.corrcoef(counts))}
 
 
 def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:

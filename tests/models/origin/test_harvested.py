@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,8 @@ from models.embeddings import Doubles
 from models.evaluation.pairs import graded_pairs
 from models.origin.errors import BadHarvest
 from models.origin.harvest import Plan, Share, harvest
-from models.origin.harvested import COLUMNS, PARTS, Form, Gathered, Split, gather, write_parts
+from models.origin.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
+from models.origin.scoring import Form
 from models.origin.shard import ABOUT
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 from tests.models.origin.test_harvest import flip, quietly
@@ -161,7 +162,7 @@ def test_the_form_that_is_asked_for_is_the_score(whole: Path, tmp_path: Path) ->
 class Undecided(WordCounts):
     """A teacher that finds no number for a sentence with a dog."""
 
-    def all_pairs(self, texts: Sequence[str]) -> dict[str, Doubles]:
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
         dogs = np.array(["dog" in text for text in texts])
         scores = dict(super().all_pairs(texts))
         return scores | {"centred": np.where(dogs[:, None] | dogs, math.nan, scores["centred"])}

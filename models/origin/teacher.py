@@ -1,0 +1,69 @@
+"""Origin as the teacher of a harvest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.embeddings import Doubles
+from models.model_files import file_sha256
+from models.origin.origin import Origin
+from models.origin.scoring import FORMS, Form, scores, similarity
+
+_DECIDE = (
+    "corpus/train.arrow",
+    "vocabulary/tokenizer.json",
+    "coherence/**/*.safetensors",
+    "generation/**/*.safetensors",
+)
+
+
+class OriginTeacher:
+    """Scores all pairs of a few sentences: each in the contexts of all of them at once, which fills large batches.
+
+    Args:
+        origin: what scores.
+        digests: of the files that it was opened from.
+    """
+
+    def __init__(self, origin: Origin, digests: Mapping[str, str]) -> None:
+        self._origin = origin
+        self._digests = digests
+
+    def about(self) -> Mapping[str, Any]:
+        """The digests, and the settings that scores depend on."""
+        settings = self._origin.settings
+        asked = {"contexts": settings.contexts.model_dump(mode="json"), "max_tokens": settings.vocabulary.max_tokens}
+        return {**self._digests, **asked}
+
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+        """Every text with every text, (n, n), in each form; a text with itself is 1.
+
+        Raises:
+            BadTexts, BadCorpus: as `Origin.context_sets`.
+        """
+        sets = [each.contexts for each in self._origin.context_sets(texts)]
+        joined = np.concatenate(sets)
+        owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
+        terms = self._origin.terms(texts, [joined] * len(texts))
+        rows = np.stack([scores(each, self._origin.settings.contexts.weights) for each in terms])
+        found: dict[Form, Doubles] = {form: np.eye(len(texts)) for form in FORMS}
+        for i, j in combinations(range(len(texts)), 2):
+            both = np.isin(owners, (i, j))
+            for form, matrix in found.items():
+                matrix[i, j] = matrix[j, i] = similarity(rows[i, both], rows[j, both], form)
+        return found
+
+
+def digests(folder: Path) -> Mapping[str, str]:
+    """SHA-256 of the files of an origin folder that decide what its scores are.
+
+    Raises:
+        BadCheckpoint: one cannot be read.
+    """
+    files = sorted(file for pattern in _DECIDE for file in folder.glob(pattern))
+    return {str(file.relative_to(folder)): file_sha256(file) for file in files}

@@ -1,0 +1,44 @@
+"""A program that harvests a small field, slowly enough to be killed in the middle: OUT i/n [seconds a bundle]."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from models.embeddings import Doubles
+from models.origin.errors import BadHarvest
+from models.origin.harvest import Plan, Progress, Share, harvest
+from models.origin.scoring import Form
+from tests.models.origin.field import WordCounts, small_corpus, small_source
+
+PLAN = Plan(pairs=900, bundles_a_file=4)
+CORPUS = small_corpus(documents=40)
+
+
+class Slow(WordCounts):
+    """A teacher that takes its time."""
+
+    seconds = 0.0
+
+    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+        time.sleep(self.seconds)
+        return super().all_pairs(texts)
+
+
+def quietly(progress: Progress) -> None:
+    del progress
+
+
+def reap(out: Path, share: str = "1/1", seconds: float = 0.0) -> Progress:
+    teacher = Slow()
+    teacher.seconds = seconds
+    return harvest(small_source(CORPUS, teacher), PLAN, Share.parse(share), out, quietly)
+
+
+if __name__ == "__main__":
+    try:
+        reap(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]))
+    except BadHarvest as error:
+        sys.exit(str(error))

@@ -1,0 +1,178 @@
+"""A harvest outlives the deaths of its processes, and becomes what a surrogate learns from."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.origin.errors import BadHarvest
+from models.origin.harvest import harvest
+from models.origin.harvested import PARTS, gather
+from models.origin.start import Shape, write_scratch
+from models.origin.vocabulary import Vocabulary
+from tests.command_line import semblance
+from tests.dying import DEAD, Death, in_a_process
+from tests.integration.harvesting import CORPUS, PLAN, Share, Slow, reap
+from tests.models.origin.field import small_source
+from tests.models.origin.test_harvest import flip
+from tests.written import write
+
+
+def pairs(out: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = gather([out]).pairs.to_pylist()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "out"
+    reap(out)
+    return out
+
+
+@contextmanager
+def harvesting(out: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes its time over all shards in one, once it has written two files."""
+    command = [sys.executable, "-m", "tests.integration.harvesting", str(out), "1/1", "0.02"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while len(list(out.glob("*/part-*.parquet"))) < 2:
+            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_harvest_that_was_killed_goes_on_and_ends_as_one_that_was_not(whole: Path, tmp_path: Path) -> None:
+    with harvesting(tmp_path) as process:
+        process.kill()
+        assert process.wait(60) == -9
+    found = gather([tmp_path])
+    assert 0 < len(found.pairs) < len(pairs(whole))
+    assert found.missing
+    assert not found.damaged
+    done = reap(tmp_path)
+    assert done.found == len(found.pairs), "what was there was not gone on from"
+    assert pairs(tmp_path) == pairs(whole)
+
+
+def test_whatever_step_it_dies_at_no_pair_is_lost_or_written_twice(whole: Path, tmp_path: Path) -> None:
+    """The power fails at every n-th step: files that were not brought to disk are cut in half."""
+    shard = tmp_path / "shard-1-of-1"
+    shard.mkdir()
+    for step in count(1):
+
+        def work(step: int = step) -> None:
+            Death(shard, step, loses_unsynced=True).take_over()
+            reap(tmp_path)
+
+        status = in_a_process(work)
+        assert status in (0, DEAD)
+        if status == 0:
+            break
+    assert step > 10
+    assert pairs(tmp_path) == pairs(whole)
+    assert len(list(shard.glob("part-*.parquet"))) == len(PLAN.files(Share()))
+
+
+def test_a_process_that_finds_another_one_at_work_says_so(tmp_path: Path) -> None:
+    with harvesting(tmp_path), pytest.raises(BadHarvest, match="another process harvests into"):
+        reap(tmp_path)
+
+
+def test_a_full_disk_loses_nothing_that_was_written(whole: Path, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(BadHarvest, match=r"cannot be written \(.*what was harvested before is kept"):
+            harvest(
+                small_source(CORPUS, Slow()),
+                PLAN,
+                Share(),
+                tmp_path,
+                lambda at: resource.setrlimit(resource.RLIMIT_FSIZE, (100 if at.bundles > 9 else soft, hard)),
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(list(tmp_path.glob("*/part-*.parquet"))) == 2
+    assert reap(tmp_path).found > 0
+    assert pairs(tmp_path) == pairs(whole)
+
+
+def test_shards_become_parts_that_a_surrogate_is_trained_and_evaluated_on(whole: Path, tmp_path: Path) -> None:
+    for share in ("1/3", "2/3", "3/3"):
+        reap(tmp_path / "three", share)
+    for name, folder in (("one", whole), ("three", tmp_path / "three")):
+        ran = semblance("pairs", "harvest", str(folder), "--out", str(tmp_path / name / "out"), "--test", "0.1")
+        assert ran.returncode == 0, ran.stderr
+    out = tmp_path / "three" / "out"
+    for part in PARTS:
+        assert (out / f"{part}.tsv").read_bytes() == (tmp_path / "one" / "out" / f"{part}.tsv").read_bytes()
+        rows = len((out / f"{part}.tsv").read_text("utf-8").splitlines()) - 1
+        assert re.search(rf"│ {part} +│ +{rows:,} │", ran.stdout), ran.stdout
+    about = json.loads((out / "about.json").read_text("utf-8"))
+    assert about["harvest"]["teacher"] == {"size": 100, "corpus": "lines"}
+
+    Vocabulary.train(CORPUS.lines, 128).save(tmp_path / "vocabulary")
+    write_scratch(tmp_path / "vocabulary", Shape(32, 1, 2, 32), tmp_path / "scratch")
+    config = write(
+        *(tmp_path / "surrogate.yaml", f"model: {tmp_path / 'scratch'}", f"dev: ['pairs:{out / 'dev.tsv'}']"),
+        *("learning_rate: 1.0e-3", "check_every: 20"),
+    )
+    trained = semblance(
+        *("train", "surrogate", "--rows", str(out / "train.tsv"), "--out", str(tmp_path / "surrogate")),
+        *("--config", str(config)),
+    )
+    assert trained.returncode == 0, trained.stderr
+    figures = {}
+    for name in ("scratch", "surrogate"):
+        file = tmp_path / f"{name}.json"
+        evaluated = semblance(
+            *("evaluate", "--model", str(tmp_path / name), "--sets", f"pairs:{out / 'test.tsv'}"),
+            *("--measure", "cosine", "--draws", "100", "--json", str(file)),
+        )
+        assert evaluated.returncode == 0, evaluated.stderr
+        [outcome] = json.loads(file.read_text("utf-8"))["outcomes"]
+        figures[name] = outcome["figures"][0]["value"]
+    assert figures["surrogate"] > figures["scratch"] + 0.03
+
+
+def test_damage_and_what_is_missing_are_reported_and_mixed_harvests_refused(whole: Path, tmp_path: Path) -> None:
+    reap(tmp_path / "in", "1/3")
+    reap(tmp_path / "in", "2/3")
+    cut, flipped, *_ = sorted(tmp_path.glob("in/*/part-*.parquet"))
+    cut.write_bytes(cut.read_bytes()[:-40])
+    flipped.write_bytes(flip(flipped.read_bytes(), 200))
+    ran = semblance("pairs", "harvest", str(tmp_path / "in"), "--out", str(tmp_path / "out"))
+    assert ran.returncode == 0, ran.stderr
+    for file in (cut, flipped):
+        assert f"skipped: {file} is damaged: its bytes are not those that were written" in ran.stderr
+    assert "missing: shard 3/3" in ran.stderr
+    assert re.search(r"│ damaged files +│ +2 │", ran.stdout)
+    about = json.loads((tmp_path / "out" / "about.json").read_text("utf-8"))
+    assert len(about["damaged"]) == 2
+    for folders, said in (
+        ([whole, tmp_path / "in"], r"differ in shard\.of: take one of them"),
+        ([tmp_path / "out"], "there is no harvest in"),
+    ):
+        refused = semblance("pairs", "harvest", *map(str, folders), "--out", str(tmp_path / "other"))
+        assert refused.returncode == 1
+        assert re.search(said, refused.stderr)
+        assert "Traceback" not in refused.stderr
+        assert not (tmp_path / "other").exists()
+    again = semblance("pairs", "harvest", str(whole), "--out", str(tmp_path / "out"))
+    assert again.returncode == 1
+    assert "exists already" in again.stderr

@@ -1,0 +1,40 @@
+"""The teacher's scores are Origin's."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.origin.scoring import FORMS
+from models.origin.teacher import OriginTeacher, digests
+from tests.models.origin.counted import TEXTS, Counted
+from tests.written import write
+
+
+def test_all_pairs_of_a_bundle_have_the_scores_of_origin() -> None:
+    for weights in ((1, 1, 1, 1), (0.5, 1, 0, 2)):
+        counted = Counted(weights=weights)
+        scores = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
+        pairs = list(product(TEXTS, repeat=2))
+        alone = Counted(weights=weights).origin
+        for form in FORMS:
+            expected = alone.similarities([a for a, _ in pairs], [b for _, b in pairs], form)
+            np.testing.assert_allclose(scores[form].ravel(), expected, atol=1e-9)
+
+
+def test_what_scores_depend_on_is_the_files_and_the_settings(tmp_path: Path) -> None:
+    names = ("corpus/train.arrow", "vocabulary/tokenizer.json", "coherence/model.safetensors")
+    for name in (*names, "generation/all/model.safetensors", "generation/notes.txt"):
+        write(tmp_path / name, "as it was")
+    found = digests(tmp_path)
+    assert sorted(found) == sorted((*names, "generation/all/model.safetensors"))
+    about = OriginTeacher(Counted(size=4).origin, found).about()
+    assert about["contexts"]["size"] == 4
+    assert about["contexts"]["weights"] == pytest.approx((1, 1, 1, 1))
+    write(tmp_path / "generation/all/model.safetensors", "as it is now")
+    assert [name for name, digest in digests(tmp_path).items() if about[name] != digest] == [
+        "generation/all/model.safetensors"
+    ]
