@@ -80,8 +80,8 @@ def is_made(folder: Path, made_of: Mapping[str, Any]) -> bool:
     found, wanted = about.get(MADE_OF, {}), json.loads(json.dumps(made_of))
     if changed := sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key)):
         raise BadOrigin(
-            f"{folder} was made with another value of {', '.join(changed)}: name another folder, or remove this one and "
-            "what was made of it"
+            f"{folder} was made with another value of {', '.join(changed)}: name another folder, or remove this one "
+            "and what was made of it"
         )
     return True
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from models.evaluation.evaluated_texts import normal_form
 from models.evaluation.row_files import Row, comma_table, table
-from models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets
 from models.model_files import file_sha256
 from models.training.errors import BadTrainingData
 
@@ -76,29 +75,3 @@ def read_rows(
             f"{file} has no row to train on ({removed} left out as evaluated, {unlabelled} unlabelled)"
         )
     return rows
-
-
-def normal_form(text: str) -> str:
-    """The text in lower case, with neither punctuation nor symbols, and one space between words.
-
-    >>> normal_form("A man's  dog, running!")
-    'a man s dog running'
-    """
-    kept = ("".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in text)).lower()
-    return " ".join(kept.split())
-
-
-def texts_of(task: Task) -> Iterator[str]:
-    """Every text that an evaluation asks for."""
-    match task:
-        case ChunkAlignment():
-            yield from (" ".join(words) for pair in task.pairs for words in (pair.left, pair.right))
-        case Triplets():
-            yield from (*task.anchors, *task.positives, *task.negatives)
-        case Rankings():
-            yield from task.queries
-            yield from (text for candidates in task.candidates for text in candidates)
-        case Retrieval():
-            yield from (*task.corpus.values(), *task.queries.values())
-        case _:
-            yield from (*task.left, *task.right)

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from models.corpora.archive import Advance
 from models.corpora.sets import Made, Plan, make_sets
 from models.corpora.tables import Tables
 from models.corpora.tweets import Tally
-from service.cli.pairs.output import whole_folder
+from models.text_lines import Advance
+from service.cli.whole_folder import whole_folder
 
 
 @dataclass(frozen=True, slots=True)

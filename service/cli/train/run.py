@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
 from accelerate import PartialState
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -16,8 +13,6 @@ from rich.progress import Progress as Bar
 from models import catalogue
 from models.adapted_files import read_model
 from models.catalogue import explains
-from models.errors import BadDataSet
-from models.evaluation.datasets import data_sets
 from models.evaluation.tasks import ChunkAlignment
 from models.formats.transformer_folder import read_transformer
 from models.training.dev_sets import MEAN
@@ -26,14 +21,14 @@ from models.training.recipe import Recipe
 from models.training.run import Progress, Run
 from models.training.train import train
 from models.training.trainer import last_checkpoint
-from models.training.training_rows import normal_form, read_rows, texts_of
-from service.cli.evaluate.sets import file_of, read_task
+from models.training.training_rows import read_rows
+from service.cli.evaluate.held_out_texts import held_out_texts
+from service.cli.evaluate.sets import read_task
 from service.cli.train.asked import RECIPES, Asked
+from service.cli.yaml_file import read_yaml
 from service.devices import device_for
 from service.served_models import source_of
 from service.settings import read_settings
-
-EVALUATION = "evaluation"  # of --exclude: every set that is not meant for training
 
 
 def run(asked: Asked, console: Console) -> None:
@@ -67,13 +62,13 @@ def read_run(asked: Asked) -> Run:
     dev = {name: read_task(name, asked.data) for name in recipe.dev}
     if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
         raise BadRecipe(f"{recipe.measure} does not explain its scores, which the dev sets of chunks ask for")
-    sets = _excluded(asked.exclude, asked.data)
-    held_out = {normal_form(text) for name in sets for text in texts_of(read_task(name, asked.data))}
     return Run(
         name=asked.recipe,
         recipe=recipe,
         checkpoint=read_transformer(source),
-        rows=read_rows(asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out),
+        rows=read_rows(
+            asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out_texts(asked.exclude, asked.data)
+        ),
         dev=dev,
         out=asked.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
@@ -88,24 +83,7 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
         BadRecipe: the file cannot be read, or a setting is unknown or has no such value.
     """
     kind: type[Recipe] = catalogue.find(RECIPES, name)
-    try:
-        given = {} if config is None else yaml.safe_load(config.read_text("utf-8"))
-        return kind.model_validate({} if given is None else given)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadRecipe(f"{config} cannot be read as YAML: {error}") from error
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors())
-        raise BadRecipe(f"{config}, for the recipe {name}: {wrong}; docs/training.md lists its settings") from error
-
-
-def _excluded(exclude: Sequence[str], data: Path | None) -> list[str]:
-    """The names of the sets whose texts no row may hold."""
-    if EVALUATION not in exclude:
-        return list(exclude)
-    if data is None:
-        raise BadDataSet("--exclude evaluation looks through a folder of data: give --data, or set SEMBLANCE_DATA")
-    there = [each.name for each in data_sets().values() if file_of(each, data) is not None]
-    return [*(name for name in exclude if name != EVALUATION), *(name for name in there if not name.endswith("_train"))]
+    return read_yaml(config, kind, BadRecipe, f"for the recipe {name}", "docs/training.md")
 
 
 def _watched(run: Run, console: Console) -> Progress:

@@ -9,8 +9,27 @@ from pathlib import Path
 
 DOCUMENTS = 60
 
-_NAMES = "Anna Boris Carla David Emma Felix Greta Hugo Irene Jonas Karin Leo Maria Nils Olga Peter Rosa Stefan".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_NAMES = [
+    "Anna",
+    "Boris",
+    "Carla",
+    "David",
+    "Emma",
+    "Felix",
+    "Greta",
+    "Hugo",
+    "Irene",
+    "Jonas",
+    "Karin",
+    "Leo",
+    "Maria",
+    "Nils",
+    "Olga",
+    "Peter",
+    "Rosa",
+    "Stefan",
+]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _PLACES = ["the north", "the south", "the old town", "the harbour", "the hills", "the valley", "the capital"]
 
 # a topic -> its things, its people, and what happens, step by step

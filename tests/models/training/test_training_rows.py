@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from models.errors import BadDataSet
+from models.evaluation.evaluated_texts import normal_form, texts_of
 from models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
 from models.training.errors import BadTrainingData
 from models.training.recipes.sbert_nli import SbertNli
 from models.training.recipes.sbert_regression import SbertRegression
-from models.training.training_rows import TrainingRows, normal_form, read_rows, texts_of
+from models.training.training_rows import TrainingRows, read_rows
 from tests.written import write, write_table
 
 

@@ -1,0 +1,156 @@
+"""Which chunks of a corpus share bigrams with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby, islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import HashingVectorizer
+from tokenizers import normalizers
+
+from models.embeddings import Doubles
+from models.evaluation.evaluated_texts import normal_form
+from models.origin.array_files import mapped
+from models.origin.corpus import Corpus
+from models.origin.errors import BadOrigin
+from models.origin.origin_folder import read_step_about
+from models.text_lines import Advance
+
+FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one
+AT_ONCE = 2_000  # chunks that are counted at once
+CHUNKS = "chunks"  # in about.json
+_ARRAYS = ("features", "starts", "chunks", "counts")
+
+_SPACED = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
+
+
+class Screening:
+    """TF-IDF weighted bags of bigrams of N chunks, turned round: for each bigram, the chunks that hold it.
+
+    With tf the count of a bigram b in a text and n_b the number of chunks that hold it::
+
+        idf(b) = max(0, log((N - n_b + 0.5) / (n_b + 0.5)))
+        score(sentence, chunk) = sum_b log(1 + tf(b, sentence)) idf(b) log(1 + tf(b, chunk)) idf(b)
+
+    A bigram is two words that follow each other in a sentence, in lower case and without punctuation; in scripts of
+    Han characters each of these is a word. Bigrams are hashed to 2**24 numbers. The arrays are mapped into memory, and
+    a query reads only what belongs to its own bigrams.
+
+    The score is at least 0. A bigram that more than half of the chunks hold counts nothing, and a sentence of one word
+    has none.
+
+    Source: sun-et-al-2022-origin, section 3.2, which gives no weights: they are those of DrQA, which it cites.
+    """
+
+    def __init__(self, arrays: Sequence[NDArray[Any]], total: int) -> None:
+        self._features, self._starts, self._chunks, self._counts = arrays
+        self._total = total
+
+    @classmethod
+    def open(cls, folder: Path) -> Screening:
+        """What `write_screening` wrote, in a folder such as `runs/origin/screening`.
+
+        Raises:
+            BadOrigin: there is none, or it is broken.
+        """
+        arrays = [mapped(folder / f"{name}.npy", "semblance origin corpus") for name in _ARRAYS]
+        total = read_step_about(folder).get(CHUNKS)
+        if (
+            total is None
+            or len(arrays[0]) + 1 != len(arrays[1])
+            or not len(arrays[2]) == len(arrays[3]) == arrays[1][-1]
+        ):
+            raise BadOrigin(f"{folder} is broken: its files do not belong together")
+        return cls(arrays, int(total))
+
+    @property
+    def bigrams(self) -> int:
+        """How many there are, those that share a number counted once."""
+        return len(self._features)
+
+    @property
+    def postings(self) -> int:
+        """In how many chunks they stand, all together."""
+        return len(self._chunks)
+
+    def chunks(self, sentence: str, limit: int) -> tuple[NDArray[np.int64], Doubles]:
+        """The chunks that share most with a sentence, and their scores.
+
+        Args:
+            sentence: any text.
+            limit: at most so many chunks.
+
+        Returns:
+            Numbers of chunks, best first, those of equal score in ascending order, and scores above 0; both empty
+            where nothing is shared.
+        """
+        query = _counted([[sentence]])
+        at = np.searchsorted(self._features, query.indices)
+        scores = np.zeros(self._total)
+        for place, feature, count in zip(at.tolist(), query.indices.tolist(), query.data.tolist(), strict=True):
+            if place < len(self._features) and self._features[place] == feature:
+                start, end = self._starts[place : place + 2].tolist()
+                weight = np.log1p(count) * self._idf(end - start) ** 2
+                scores[self._chunks[start:end]] += weight * np.log1p(self._counts[start:end], dtype=np.float64)
+        found = np.flatnonzero(scores > 0)
+        best = found[np.argsort(-scores[found], kind="stable")[:limit]]
+        return best.astype(np.int64), scores[best]
+
+    def _idf(self, holding: int) -> float:
+        return max(0.0, float(np.log((self._total - holding + 0.5) / (holding + 0.5))))
+
+
+def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
+    """Write the arrays that `Screening` reads; they are held in memory on the way, some 20 bytes a bigram of a chunk.
+
+    Args:
+        corpus: whose chunks.
+        folder: an empty one.
+        advance: is told how many more chunks are counted.
+    """
+    batches = []
+    chunks = _chunks(corpus)
+    while batch := list(islice(chunks, AT_ONCE)):
+        batches.append(_counted(batch))
+        advance(len(batch))
+    table = scipy.sparse.vstack(batches).tocsc()
+    features = np.flatnonzero(np.diff(table.indptr))
+    starts = np.append(table.indptr[features], table.nnz)
+    narrow = np.min_scalar_type(int(table.data.max(initial=0)))  # mostly a byte
+    columns = (features.astype(np.int32), starts.astype(np.int64), table.indices.astype(np.int32))
+    for name, array in zip(_ARRAYS, (*columns, table.data.astype(narrow)), strict=True):
+        np.save(folder / f"{name}.npy", array)
+
+
+def bigrams(sentence: str) -> list[str]:
+    """The pairs of words that follow each other.
+
+    >>> bigrams("The dog's bone, 你好")
+    ['the dog', 'dog s', 's bone', 'bone 你', '你 好']
+    """
+    words = normal_form(_SPACED.normalize_str(sentence)).split()
+    return [f"{left} {right}" for left, right in pairwise(words)]
+
+
+def _of_all(sentences: Sequence[str]) -> list[str]:
+    return list(chain.from_iterable(map(bigrams, sentences)))
+
+
+_COUNTER = HashingVectorizer(n_features=FEATURES, analyzer=_of_all, norm=None, alternate_sign=False, dtype=np.int32)
+
+
+def _counted(chunks: Sequence[Sequence[str]]) -> scipy.sparse.csr_matrix:
+    """(chunks, FEATURES) how often each bigram stands in each."""
+    found: scipy.sparse.csr_matrix = _COUNTER.transform(chunks)
+    return found
+
+
+def _chunks(corpus: Corpus) -> Iterator[list[str]]:
+    """The sentences of each chunk."""
+    numbered = zip(corpus.chunk.tolist(), corpus.all_texts(), strict=True)
+    return ([text for _, text in members] for _, members in groupby(numbered, lambda pair: pair[0]))

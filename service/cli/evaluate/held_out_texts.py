@@ -1,0 +1,36 @@
+"""The texts that `--exclude` keeps out of what models learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from models.errors import BadDataSet
+from models.evaluation.datasets import data_sets
+from models.evaluation.evaluated_texts import normal_form, texts_of
+from service.cli.evaluate.sets import file_of, read_task
+
+EVALUATION = "evaluation"  # every set that is not meant for training
+
+
+def held_out_texts(exclude: Sequence[str], data: Path | None) -> set[str]:
+    """Normal forms of all texts of these sets.
+
+    Args:
+        exclude: names of sets; `evaluation` is every set in `data` that is not meant for training.
+        data: the folder of data.
+
+    Raises:
+        BadDataSet: a set is missing or broken, or there is no folder to look through.
+        UnknownName: there is no such set.
+    """
+    return {normal_form(text) for name in _sets(exclude, data) for text in texts_of(read_task(name, data))}
+
+
+def _sets(exclude: Sequence[str], data: Path | None) -> list[str]:
+    if EVALUATION not in exclude:
+        return list(exclude)
+    if data is None:
+        raise BadDataSet("--exclude evaluation looks through a folder of data: give --data, or set SEMBLANCE_DATA")
+    there = [each.name for each in data_sets().values() if file_of(each, data) is not None]
+    return [*(name for name in exclude if name != EVALUATION), *(name for name in there if not name.endswith("_train"))]
