@@ -101,7 +101,9 @@ class Training:
     def plan(self, made_of: Mapping[str, Any], epochs: float, steps: int, learning_rate: float) -> Plan:
         """The plan of a network, by the steps of a pass over the corpus."""
         made = digest(made_of=dict(made_of))
-        return Plan(max(1, round(epochs * steps)), learning_rate, made, self.folder / "training" / made, self.check_every)
+        return Plan(
+            max(1, round(epochs * steps)), learning_rate, made, self.folder / "training" / made, self.check_every
+        )
 
 
 def train_networks(training: Training, report: Report) -> dict[str, dict[str, Any]]:

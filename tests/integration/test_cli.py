@@ -37,6 +37,9 @@ from tests.integration.conftest import Api
         "train",
         "pairs tweets",
         "pairs threads",
+        "origin score",
+        "origin evaluate",
+        "origin explain",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

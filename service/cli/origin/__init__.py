@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from service.cli.origin.evaluate import evaluate
+from service.cli.origin.explain import explain
+from service.cli.origin.score import score
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -16,3 +20,5 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
+for verb in (score, evaluate, explain):
+    app.command()(verb)
