@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 from rich.console import Console
 from rich.table import Table
 
+from models.evaluation.evaluated_texts import normal_form
 from models.model_files import digest, file_sha256
 from models.origin.corpus import PARTS, Corpus
 from models.origin.corpus_builder import build_corpus
-from models.origin.documents import read_documents, text_files
+from models.origin.documents import read_documents, sentences_of, text_files
 from models.origin.origin_folder import (
     CORPUS,
     SCREENING,
@@ -79,7 +80,9 @@ class Steps:
     def corpus(self, texts: Sequence[Path], exclude: Sequence[str], data: Path | None) -> None:
         """The sentences in order."""
         files = text_files(texts)
-        evaluated = held_out_texts(exclude, data)
+        asked = held_out_texts(exclude, data)
+        # a text may be several sentences, none of which may be in the corpus
+        evaluated = {normal_form(each) for text in asked for each in (text, *sentences_of(text))}
         settings = self.settings.corpus
 
         def make(folder: Path, scratch: Path) -> dict[str, Any]:
