@@ -68,9 +68,7 @@ def read_run(asked: Asked) -> Run:
         name=asked.recipe,
         recipe=recipe,
         checkpoint=read_transformer(source),
-        rows=read_rows(
-            asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out_texts(asked.exclude, asked.data)
-        ),
+        rows=read_rows(asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out),
         dev=dev,
         out=asked.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
