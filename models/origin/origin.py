@@ -29,7 +29,7 @@ from models.origin.origin_folder import (
 )
 from models.origin.origin_settings import ContextSettings, OriginSettings, VocabularySettings
 from models.origin.parts import Integers, Parts
-from models.origin.scoring import FORMS, Form, scores, similarity
+from models.origin.scoring import Form, scores, similarity
 from models.origin.screening import Screening
 from models.origin.term_table import AT_ONCE, TermTable
 from models.origin.token_table import TokenTable
@@ -136,24 +136,6 @@ class Origin:
             for _, first, second in self._joined(left[some], right[some], choice):
                 found.append(similarity(scores(first, weights), scores(second, weights), form))
         return np.array(found, np.float64)
-
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
-        """(n, n) how alike every two of n texts are, in every form.
-
-        Raises:
-            BadTexts, BadCorpus: as `context_sets`.
-        """
-        weights, sets = self.settings.contexts.weights, self.context_sets(texts)
-        ends = np.cumsum([0, *map(len, sets)])
-        joined = np.concatenate([each.contexts for each in sets]) if sets else np.zeros(0, np.int64)
-        found = {form: np.eye(len(texts)) for form in FORMS}
-        everywhere = [scores(terms, weights) for terms in self.terms(texts, [joined] * len(texts))]
-        for i, a in enumerate(everywhere):
-            for j, b in enumerate(everywhere[:i]):
-                both = np.r_[ends[j] : ends[j + 1], ends[i] : ends[i + 1]]
-                for form, its in found.items():
-                    its[i, j] = its[j, i] = similarity(a[both], b[both], form)
-        return found
 
     def explain(self, a: str, b: str, form: Form = "cosine") -> ContextExplanation:
         """Why two sentences are as alike as they are.

@@ -37,6 +37,7 @@ from tests.integration.conftest import Api
         "train",
         "pairs tweets",
         "pairs threads",
+        "origin corpus",
         "origin score",
         "origin evaluate",
         "origin explain",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from service.cli.origin.corpus import corpus
 from service.cli.origin.evaluate import evaluate
 from service.cli.origin.explain import explain
 from service.cli.origin.score import score
@@ -20,5 +21,5 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
-for verb in (score, evaluate, explain):
+for verb in (corpus, score, evaluate, explain):
     app.command()(verb)

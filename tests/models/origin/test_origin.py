@@ -215,17 +215,6 @@ def test_texts_with_nothing_to_see_are_named() -> None:
     assert [(each.index, each.code) for each in refused.value.problems] == [(1, "empty_text"), (2, "ill_formed_text")]
 
 
-def test_all_pairs_are_the_similarities_of_each_two() -> None:
-    found = Counted().origin.all_pairs(TEXTS)
-    assert set(found) == set(FORMS)
-    for form, scored in found.items():
-        assert np.array_equal(scored, scored.T)
-        assert np.array_equal(np.diag(scored), np.ones(len(TEXTS)))
-        above = [scored[TEXTS.index(a), TEXTS.index(b)] for a, b in PAIRS]
-        assert above == pytest.approx(all_similarities(Counted(), form), abs=1e-12)
-    assert Counted().origin.all_pairs([])["cosine"].shape == (0, 0)
-
-
 def test_what_scores_depend_on_is_told() -> None:
     counted = Counted(overlap=0.25)
     assert counted.origin.about()["contexts"]["overlap"] == 0.25
