@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.embeddings import Floats
+from models.evaluation.evaluated_texts import normal_form
 from models.origin.errors import BadCorpus
 from models.origin.origin_settings import OriginSettings
 from models.origin.parts import Integers, Parts
@@ -31,9 +32,9 @@ class Candidates:
 class CandidateSearch:
     """Finds the candidates of sentences.
 
-    A context is left out that has the sentence itself in its middle or next to it, whatever its case and white space: a
-    sentence of the corpus would be scored in its own place, where every other sentence is at a loss. The corpus has
-    each sentence once.
+    A context is left out that has the sentence itself in its middle or next to it, whatever its case, punctuation and
+    white space: a sentence of the corpus would be scored in its own place, where every other sentence is at a loss. The
+    corpus has each sentence once.
 
     Methods raise BadCorpus: there is no context but those that hold a text.
     """
@@ -93,10 +94,10 @@ class CandidateSearch:
 
     def _without(self, text: str, contexts: Integers) -> Integers:
         """The contexts that do not hold the text."""
-        own, holds = _normal(text), np.zeros(len(contexts), np.bool_)
+        own, holds = normal_form(text), np.zeros(len(contexts), np.bool_)
         for step in (-1, 0, 1):
             there = self._parts.corpus.texts(contexts + step)
-            holds |= np.array([_normal(each) == own for each in there], np.bool_)
+            holds |= np.array([normal_form(each) == own for each in there], np.bool_)
         return contexts[~holds]
 
 
@@ -104,10 +105,6 @@ def _some(contexts: Integers, text: str) -> Integers:
     if len(contexts) == 0:
         raise BadCorpus(f"the corpus has no context but those that hold {text!r} itself")
     return contexts
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.lower().split())
 
 
 def _highest(values: NDArray[np.floating], most: int) -> Integers:

@@ -44,7 +44,7 @@ class ContextExplanation:
 
     Attributes:
         score: how alike the sentences are, in that form.
-        contexts: (n,) numbers, those of the first sentence and then those of the second; one may stand in both.
+        contexts: (n,) their numbers, each once; one that is in the sets of both sentences adds twice as much.
         scores: (2, n) v1 and v2.
         parts: (n, 4) what each term of each context adds.
     """
@@ -59,7 +59,7 @@ class ContextExplanation:
     def of(
         cls, contexts: Integers, first: Doubles, second: Doubles, weights: Sequence[float], form: Form
     ) -> ContextExplanation:
-        """From the terms (n, 4) of both sentences in the same contexts.
+        """From the terms (n, 4) of both sentences in the same contexts, in which one may come twice.
 
         Raises:
             ValueError: the weights will not do.
@@ -68,7 +68,10 @@ class ContextExplanation:
         v1, v2 = a.sum(axis=1), b.sum(axis=1)
         unit1, unit2 = directions(v1, v2, form)
         parts = (_divided(a, v1, form) * unit2[:, None] + unit1[:, None] * _divided(b, v2, form)) / 2
-        return cls(form, float(parts.sum()), contexts, np.stack([v1, v2]), parts)
+        each, at, owners = np.unique(contexts, return_index=True, return_inverse=True)
+        added = np.zeros((len(each), len(TERMS)))
+        np.add.at(added, owners, parts)
+        return cls(form, float(parts.sum()), each, np.stack([v1, v2])[:, at], added)
 
     @property
     def by_context(self) -> Doubles:
@@ -81,10 +84,8 @@ class ContextExplanation:
         return dict(zip(TERMS, self.parts.sum(axis=0).tolist(), strict=True))
 
     def top(self, n: int) -> Integers:
-        """The positions of n contexts that add most, each context once, the most first."""
-        order = np.argsort(-self.by_context, kind="stable")
-        _, first = np.unique(self.contexts[order], return_index=True)
-        return order[np.sort(first)[:n]]
+        """The positions of the n contexts that add most, the most first."""
+        return np.argsort(-self.by_context, kind="stable")[:n]
 
     def reason(self, position: int, left: str, right: str) -> Reason:
         """The context at a position, with its text."""

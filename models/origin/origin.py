@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
 
 from models.embeddings import Doubles
 from models.origin.candidates import Candidates, CandidateSearch
+from models.origin.coherence_ranking import CoherenceRanking
 from models.origin.context_explanation import ContextExplanation, Reason
 from models.origin.context_set import ContextSet, best_that_differ
-from models.origin.origin_settings import OriginSettings
+from models.origin.corpus import Corpus
+from models.origin.errors import BadOrigin
+from models.origin.generation import Generation
+from models.origin.origin_folder import (
+    COHERENCE,
+    CORPUS,
+    GENERATION,
+    MADE_OF,
+    SCREENING,
+    TOKENS,
+    VOCABULARY,
+    read_step_about,
+)
+from models.origin.origin_settings import ContextSettings, OriginSettings, VocabularySettings
 from models.origin.parts import Integers, Parts
 from models.origin.scoring import Form, scores, similarity
+from models.origin.screening import Screening
 from models.origin.term_table import AT_ONCE, TermTable
+from models.origin.token_table import TokenTable
 from models.origin.variant import FULL, Choice
+from models.origin.vocabulary import Vocabulary
 from models.text_faults import require_visible
 
 REMEMBERED_SETS = 1 << 22  # contexts in the sets that are kept: 170 MB
+
+_STEPS = (CORPUS, VOCABULARY, TOKENS, SCREENING, COHERENCE, GENERATION)
 
 
 class Origin:
@@ -32,20 +53,49 @@ class Origin:
 
     Args:
         parts: corpus, screening and models, all of one making.
-        settings: how many contexts, and what they are chosen by.
+        settings: how many contexts, and what they are chosen by; and where texts are cut.
+        made_of: what `about` tells of the parts.
 
     Source: sun-etal-2022-origin.
     """
 
-    def __init__(self, parts: Parts, settings: OriginSettings) -> None:
+    def __init__(self, parts: Parts, settings: OriginSettings, made_of: Mapping[str, Any] | None = None) -> None:
         self.settings = settings
         self.corpus = parts.corpus
+        self._made_of = {} if made_of is None else made_of
         self._table = TermTable(parts, settings.vocabulary.max_tokens)
         self._search = CandidateSearch(parts, self._table, settings)
         self._sets: LRUCache[tuple[str, Choice], ContextSet] = LRUCache(REMEMBERED_SETS, getsizeof=len)
         self._candidates: LRUCache[str, Candidates] = LRUCache(
             REMEMBERED_SETS, getsizeof=lambda each: len(each.contexts)
         )
+
+    @classmethod
+    def open(cls, folder: Path, device: str = "cpu", contexts: ContextSettings | None = None) -> Origin:
+        """The one in an origin folder, such as `runs/origin`.
+
+        Raises:
+            BadOrigin: a step is missing, is broken, or belongs to another corpus.
+        """
+        made_of = {step: read_step_about(folder / step).get(MADE_OF, {}) for step in _STEPS}
+        if unmade := [step for step, its in made_of.items() if not its]:
+            verb = "train" if unmade[0] in (COHERENCE, GENERATION) else "corpus"
+            raise BadOrigin(f"{folder} holds no {unmade[0]}: make it by `semblance origin {verb}`")
+        corpus = Corpus.open(folder / CORPUS)
+        parts = Parts(
+            corpus,
+            TokenTable.open(folder / TOKENS),
+            Vocabulary.open(folder / VOCABULARY),
+            Screening.open(folder / SCREENING),
+            CoherenceRanking.open(folder / COHERENCE, corpus, device),
+            Generation.open(folder / GENERATION, device),
+        )
+        vocabulary = VocabularySettings(max_tokens=made_of[TOKENS]["max_tokens"])
+        return cls(parts, OriginSettings(vocabulary=vocabulary, contexts=contexts or ContextSettings()), made_of)
+
+    def about(self) -> Mapping[str, Any]:
+        """What its scores depend on, as JSON has it."""
+        return {"contexts": self.settings.contexts.model_dump(mode="json"), **self._made_of}
 
     @property
     def pairs_at_once(self) -> int:
@@ -77,8 +127,7 @@ class Origin:
         """(n,) how alike left text i and right text i are.
 
         Raises:
-            BadTexts: a text has nothing to see in it.
-            BadCorpus: there is no context but those that hold a text.
+            BadTexts, BadCorpus: as `context_sets`.
         """
         found: list[float] = []
         weights = choice.kept(self.settings.contexts.weights)
@@ -92,14 +141,13 @@ class Origin:
         """Why two sentences are as alike as they are.
 
         Raises:
-            BadTexts: a text has nothing to see in it.
-            BadCorpus: there is no context but those that hold a text.
+            BadTexts, BadCorpus: as `context_sets`.
         """
         [(contexts, first, second)] = self._joined([a], [b], FULL)
         return ContextExplanation.of(contexts, first, second, self.settings.contexts.weights, form)
 
     def reasons(self, explanation: ContextExplanation, n: int) -> list[Reason]:
-        """The n contexts that add most, each once, with their texts."""
+        """The n contexts that add most, with their texts."""
         best = explanation.top(n)
         left, right = (self.corpus.texts(explanation.contexts[best] + step) for step in (-1, 1))
         return [explanation.reason(int(i), *texts) for i, *texts in zip(best, left, right, strict=True)]

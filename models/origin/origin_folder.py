@@ -18,6 +18,8 @@ CORPUS = "corpus"
 VOCABULARY = "vocabulary"
 TOKENS = "tokens"
 SCREENING = "screening"
+COHERENCE = "coherence"
+GENERATION = "generation"
 
 ABOUT = "about.json"  # in the folder of a step
 MADE_OF = "made_of"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -38,8 +38,12 @@ class CoherenceSettings(BaseModel):
 
     embedding: int = Field(128, ge=1, description="Numbers of a token's vector.")
     hidden: int = Field(300, ge=1, description="Units of the LSTM in either direction; 300 in the paper.")
+    interaction: Literal["bilinear", "none"] = Field(
+        "bilinear", description="What joins a sentence with its neighbours; none, as the paper has it, learns nothing."
+    )
+    rank: int = Field(128, ge=1, description="Of the bilinear forms with the sentence before and after.")
     epochs: float = Field(1.0, gt=0, description="How often the corpus is seen.")
-    batch_size: int = Field(256, ge=8, description="Sentences a step, in stretches of neighbours.")
+    batch_size: int = Field(256, ge=16, description="Contexts a step, in stretches of 16 neighbours.")
     learning_rate: float = Field(1e-3, gt=0, description="Peak of the learning rate, which then falls to 0 in a line.")
     seed: int = Field(0, ge=0, description="Of weights, order and negatives.")
 
@@ -59,7 +63,10 @@ class GenerationSettings(BaseModel):
         None, description="Encoder to start from, as `semblance serve` takes it; its sizes and vocabulary then hold."
     )
     epochs: float = Field(1.0, gt=0, description="How often every part of every context is written.")
-    batch_size: int = Field(128, ge=1, description="Contexts a step.")
+    batch_size: int = Field(128, ge=1, description="Sentences that are written in a step.")
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto", description="What is computed in; auto takes bfloat16 where the device is fast in it."
+    )
     learning_rate: float = Field(1e-3, gt=0, description="Peak of the learning rate, which then falls to 0 in a line.")
     seed: int = Field(0, ge=0, description="Of weights and order.")
 

@@ -35,10 +35,8 @@ class OriginTeacher:
         self._digests = digests
 
     def about(self) -> Mapping[str, Any]:
-        """The digests, and the settings that scores depend on."""
-        settings = self._origin.settings
-        asked = {"contexts": settings.contexts.model_dump(mode="json"), "max_tokens": settings.vocabulary.max_tokens}
-        return {**self._digests, **asked}
+        """The digests, and what Origin says of itself."""
+        return {**self._origin.about(), "files": dict(self._digests)}
 
     def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
         """Every text with every text, (n, n), in each form; a text with itself is 1.

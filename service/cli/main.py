@@ -7,6 +7,7 @@ import typer
 from service.cli import index, origin, pairs
 from service.cli.duplicates import duplicates
 from service.cli.evaluate.verb import evaluate
+from service.cli.harvest import harvest
 from service.cli.key import key
 from service.cli.models import models
 from service.cli.project import project
@@ -19,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models, project, evaluate, duplicates, train):
+for verb in (serve, models, project, evaluate, duplicates, train, harvest):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")

@@ -40,6 +40,10 @@ from tests.integration.conftest import Api
         "pairs harvest",
         "harvest",
         "origin start",
+        "origin corpus",
+        "origin score",
+        "origin evaluate",
+        "origin explain",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

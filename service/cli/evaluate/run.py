@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from models.catalogue import similarity
 from models.errors import BadDataSet, NotExplainable, UnknownName
@@ -28,11 +27,10 @@ from service.cli.evaluate.bench import Bench
 from service.cli.evaluate.remote_scorer import RemoteScorer
 from service.cli.evaluate.sets import read_task
 from service.cli.progress import bars
+from service.cli.tables import show
 from service.client import Client
 from service.devices import load_asked, load_default
 from service.settings import client_key, read_settings
-
-WIDE = 240  # characters of a line in a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def tabulate(asked: Asked) -> None:
     if not evaluation.outcomes:
         raise NotExplainable(f"no set was put to any of {', '.join(asked.measures)}: they do not explain their scores")
     for table in tables(evaluation):
-        _show(table)
+        show(table)
     if asked.json:
         write_json(asdict(evaluation), asked.json)
     if asked.report:
@@ -93,7 +91,7 @@ def reproduce(paper: str, asked: Asked) -> None:
     for name, each in found.items():
         rows = tuple((c.where, c.says, c.protocol, c.ours, c.tolerance, c.verdict) for c in each)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in tally(each).items())
-        _show(TextTable(f"{name}: {counts}", ("where", "claim", "protocol here", "ours", "tolerance", "verdict"), rows))
+        show(TextTable(f"{name}: {counts}", ("where", "claim", "protocol here", "ours", "tolerance", "verdict"), rows))
     if asked.json:
         write_json({name: [asdict(claim) for claim in each] for name, each in found.items()}, asked.json)
 
@@ -114,7 +112,7 @@ def calibrate(asked: Asked) -> None:
             found[name] = {measure: calibration(each, matches) for measure, each in scores.items()}
     for name, each in found.items():
         for measure, calibrated in each.items():
-            _show(calibration_table(f"{name}, {measure}", calibrated))
+            show(calibration_table(f"{name}, {measure}", calibrated))
     if asked.json:
         write_json({name: {m: curve(c) for m, c in each.items()} for name, each in found.items()}, asked.json)
 
@@ -145,14 +143,3 @@ def _tasks(asked: Asked) -> dict[str, Task]:
         graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
         tasks |= {f"{name}_deletion": deletion(task) for name, task in graded.items()}
     return tasks
-
-
-def _show(table: TextTable) -> None:
-    """Print a table to standard output: as wide as it is where that goes to a file."""
-    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
-    grid = Table(title=table.title, title_justify="left", title_style="bold")
-    for name in table.header:
-        grid.add_column(name, overflow="fold")
-    for row in table.rows:
-        grid.add_row(*row)
-    console.print(grid)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from service.cli.origin.corpus import corpus
+from service.cli.origin.evaluate import evaluate
+from service.cli.origin.explain import explain
+from service.cli.origin.score import score
 from service.cli.origin.start import start
 
 app = typer.Typer(
@@ -18,4 +22,5 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
-app.command()(start)
+for verb in (corpus, score, evaluate, explain, start):
+    app.command()(verb)

@@ -9,12 +9,14 @@ import typer
 from rich.console import Console
 
 from models.errors import SemblanceError
+from service.cli.origin.options import Folder
 from service.cli.train_extra import needing_train
 from service.cli.whole_folder import whole_folder
 
 
 def start(  # noqa: PLR0913 - one parameter an option
-    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, metavar="FOLDER", help="Origin folder.")],
+    folder: Folder,
+    *,
     by: Annotated[
         Literal["scratch", "static"],
         typer.Option(help="Random weights, or the mean of word vectors that are learned from the corpus."),

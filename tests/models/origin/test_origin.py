@@ -215,5 +215,10 @@ def test_texts_with_nothing_to_see_are_named() -> None:
     assert [(each.index, each.code) for each in refused.value.problems] == [(1, "empty_text"), (2, "ill_formed_text")]
 
 
+def test_what_scores_depend_on_is_told() -> None:
+    counted = Counted(overlap=0.25)
+    assert counted.origin.about()["contexts"]["overlap"] == 0.25
+
+
 def test_no_pair_has_no_score() -> None:
     assert Counted().origin.similarities([], []).shape == (0,)

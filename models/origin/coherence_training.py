@@ -1,0 +1,213 @@
+"""How the coherence model is trained, and how well it knows order on documents that it was not trained on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from models.evaluation.bootstrap import bca
+from models.origin.coherence import Coherence
+from models.origin.corpus import Corpus
+from models.origin.fitting import Plan, Progress, fit
+from models.origin.origin_settings import CoherenceSettings
+from models.origin.reduced_precision import autocast
+from models.origin.token_table import TokenTable
+
+Numbers: TypeAlias = NDArray[np.int64]
+Kind: TypeAlias = Literal["same document", "anywhere", "both"]
+
+STRETCH = 16  # contexts that follow each other in a batch
+FEW_DOCUMENTS = 10  # below which intervals are over contexts, not documents
+AT_ONCE = 512  # sentences whose vectors are computed at once
+MOST_TESTED = 20_000  # contexts
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """The share of decisions that are right on held-out contexts, real ones and as many with another sentence in them.
+
+    Attributes:
+        estimate, low, high: the share, with its BCa interval over documents (over contexts where documents are few).
+        contexts: how many were tested.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    contexts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The contexts of a corpus in stretches of neighbours, anew for every pass over them."""
+
+    contexts: Numbers
+    document: NDArray[np.int32]
+    stretches: int
+    seed: int
+
+    @property
+    def steps(self) -> int:
+        """Batches of a pass."""
+        return math.ceil(math.ceil(len(self.contexts) / STRETCH) / self.stretches)
+
+    def batch(self, step: int) -> Numbers:
+        """The contexts of a step, ascending.
+
+        Two stretches of one document come together wherever it has two, so that the other sentences of its document
+        that a sentence is confused with are near and far ones.
+        """
+        epoch, at = divmod(step, self.steps)
+        rng = np.random.default_rng([self.seed, epoch])
+        pieces = np.array_split(self.contexts, math.ceil(len(self.contexts) / STRETCH))
+        drawn = rng.permutation(len(pieces))
+        drawn = drawn[np.argsort(self.document[[pieces[i][0] for i in drawn]], kind="stable")]
+        pairs = [drawn[i : i + 2] for i in range(0, len(drawn), 2)]
+        order = np.concatenate([pairs[i] for i in rng.permutation(len(pairs))])
+        return np.sort(np.concatenate([pieces[i] for i in order[at * self.stretches : (at + 1) * self.stretches]]))
+
+
+def train_coherence(
+    corpus: Corpus,
+    tokens: TokenTable,
+    network: Coherence,
+    plan: Plan,
+    report: Callable[[Progress], None],
+) -> None:
+    """Train by logistic regression: real contexts against the same ones with another sentence in the centre.
+
+    Every other sentence of a batch takes the place of the one in the centre, weighed so that those of the same document
+    have half of the weight and those of other ones the other half, as half of the paper's negatives are of either kind;
+    all together weigh as much as the real contexts. The two neighbours themselves take no other's place. Each sentence
+    of a batch passes through the LSTM once, whatever it stands for.
+
+    Raises:
+        TrainingDiverged, CheckpointNotSaved, BadOrigin: as `fit`.
+    """
+    device = next(network.parameters()).device
+    order = order_of(corpus, network.settings)
+
+    def loss(step: int) -> Tensor:
+        contexts = order.batch(step)
+        numbers = np.unique(np.concatenate([contexts - 1, contexts, contexts + 1]))
+        with autocast(device.type):
+            vectors = network.vectors(tokens.rows(numbers))
+        left, centre, right = (
+            torch.from_numpy(np.searchsorted(numbers, contexts + side)).to(device) for side in (-1, 0, 1)
+        )
+        far = np.abs(numbers - contexts[:, None]) > 1
+        same = corpus.document[numbers] == corpus.document[contexts][:, None]
+        kinds = [torch.from_numpy(kind).to(device) for kind in (far & same, ~same)]
+        return _loss(_logits(network, vectors.float(), left, right), centre, kinds)
+
+    fit(network, loss, plan, report)
+
+
+def order_of(corpus: Corpus, settings: CoherenceSettings) -> Order:
+    """The order in which the contexts of a corpus are seen."""
+    return Order(corpus.contexts(), corpus.document, max(1, settings.batch_size // STRETCH), settings.seed)
+
+
+def _logits(network: Coherence, vectors: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """(contexts, sentences) log-odds of every sentence in every context."""
+    keys = torch.cat([network.left_keys(vectors)[left], network.right_keys(vectors)[right]], dim=1)
+    offsets = network.left_offsets(vectors)[left] + network.right_offsets(vectors)[right]
+    return keys @ network.queries(vectors).T + offsets[:, None] + network.centre_offsets(vectors)
+
+
+def _loss(logits: Tensor, centre: Tensor, kinds: list[Tensor]) -> Tensor:
+    real = functional.softplus(-logits.gather(1, centre[:, None])[:, 0])
+    wrong = functional.softplus(logits)
+    counts = torch.stack([kind.sum(dim=1) for kind in kinds])
+    means = torch.stack([(wrong * kind).sum(dim=1) for kind in kinds]) / counts.clamp(min=1)
+    return (real.mean() + (means.sum(dim=0) / (counts > 0).sum(dim=0).clamp(min=1)).mean()) / 2
+
+
+def held_out_accuracies(network: Coherence, corpus: Corpus, tokens: TokenTable, seed: int) -> Mapping[Kind, Accuracy]:
+    """How often p(y=1) lies on the right side of 1/2, for real contexts and for as many wrong ones of each kind.
+
+    In a wrong one, the sentence is one of the same document or one of anywhere, drawn at random, but none of the three.
+    `both` is the mean of the two, where both can be drawn. A kind that cannot be drawn anywhere is left out.
+    """
+    rng = np.random.default_rng([seed, 1])
+    contexts = corpus.contexts()
+    if len(contexts) > MOST_TESTED:
+        contexts = np.sort(rng.choice(contexts, MOST_TESTED, replace=False))
+    vectors = sentence_vectors(network, tokens)
+    others = {
+        "same document": _of_document(corpus.document, contexts, rng),
+        "anywhere": _anywhere(corpus, contexts, rng),
+    }
+    right = {kind: _right(network, vectors, contexts, drawn) for kind, drawn in others.items()}
+    right["both"] = (right["same document"] + right["anywhere"]) / 2  # nan where either is
+    found: dict[Kind, Accuracy] = {}
+    for kind in ("same document", "anywhere", "both"):
+        if (there := ~np.isnan(right[kind])).any():
+            found[kind] = _accuracy(right[kind][there], corpus.document[contexts[there]])
+    return found
+
+
+def sentence_vectors(network: Coherence, tokens: TokenTable) -> Tensor:
+    """(n, 2h) of all sentences."""
+    with torch.inference_mode():
+        parts = [
+            network.vectors(tokens.rows(range(start, min(start + AT_ONCE, len(tokens)))))
+            for start in range(0, len(tokens), AT_ONCE)
+        ]
+    return torch.cat(parts)
+
+
+def _of_document(document: NDArray[np.int32], contexts: Numbers, rng: np.random.Generator) -> Numbers:
+    """For each context another sentence of its document, at random; -1 where there is none but its three."""
+    starts, ends = (np.searchsorted(document, document[contexts], side) for side in ("left", "right"))
+    room = ends - starts - 3
+    drawn = starts + (rng.random(len(contexts)) * np.maximum(room, 1)).astype(np.int64)
+    return np.where(room > 0, np.where(drawn >= contexts - 1, drawn + 3, drawn), -1)
+
+
+def _anywhere(corpus: Corpus, contexts: Numbers, rng: np.random.Generator) -> Numbers:
+    return _of_document(np.zeros_like(corpus.document), contexts, rng)
+
+
+def _right(network: Coherence, vectors: Tensor, contexts: Numbers, others: Numbers) -> NDArray[np.float64]:
+    """(contexts,) the share of the two decisions that is right; nan without another sentence."""
+    at = torch.from_numpy(contexts).to(vectors.device)
+    put = torch.from_numpy(others).to(vectors.device)
+    with torch.inference_mode():
+        real, wrong = (network.logits(vectors[at - 1], vectors[each], vectors[at + 1]) for each in (at, put))
+    shares = ((real > 0).double() + (wrong <= 0).double()).cpu().numpy() / 2
+    return np.where(others < 0, np.nan, shares)
+
+
+def _accuracy(right: NDArray[np.float64], document: NDArray[np.int32]) -> Accuracy:
+    names, group = np.unique(document, return_inverse=True)
+    if len(names) < FEW_DOCUMENTS:
+        group = np.arange(len(right))
+    sums, sizes = np.bincount(group, right), np.bincount(group)
+    interval = bca(lambda counts: (counts @ sums) / np.maximum(counts @ sizes, 1), len(sizes))
+    return Accuracy(interval.estimate, interval.low, interval.high, len(right))
+
+
+def knows_order(accuracies: Mapping[Kind, Accuracy]) -> bool:
+    """Whether it does better than chance, in either kind."""
+    return any(each.low > 0.5 for each in accuracies.values())
+
+
+def as_json(accuracies: Mapping[Kind, Accuracy]) -> dict[str, Any]:
+    """For `origin.json`."""
+    return {kind: asdict(each) for kind, each in accuracies.items()}
+
+
+def write_folder(network: Coherence, folder: Path) -> None:
+    """Save the network into a new folder."""
+    folder.mkdir(parents=True)
+    network.save(folder)

@@ -1,0 +1,56 @@
+"""What `semblance harvest` does once its options are read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from models.origin.corpus import Corpus
+from models.origin.drawing import Mixture
+from models.origin.harvest import Plan, Progress, Share, Source, harvest
+from models.origin.origin_folder import CORPUS, SCREENING
+from models.origin.screening import Screening
+from models.origin.teacher import OriginTeacher, digests
+from service.cli.origin.opened import Opening
+
+
+def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console) -> None:
+    """Harvest a shard, with a bar that tells the rate, and say what came of it.
+
+    Raises:
+        SemblanceError: the origin folder, the options or the folder of the shards will not do.
+    """
+    origin, folder = opening.open(), opening.folder
+    mixture = replace(Mixture(), most_words=origin.settings.vocabulary.max_tokens)  # a word is a token or more
+    source = Source(
+        Corpus.open(folder / CORPUS), Screening.open(folder / SCREENING), OriginTeacher(origin, digests(folder))
+    )
+    start = time.monotonic()
+    done = _watched(source, replace(plan, mixture=mixture), share, out, console)
+    for damage in done.damaged:
+        console.print(f"made anew: {damage}", markup=False, highlight=False, soft_wrap=True)
+    seconds, new = time.monotonic() - start, done.pairs - done.found
+    console.print(
+        f"{out}: {done.pairs:,} pairs in shard {share.number}/{share.of}, {done.found:,} of them from before; "
+        f"{new / seconds:,.2f} pairs/s",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _watched(source: Source, plan: Plan, share: Share, out: Path, console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task, start = bar.add_task("bundles", total=None, rate=""), time.monotonic()
+
+        def report(progress: Progress) -> None:
+            rate = (progress.pairs - progress.found) / max(time.monotonic() - start, 1e-9)
+            bar.update(task, completed=progress.bundles, total=progress.of, rate=f"{rate:,.2f} pairs/s")
+
+        return harvest(source, plan, share, out, report)

@@ -1,0 +1,108 @@
+"""What `semblance origin evaluate` does once its options are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from models.errors import BadDataSet
+from models.evaluation.bootstrap import Resampling
+from models.evaluation.evaluation import evaluate
+from models.evaluation.report import write_json, write_report
+from models.evaluation.report_tables import TextTable, tables
+from models.evaluation.tasks import GradedPairs
+from models.origin.origin_scorer import OriginScorer
+from models.origin.scoring import Form
+from models.origin.spread import Spread, spreads
+from models.origin.variant import variant
+from service.cli.evaluate.sets import read_task
+from service.cli.origin.opened import Oddities, Opening
+from service.cli.progress import bars
+from service.cli.tables import show
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of the verb."""
+
+    variants: Sequence[str]
+    sets: Sequence[str]
+    form: Form
+    pairs: int
+    seed: int
+    data: Path | None
+    resampling: Resampling
+    json: Path | None
+    report: Path | None
+
+
+def tabulate(opening: Opening, asked: Asked) -> None:
+    """Evaluate, print tables, and write what was asked for.
+
+    Raises:
+        SemblanceError: the folder, a set or a variant will not do.
+    """
+    names = list(dict.fromkeys(variant(name, asked.form).name for name in asked.variants))
+    tasks = {name: drawn(name, asked) for name in asked.sets}
+    console = Console(stderr=True)
+    origin = opening.open()
+    with bars(console) as track:
+        scorer = OriginScorer(origin, f"Origin in {opening.folder}", track)
+        scorer.variants(names)  # what is wrong with them is told before the work
+        evaluation = evaluate(tasks, scorer, names, asked.resampling, names[0] if len(names) > 1 else None)
+    subset = {"pairs": asked.pairs, "pairs_seed": asked.seed}
+    evaluation = replace(evaluation, settings={**evaluation.settings, **subset})
+    texts = [text for task in tasks.values() for text in (*task.left, *task.right)]
+    oddities = Oddities()
+    oddities.count(origin.context_sets(list(dict.fromkeys(texts))))
+    made_of = spreads(origin, np.random.default_rng(asked.seed).permutation(texts).tolist())
+    for table in (*tables(evaluation), spread_table(made_of)):
+        show(table)
+    console.print(f"{asked.pairs:,} pairs of each set at most, drawn with the seed {asked.seed}", markup=False)
+    oddities.tell(console)
+    if asked.json:
+        spread = {name: asdict(each) for name, each in made_of.items()}
+        made = {"origin": origin.about(), "sentences": asdict(oddities), "spread": spread}
+        write_json({**asdict(evaluation), **made}, asked.json)
+    if asked.report:
+        console.print(f"report: {write_report(evaluation, asked.report)}", markup=False)
+
+
+def drawn(name: str, asked: Asked) -> GradedPairs:
+    """So many pairs of a set, in the order that they have there.
+
+    Raises:
+        BadDataSet: it is missing or broken, has no grades, or all that were drawn have the same.
+        UnknownName: there is no such set.
+    """
+    task = read_task(name, asked.data)
+    if not isinstance(task, GradedPairs):
+        raise BadDataSet(f"{name} has no graded pairs: name others, such as stsb_dev")
+    random = np.random.default_rng(asked.seed)
+    rows = np.sort(random.choice(len(task.gold), min(asked.pairs, len(task.gold)), replace=False))
+    left, right, gold, subtasks = (
+        [each[i] for i in rows] for each in (task.left, task.right, task.gold, task.subtasks)
+    )
+    if len(set(gold)) == 1:
+        raise BadDataSet(f"{name}: the {len(rows)} pairs drawn have one grade: draw more, or with another seed")
+    return GradedPairs(left, right, gold, subtasks)
+
+
+def spread_table(found: Mapping[str, Spread]) -> TextTable:
+    """What scores are made of, by what is looked at."""
+    rows = tuple(
+        (
+            name,
+            *(f"{100 * share:.1f}" for share in (each.level, each.sentence, each.context, each.both)),
+            *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in (each.cosine, each.centred)),
+        )
+        for name, each in found.items()
+    )
+    header = ("scores by", "mean squared, % of squares", "sentence", "context", "both", "cosine", "centred")
+    return TextTable(
+        "Scores of some sentences in the same contexts: what their variance is made of, in %", header, rows
+    )
