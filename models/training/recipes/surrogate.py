@@ -24,11 +24,11 @@ from models.training.recipe import (
 class Surrogate(Recipe):
     """The surrogate of Origin: a Siamese encoder whose cosine is to be the score that a slow teacher gave the pair.
 
-    Rows are sentence1, sentence2 and score, as `semblance pairs harvest` writes them; a score is learned as it is,
-    unless `lowest` and `highest` stretch it. Mean pooling, and Adam with learning rate 1e-4 and betas 0.9 and 0.999 are
-    the paper's (AdamW without weight decay is Adam); it does not say batch, epochs or warm-up, and had 100 million
-    pairs. Give `dev` the dev set of the harvest, such as [pairs:runs/pairs/dev.tsv], to keep the step that agrees best
-    with the teacher. Prefer `sbert_regression` where people graded the pairs.
+    Rows are sentence1, sentence2 and score, as `semblance pairs harvest` writes them. A score is learned as it is, unless
+    `lowest` and `highest` stretch it: they become the cosines 0 and 1. Mean pooling, and Adam with learning rate 1e-4
+    and betas 0.9 and 0.999 are the paper's (AdamW without weight decay is Adam); it does not say batch, epochs or
+    warm-up, and had 100 million pairs. Give `dev` the dev set of the harvest, as in [pairs:runs/pairs/dev.tsv], to keep
+    the step that agrees best with the teacher. Prefer `sbert_regression` where people graded the pairs.
 
     Source: sun-etal-2022-origin, section 3.4.
     """
@@ -37,8 +37,8 @@ class Surrogate(Recipe):
 
     pooling: Pooled = "mean"
     label: Label = "score"
-    lowest: float = Field(0.0, description="Score whose cosine is to be 0.")
-    highest: float = Field(1.0, description="Score whose cosine is to be 1.")
+    lowest: float = Field(0.0, description="Grade of sentences that have nothing in common.")
+    highest: float = Field(1.0, description="Grade of sentences that say the same.")
     epochs: Epochs = 4.0
     batch_size: BatchSize = 32
     batches: Order = "by_length"

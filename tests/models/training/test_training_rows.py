@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from models.errors import BadDataSet
 from models.evaluation.evaluated_texts import normal_form, texts_of
@@ -12,6 +13,7 @@ from models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
 from models.training.errors import BadTrainingData
 from models.training.recipes.sbert_nli import SbertNli
 from models.training.recipes.sbert_regression import SbertRegression
+from models.training.recipes.surrogate import Surrogate
 from models.training.training_rows import TrainingRows, read_rows
 from tests.written import write, write_table
 
@@ -47,6 +49,21 @@ def test_grades_are_brought_to_the_unit_interval_and_others_are_refused(tmp_path
     assert read(3).labels == [0.0, 0.75]
     with pytest.raises(BadDataSet, match=r"line 4: score is 5.5, not from 1 to 5"):
         read(4)
+
+
+def test_scores_of_a_teacher_are_learned_as_they_are_or_stretched(tmp_path: Path) -> None:
+    scores = [("sentence1", "sentence2", "score"), ("a", "b", "-0.5"), ("c", "d", "0.975"), ("e", "f", "1")]
+    file = write_table(tmp_path / "scored.tsv", scores)
+
+    def read(recipe: Surrogate) -> TrainingRows:
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+
+    assert read(Surrogate()).labels == [-0.5, 0.975, 1.0]
+    assert read(Surrogate(lowest=0.25)).labels == pytest.approx([-1, 0.725 / 0.75, 1])
+    with pytest.raises(BadDataSet, match=r"line 2: score is -0.5, not from 0.8 to 1: no cosine can be that"):
+        read(Surrogate(lowest=0.9))
+    with pytest.raises(ValidationError, match="lowest must be below highest"):
+        Surrogate(lowest=1)
 
 
 def test_a_file_that_is_empty_or_has_one_column_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
