@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, islice
+from itertools import chain, combinations
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -95,9 +95,9 @@ class Drawing:
     """Bundles, each by its number.
 
     To score a sentence is to find its contexts, which takes long; to score one more pair of two such sentences takes
-    little. So sentences are drawn few at a time: an anchor, the sentences that share most words with it in the chunks
-    that screening finds for it, one a chunk and none of its own document, sentences of its document, and random ones.
-    Where there are too few of a kind, random ones take their place, and are called so.
+    little. So sentences are drawn few at a time: an anchor; the sentences most like it, by Jaccard's index of their
+    words, in the chunks that screening finds for it, at most one a chunk and none of its own document; sentences of its
+    document; and random ones. Where there are too few of a kind, random ones take their place, and are called so.
 
     A sentence is drawn if its number of words (runs of letters, digits and underscores) is within the limits of the
     mixture. No two bundles have the same anchor. A bundle depends on corpus, mixture, seed and its own number only, so
@@ -129,7 +129,7 @@ class Drawing:
         draw = np.random.default_rng((self._seed, number))
         anchor = int(self._anchors[number])
         kinds: dict[int, Kind] = {anchor: "anchor"}
-        for i in islice(self._near(anchor), self._mixture.near):
+        for i in self._near(anchor):
             kinds[i] = "near"
         first, last = np.searchsorted(self._corpus.document, self._corpus.document[anchor] + np.arange(2))
         there = draw.permutation(np.flatnonzero(self._drawn[first:last]) + first)
@@ -151,16 +151,19 @@ class Drawing:
         limits = range(self._mixture.fewest_words, self._mixture.most_words + 1)
         return np.fromiter((len(words(text)) in limits for text in chain.from_iterable(texts)), np.bool_)
 
-    def _near(self, anchor: int) -> Iterator[int]:
-        """The sentence of each chunk that is most like the anchor, best chunk first."""
+    def _near(self, anchor: int) -> list[int]:
+        """The sentences most like the anchor, best first; of equals that of the better chunk."""
         text = self._corpus.text(anchor)
         wanted = set(words(text))
+        alike: dict[int, float] = {}
         for chunk in self._screening.chunks(text, self._mixture.chunks)[0]:
             first, last = np.searchsorted(self._corpus.chunk, chunk + np.arange(2))
             there = [int(i) for i in range(first, last) if self._drawn[i]]
             if there and self._corpus.document[first] != self._corpus.document[anchor]:
-                shared = [len(wanted.intersection(words(each))) for each in self._corpus.texts(there)]
-                yield there[int(np.argmax(shared))]
+                found = [set(words(each)) for each in self._corpus.texts(there)]
+                indices = [len(wanted & each) / len(wanted | each) for each in found]
+                alike[there[int(np.argmax(indices))]] = max(indices)
+        return sorted(alike, key=lambda i: -alike[i])[: self._mixture.near]
 
 
 def words(text: str) -> list[str]:

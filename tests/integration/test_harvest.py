@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from models.origin.errors import BadHarvest
-from models.origin.harvest import harvest
+from models.origin.harvest import Share, harvest
 from models.origin.harvested import PARTS, gather
 from models.origin.start import Shape, write_scratch
 from models.origin.vocabulary import Vocabulary
 from tests.command_line import semblance
 from tests.dying import DEAD, Death, in_a_process
-from tests.integration.harvesting import CORPUS, PLAN, Share, Slow, reap
+from tests.integration.harvesting import CORPUS, PLAN, Slow, reap
 from tests.models.origin.field import small_source
 from tests.models.origin.test_harvest import flip
 from tests.written import write

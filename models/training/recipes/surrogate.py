@@ -24,9 +24,9 @@ from models.training.recipe import (
 class Surrogate(Recipe):
     """The surrogate of Origin: a Siamese encoder whose cosine is to be the score that a slow teacher gave the pair.
 
-    Rows are sentence1, sentence2 and score, as `semblance pairs harvest` writes them. A score is learned as it is, unless
-    `lowest` and `highest` stretch it: they become the cosines 0 and 1. Mean pooling, and Adam with learning rate 1e-4
-    and betas 0.9 and 0.999 are the paper's (AdamW without weight decay is Adam); it does not say batch, epochs or
+    Rows are sentence1, sentence2 and score, as `semblance pairs harvest` writes them. A score is learned as it is,
+    unless `lowest` and `highest` stretch it: they become the cosines 0 and 1. Mean pooling, and Adam with learning rate
+    1e-4 and betas 0.9 and 0.999 are the paper's (AdamW without weight decay is Adam); it does not say batch, epochs or
     warm-up, and had 100 million pairs. Give `dev` the dev set of the harvest, as in [pairs:runs/pairs/dev.tsv], to keep
     the step that agrees best with the teacher. Prefer `sbert_regression` where people graded the pairs.
 
