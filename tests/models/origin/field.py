@@ -91,11 +91,12 @@ class WordCounts:
 
 def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:
     draw = random.Random(0)
-
-    def sentence() -> str:
-        return f"The {draw.choice(NOUNS)} {draw.choice(VERBS)} the {draw.choice(NOUNS)} and the {draw.choice(NOUNS)}."
-
-    return Lines([[sentence() for _ in range(sentences)] for _ in range(documents)])
+    made: dict[str, None] = {}  # as in a real corpus, no sentence comes twice
+    while len(made) < documents * sentences:
+        one, other, third = draw.sample(NOUNS, 3)
+        made[f"The {one} {draw.choice(VERBS)} the {other} and the {third}."] = None
+    lines = list(made)
+    return Lines([lines[i : i + sentences] for i in range(0, len(lines), sentences)])
 
 
 def small_source(corpus: Lines | None = None, teacher: Teacher | None = None) -> Source:
