@@ -50,9 +50,9 @@ def mapped(file: Path, made_by: str) -> NDArray[Any]:
         BadOrigin: there is none, or it is broken; the message says which command makes it.
     """
     try:
-        found: NDArray[Any] = np.load(file, mmap_mode="r")
+        found = np.load(file, mmap_mode="r")
     except FileNotFoundError as error:
         raise BadOrigin(f"there is no {file}: make it by `{made_by}`") from error
     except (OSError, ValueError, EOFError) as error:
         raise BadOrigin(f"{file} cannot be read: {error}") from error
-    return found
+    return np.asarray(found)  # the same memory, without what makes each slice of a memmap slow

@@ -32,6 +32,7 @@ class Corpus:
 
     Attributes:
         file: where it lies.
+        part: which one it is.
         document: (n,) the document of each sentence.
         run: (n,) the run of each sentence.
         chunk: (n,) the chunk of each sentence; both ascend.
@@ -39,6 +40,7 @@ class Corpus:
     """
 
     file: Path
+    part: Part
     document: NDArray[np.int32]
     run: NDArray[np.int32]
     chunk: NDArray[np.int32]
@@ -64,10 +66,15 @@ class Corpus:
         if not table.schema.equals(COLUMNS):
             raise BadOrigin(f"{file} is no corpus: its columns are {', '.join(table.column_names)}")
         document, run, chunk = (_numbers(table[name]) for name in COLUMNS.names[1:])
-        return cls(file, document, run, chunk, names, table["text"])
+        return cls(file, part, document, run, chunk, names, table["text"])
 
     def __len__(self) -> int:
         return len(self.document)
+
+    def __iter__(self) -> Iterator[str]:
+        """Every sentence in order, a batch of the file in memory at a time."""
+        for batch in self._texts.chunks:
+            yield from batch.to_pylist()
 
     @property
     def digest(self) -> str:
@@ -81,25 +88,22 @@ class Corpus:
 
     def text(self, i: int) -> str:
         """Sentence i."""
-        return str(self._texts[int(i)].as_py())
+        text: str = self._texts[int(i)].as_py()
+        return text
 
     def texts(self, numbers: Sequence[int] | NDArray[np.integer[Any]]) -> list[str]:
         """The sentences of these numbers, in their order."""
         return [self.text(i) for i in np.asarray(numbers).tolist()]  # `take` of many batches is six times slower
 
-    def all_texts(self) -> Iterator[str]:
-        """Every sentence in order, a batch of the file in memory at a time."""
-        for batch in self._texts.chunks:
-            yield from batch.to_pylist()
-
     def document_name(self, i: int) -> str:
         """The name of the document that holds sentence i."""
-        return self.names[self.document[i]]
+        return self.names[int(self.document[i])]
 
     def contexts(self) -> NDArray[np.int64]:
         """Ascending, the numbers of all sentences that have both neighbours, the one before and the one after them."""
         inner = (self.run[:-2] == self.run[1:-1]) & (self.run[1:-1] == self.run[2:])
-        return np.flatnonzero(inner) + 1
+        found: NDArray[np.int64] = np.flatnonzero(inner) + 1
+        return found
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int32]:

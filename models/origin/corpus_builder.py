@@ -28,14 +28,16 @@ PARAGRAPHS_READ = "paragraphs read"
 SENTENCES_READ = "sentences read"
 DUPLICATES = "documents that came before"
 NO_ORDER = "documents without three sentences in order"
+OF_DUPLICATES = "sentences of documents that came before"
 WORDLESS = "sentences without a letter or a digit"
 EVALUATED = "sentences that an evaluation asks for"
 REPEATED = "sentences that came before"
 ALONE = "sentences with fewer than two others beside them"
 NOT_DRAWN = "documents outside the share that is used"
+OF_NOT_DRAWN = "sentences outside the share that is used"
 _READ = (
     *(DOCUMENTS_READ, PARAGRAPHS_READ, SENTENCES_READ),
-    *(DUPLICATES, NO_ORDER, WORDLESS, EVALUATED, REPEATED, ALONE),
+    *(DUPLICATES, NO_ORDER, OF_DUPLICATES, WORDLESS, EVALUATED, REPEATED, ALONE),
 )
 
 
@@ -97,8 +99,10 @@ def build_corpus(
     }
     (folder / DOCUMENTS).write_text(json.dumps(names, ensure_ascii=False) + "\n", "utf-8")
     distribute(staged, part_of, [folder / f"{part}.arrow" for part in PARTS])
-    sorting.counts[NOT_DRAWN] = len(kept) - sum(map(len, names.values()))
-    return Counts(dict(sorting.counts), {part: _sizes(Corpus.open(folder, part)) for part in PARTS})
+    parts = {part: _sizes(Corpus.open(folder, part)) for part in PARTS}
+    used = sum(sizes["sentences"] for sizes in parts.values())
+    not_drawn = {NOT_DRAWN: int((part_of == LEFT_OUT).sum()), OF_NOT_DRAWN: writer.sentences - used}
+    return Counts({**sorting.counts, **not_drawn}, parts)
 
 
 class _Sorting:
@@ -120,7 +124,7 @@ class _Sorting:
         forms = list(map(normal_form, sentences))
         self.content = _hash("\n".join(forms))
         if self.content in self._documents:
-            self.counts[DUPLICATES] += 1
+            self.counts.update({DUPLICATES: 1, OF_DUPLICATES: len(sentences)})
             return []
         self._documents.add(self.content)
         runs: list[list[str]] = [[]]
@@ -192,5 +196,5 @@ def _sizes(corpus: Corpus) -> dict[str, int]:
         "chunks": corpus.chunks,
         "sentences": len(corpus),
         "contexts": len(corpus.contexts()),
-        "words": sum(len(text.split()) for text in corpus.all_texts()),
+        "words": sum(len(text.split()) for text in corpus),
     }

@@ -18,13 +18,17 @@ LEFT_OUT = -1
 
 
 class SentenceWriter:
-    """An Arrow file of sentences with their numbers of document, run and chunk; whole once the block ends."""
+    """An Arrow file of sentences with their numbers of document, run and chunk; whole once the block ends.
+
+    Attributes:
+        sentences: how many were added in runs.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._stack = ExitStack()
         self._rows: list[tuple[str, int, int, int]] = []
-        self._runs = self._chunks = 0
+        self.sentences = self._runs = self._chunks = 0
 
     def __enter__(self) -> SentenceWriter:
         with ExitStack() as stack:
@@ -43,6 +47,7 @@ class SentenceWriter:
         chunks = -(-len(sentences) // chunk_sentences)
         for at, sentence in enumerate(sentences):
             self._rows.append((sentence, document, self._runs, self._chunks + at * chunks // len(sentences)))
+        self.sentences += len(sentences)
         self._runs += 1
         self._chunks += chunks
         if len(self._rows) >= AT_ONCE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,11 @@ from models.evaluation.evaluated_texts import normal_form
 from models.origin.array_files import mapped
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
-from models.origin.origin_folder import read_step_about
 from models.text_lines import Advance
 
 FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one
 AT_ONCE = 2_000  # chunks that are counted at once
-CHUNKS = "chunks"  # in about.json
-_ARRAYS = ("features", "starts", "chunks", "counts")
+_ARRAYS = ("features", "starts", "chunks", "counts", "total")
 
 _SPACED = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
 
@@ -47,9 +45,9 @@ class Screening:
     Source: sun-et-al-2022-origin, section 3.2, which gives no weights: they are those of DrQA, which it cites.
     """
 
-    def __init__(self, arrays: Sequence[NDArray[Any]], total: int) -> None:
-        self._features, self._starts, self._chunks, self._counts = arrays
-        self._total = total
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._features, self._starts, self._chunks, self._counts = (arrays[name] for name in _ARRAYS[:-1])
+        self._total = int(arrays["total"].item())
 
     @classmethod
     def open(cls, folder: Path) -> Screening:
@@ -58,15 +56,12 @@ class Screening:
         Raises:
             BadOrigin: there is none, or it is broken.
         """
-        arrays = [mapped(folder / f"{name}.npy", "semblance origin corpus") for name in _ARRAYS]
-        total = read_step_about(folder).get(CHUNKS)
-        if (
-            total is None
-            or len(arrays[0]) + 1 != len(arrays[1])
-            or not len(arrays[2]) == len(arrays[3]) == arrays[1][-1]
-        ):
+        arrays = {name: mapped(folder / f"{name}.npy", "semblance origin corpus") for name in _ARRAYS}
+        sizes = {name: len(array) for name, array in arrays.items() if array.ndim}
+        ends = arrays["starts"][-1:].tolist()
+        if sizes["starts"] != sizes["features"] + 1 or not ends == [sizes["chunks"]] == [sizes["counts"]]:
             raise BadOrigin(f"{folder} is broken: its files do not belong together")
-        return cls(arrays, int(total))
+        return cls(arrays)
 
     @property
     def bigrams(self) -> int:
@@ -123,7 +118,7 @@ def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
     starts = np.append(table.indptr[features], table.nnz)
     narrow = np.min_scalar_type(int(table.data.max(initial=0)))  # mostly a byte
     columns = (features.astype(np.int32), starts.astype(np.int64), table.indices.astype(np.int32))
-    for name, array in zip(_ARRAYS, (*columns, table.data.astype(narrow)), strict=True):
+    for name, array in zip(_ARRAYS, (*columns, table.data.astype(narrow), np.array(corpus.chunks)), strict=True):
         np.save(folder / f"{name}.npy", array)
 
 
@@ -152,5 +147,5 @@ def _counted(chunks: Sequence[Sequence[str]]) -> scipy.sparse.csr_matrix:
 
 def _chunks(corpus: Corpus) -> Iterator[list[str]]:
     """The sentences of each chunk."""
-    numbered = zip(corpus.chunk.tolist(), corpus.all_texts(), strict=True)
+    numbered = zip(corpus.chunk.tolist(), corpus, strict=True)
     return ([text for _, text in members] for _, members in groupby(numbered, lambda pair: pair[0]))

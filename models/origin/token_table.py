@@ -14,6 +14,7 @@ from models.origin.array_files import GrowingArray, mapped
 from models.origin.corpus import Corpus, Part
 from models.origin.errors import BadOrigin
 from models.origin.vocabulary import Vocabulary
+from models.text_lines import Advance
 
 AT_ONCE = 10_000  # sentences that are tokenised at once
 
@@ -57,26 +58,28 @@ class TokenTable:
         return [self._ids[start:end].astype(np.int32) for start, end in zip(starts, ends, strict=True)]
 
 
-def write_token_table(
-    corpus: Corpus, part: Part, vocabulary: Vocabulary, max_tokens: int, folder: Path
-) -> Iterator[int]:
-    """Write the files of `TokenTable` in one pass.
+def write_token_table(corpus: Corpus, vocabulary: Vocabulary, max_tokens: int, folder: Path, advance: Advance) -> None:
+    """Write what `TokenTable` opens, in one pass.
 
-    Yields:
-        How many more sentences are done, for whoever watches.
+    Args:
+        corpus: a part.
+        vocabulary: gives the ids, two bytes each where they all fit into these.
+        max_tokens: that a sentence is cut to.
+        folder: for the files, those of the other part beside them.
+        advance: is told how many more sentences are done.
     """
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
-    ids_file, offsets_file = (folder / f"{part}-{what}.npy" for what in ("ids", "offsets"))
+    ids_file, offsets_file = (folder / f"{corpus.part}-{what}.npy" for what in ("ids", "offsets"))
     with GrowingArray(ids_file, dtype) as ids, GrowingArray(offsets_file, np.int64) as offsets:
         end = 0
         offsets.append(np.zeros(1, np.int64))
-        for texts in _batches(corpus.all_texts()):
+        for texts in _batches(corpus):
             rows = vocabulary.encode(texts, max_tokens)
             ends = end + np.cumsum([len(row) for row in rows])
             ids.append(np.concatenate(rows))
             offsets.append(ends)
             end = int(ends[-1])
-            yield len(texts)
+            advance(len(texts))
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:

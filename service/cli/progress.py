@@ -7,9 +7,18 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from models.evaluation.scorer import Track
+from models.text_lines import Advance
 
 T = TypeVar("T")
 
@@ -28,3 +37,13 @@ def bars(console: Console) -> Iterator[Track]:
             progress.remove_task(bar)
 
         yield track
+
+
+@contextmanager
+def bar(console: Console, what: str, total: int | None, *, of_bytes: bool = False) -> Iterator[Advance]:
+    """A bar for one thing that is counted; it only moves to and fro where nobody knows how much there is."""
+    count = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda more: progress.advance(task, more)

@@ -37,6 +37,7 @@ from tests.integration.conftest import Api
         "train",
         "pairs tweets",
         "pairs threads",
+        "origin corpus",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from models.errors import BadDataSet
 from models.evaluation.datasets import data_sets
-from models.evaluation.evaluated_texts import normal_form, texts_of
+from models.evaluation.evaluated_texts import texts_of
 from service.cli.evaluate.sets import file_of, read_task
 
 EVALUATION = "evaluation"  # every set that is not meant for training
 
 
-def held_out_texts(exclude: Sequence[str], data: Path | None) -> set[str]:
-    """Normal forms of all texts of these sets.
+def held_out_texts(exclude: Sequence[str], data: Path | None) -> Iterator[str]:
+    """All texts of these sets, as they stand there; what is kept out has the normal form of one of them.
 
     Args:
         exclude: names of sets; `evaluation` is every set in `data` that is not meant for training.
@@ -24,7 +24,8 @@ def held_out_texts(exclude: Sequence[str], data: Path | None) -> set[str]:
         BadDataSet: a set is missing or broken, or there is no folder to look through.
         UnknownName: there is no such set.
     """
-    return {normal_form(text) for name in _sets(exclude, data) for text in texts_of(read_task(name, data))}
+    for name in _sets(exclude, data):
+        yield from texts_of(read_task(name, data))
 
 
 def _sets(exclude: Sequence[str], data: Path | None) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from service.cli.origin.corpus import corpus
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -16,3 +18,4 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
+app.command()(corpus)

@@ -13,6 +13,7 @@ from rich.progress import Progress as Bar
 from models import catalogue
 from models.adapted_files import read_model
 from models.catalogue import explains
+from models.evaluation.evaluated_texts import normal_form
 from models.evaluation.tasks import ChunkAlignment
 from models.formats.transformer_folder import read_transformer
 from models.training.dev_sets import MEAN
@@ -62,13 +63,12 @@ def read_run(asked: Asked) -> Run:
     dev = {name: read_task(name, asked.data) for name in recipe.dev}
     if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
         raise BadRecipe(f"{recipe.measure} does not explain its scores, which the dev sets of chunks ask for")
+    held_out = set(map(normal_form, held_out_texts(asked.exclude, asked.data)))
     return Run(
         name=asked.recipe,
         recipe=recipe,
         checkpoint=read_transformer(source),
-        rows=read_rows(
-            asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out_texts(asked.exclude, asked.data)
-        ),
+        rows=read_rows(asked.rows, recipe.text_columns(), recipe.label, recipe.number, held_out),
         dev=dev,
         out=asked.out.resolve(),
         device=device_for([read_model(source)], read_settings()),

@@ -1,0 +1,170 @@
+"""What `semblance origin corpus` does once its options are read: a folder a step, each skipped where it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+
+from models.evaluation.evaluated_texts import normal_form
+from models.model_files import digest, file_sha256
+from models.origin.corpus import PARTS, Corpus
+from models.origin.corpus_builder import build_corpus
+from models.origin.documents import read_documents, sentences_of, text_files
+from models.origin.origin_folder import (
+    CORPUS,
+    SCREENING,
+    TOKENS,
+    VOCABULARY,
+    add_about,
+    is_made,
+    read_about,
+    read_step_about,
+    write_step_about,
+)
+from models.origin.origin_settings import OriginSettings
+from models.origin.screening import Screening, write_screening
+from models.origin.token_table import TokenTable, write_token_table
+from models.origin.vocabulary import Vocabulary
+from service.cli.evaluate.held_out_texts import held_out_texts
+from service.cli.progress import bar
+from service.cli.whole_folder import whole_folder
+
+Make: TypeAlias = Callable[[Path, Path], dict[str, Any]]
+"""Fills a folder, with another for what is only needed on the way, and says what came of it."""
+
+
+def make_corpus(
+    texts: Sequence[Path],
+    out: Path,
+    settings: OriginSettings,
+    held_out: tuple[Sequence[str], Path | None],
+    console: Console,
+) -> None:
+    """Make what is not there yet, and print what became of the text.
+
+    Args:
+        texts: folders and files.
+        out: the origin folder.
+        settings: of all steps; they are written into `origin.json`.
+        held_out: the sets whose texts are kept out, and the folder of data.
+        console: for the bars.
+
+    Raises:
+        SemblanceError: the text will not do, or the folder was made of something else.
+        OSError: the disk will not do.
+    """
+    steps = Steps(out, settings, console)
+    out.mkdir(parents=True, exist_ok=True)
+    steps.corpus(texts, *held_out)
+    steps.vocabulary()
+    steps.tokens()
+    steps.screening()
+    add_about(out, "settings", settings.model_dump(mode="json"))
+    _show(read_about(out))
+    console.print(f"{out}: ready for `semblance origin train`", highlight=False, markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The origin folder, the settings, and where bars are drawn."""
+
+    out: Path
+    settings: OriginSettings
+    console: Console
+
+    def corpus(self, texts: Sequence[Path], exclude: Sequence[str], data: Path | None) -> None:
+        """The sentences in order."""
+        files = text_files(texts)
+        asked = held_out_texts(exclude, data)
+        # a text may be several sentences, none of which may be in the corpus
+        evaluated = {normal_form(each) for text in asked for each in (text, *sentences_of(text))}
+        settings = self.settings.corpus
+
+        def make(folder: Path, scratch: Path) -> dict[str, Any]:
+            total = sum(file.size for file in files)
+            with bar(self.console, "reading", total, of_bytes=True) as advance:
+                documents = read_documents(files, advance)
+                return asdict(build_corpus(documents, evaluated, settings, folder, scratch))
+
+        made_of = {
+            "settings": settings.model_dump(mode="json"),
+            "texts": digest(files=[(file.name, file.sha256) for file in files]),
+            "evaluated": digest(texts=sorted(evaluated)),
+        }
+        self._step(CORPUS, made_of, make)
+
+    def vocabulary(self) -> None:
+        """The pieces of words, of the part that is trained on."""
+        corpus, size = Corpus.open(self.out / CORPUS), self.settings.vocabulary.size
+
+        def make(folder: Path, _scratch: Path) -> dict[str, Any]:
+            with bar(self.console, "learning pieces of words", None):
+                vocabulary = Vocabulary.train(corpus, size)
+            vocabulary.save(folder)
+            return {"size": vocabulary.size}
+
+        self._step(VOCABULARY, {"corpus": corpus.digest, "size": size}, make)
+
+    def tokens(self) -> None:
+        """The ids of every sentence."""
+        corpora = [Corpus.open(self.out / CORPUS, part) for part in PARTS]
+        most = self.settings.vocabulary.max_tokens
+
+        def make(folder: Path, _scratch: Path) -> dict[str, Any]:
+            vocabulary = Vocabulary.open(self.out / VOCABULARY)
+            with bar(self.console, "tokenising", sum(map(len, corpora))) as advance:
+                for corpus in corpora:
+                    write_token_table(corpus, vocabulary, most, folder, advance)
+            return {part: TokenTable.open(folder, part).tokens for part in PARTS}
+
+        made_of = {
+            "corpus": {corpus.part: corpus.digest for corpus in corpora},
+            "vocabulary": file_sha256(self.out / VOCABULARY / "tokenizer.json"),
+            "max_tokens": most,
+        }
+        self._step(TOKENS, made_of, make)
+
+    def screening(self) -> None:
+        """The chunks of every bigram."""
+        corpus = Corpus.open(self.out / CORPUS)
+
+        def make(folder: Path, _scratch: Path) -> dict[str, Any]:
+            with bar(self.console, "counting bigrams", corpus.chunks) as advance:
+                write_screening(corpus, folder, advance)
+            made = Screening.open(folder)
+            return {"chunks": corpus.chunks, "bigrams": made.bigrams, "postings": made.postings}
+
+        self._step(SCREENING, {"corpus": corpus.digest}, make)
+
+    def _step(self, name: str, made_of: Mapping[str, Any], make: Make) -> None:
+        folder = self.out / name
+        if not is_made(folder, made_of):
+            with whole_folder(folder) as (made, scratch):
+                write_step_about(made, made_of, make(made, scratch))
+        add_about(self.out, name, read_step_about(folder))
+
+
+def _show(about: Mapping[str, Any]) -> None:
+    """One line a count, on standard output."""
+    grid = Table("what", "count", title="what became of the text", title_justify="left", title_style="bold")
+    grid.columns[1].justify = "right"
+    sections = [
+        about[CORPUS]["read"],
+        *({f"{part}: {what}": count for what, count in about[CORPUS]["parts"][part].items()} for part in PARTS),
+        {
+            "pieces of the vocabulary": about[VOCABULARY]["size"],
+            **{f"tokens, {part}": about[TOKENS][part] for part in PARTS},
+            "bigrams": about[SCREENING]["bigrams"],
+            "bigrams of chunks": about[SCREENING]["postings"],
+        },
+    ]
+    for section in sections:
+        for what, count in section.items():
+            grid.add_row(what.replace("held_out", "held out"), f"{count:,}" if count else "none")
+        grid.add_section()
+    Console(width=None if Console().is_terminal else 160).print(grid)
