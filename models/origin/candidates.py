@@ -45,6 +45,7 @@ class CandidateSearch:
         self._settings = settings
         self._contexts = parts.corpus.contexts()
         self._chunks = parts.corpus.chunk[self._contexts]
+        self._chunk_count = int(parts.corpus.chunk.max(initial=-1)) + 1
 
     @property
     def most(self) -> int:
@@ -76,7 +77,7 @@ class CandidateSearch:
     def _screened(self, text: str) -> Integers:
         """Positions, among all contexts, of those in the chunks that are best by shared bigrams."""
         chunks, _ = self._parts.screening.chunks(text, self._settings.contexts.chunks)
-        wanted = np.zeros(int(self._parts.corpus.chunk.max(initial=0)) + 1, np.bool_)
+        wanted = np.zeros(self._chunk_count, np.bool_)
         wanted[chunks] = True
         return np.flatnonzero(wanted[self._chunks])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +28,7 @@ STRETCH = 16  # contexts that follow each other in a batch
 FEW_DOCUMENTS = 10  # below which intervals are over contexts, not documents
 AT_ONCE = 512  # sentences whose vectors are computed at once
 MOST_TESTED = 20_000  # contexts
+DRAWS = 20  # before it is taken that there is nothing to be drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,10 @@ def train_coherence(
 ) -> None:
     """Train by logistic regression: real contexts against the same ones with another sentence in the centre.
 
-    Every other sentence of a batch takes the place of the one in the centre, weighed so that those of the same document
-    have half of the weight and those of other ones the other half, as half of the paper's negatives are of either kind;
-    all together weigh as much as the real contexts. The two neighbours themselves take no other's place. Each sentence
+    The centre of every other context of a batch takes the place of the one in the centre, weighed so that those of the
+    same document have half of the weight and those of other ones the other half, as half of the paper's negatives are
+    of either kind; all together weigh as much as the real contexts. Sentences without a neighbour, which stand in the
+    centre of no context, take no other's place, or they would tell themselves; nor do the two neighbours. Each sentence
     of a batch passes through the LSTM once, whatever it stands for.
 
     Raises:
@@ -100,14 +101,12 @@ def train_coherence(
         contexts = order.batch(step)
         numbers = np.unique(np.concatenate([contexts - 1, contexts, contexts + 1]))
         with autocast(device.type):
-            vectors = network.vectors(tokens.rows(numbers))
-        left, centre, right = (
-            torch.from_numpy(np.searchsorted(numbers, contexts + side)).to(device) for side in (-1, 0, 1)
-        )
-        far = np.abs(numbers - contexts[:, None]) > 1
-        same = corpus.document[numbers] == corpus.document[contexts][:, None]
+            vectors = network.vectors(tokens.rows(numbers)).float()
+        places = (torch.from_numpy(np.searchsorted(numbers, contexts + side)).to(device) for side in (-1, 0, 1))
+        far = np.abs(contexts - contexts[:, None]) > 1
+        same = corpus.document[contexts] == corpus.document[contexts][:, None]
         kinds = [torch.from_numpy(kind).to(device) for kind in (far & same, ~same)]
-        return _loss(_logits(network, vectors.float(), left, right), centre, kinds)
+        return _loss(_logits(network, *(vectors[each] for each in places)), kinds)
 
     fit(network, loss, plan, report)
 
@@ -117,15 +116,16 @@ def order_of(corpus: Corpus, settings: CoherenceSettings) -> Order:
     return Order(corpus.contexts(), corpus.document, max(1, settings.batch_size // STRETCH), settings.seed)
 
 
-def _logits(network: Coherence, vectors: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """(contexts, sentences) log-odds of every sentence in every context."""
-    keys = torch.cat([network.left_keys(vectors)[left], network.right_keys(vectors)[right]], dim=1)
-    offsets = network.left_offsets(vectors)[left] + network.right_offsets(vectors)[right]
-    return keys @ network.queries(vectors).T + offsets[:, None] + network.centre_offsets(vectors)
+def _logits(network: Coherence, left: Tensor, centre: Tensor, right: Tensor) -> Tensor:
+    """(contexts, contexts) log-odds of every centre, by column, in every context."""
+    keys = torch.cat([network.left_keys(left), network.right_keys(right)], dim=1)
+    offsets = network.left_offsets(left) + network.right_offsets(right)
+    return keys @ network.queries(centre).T + offsets[:, None] + network.centre_offsets(centre)
 
 
-def _loss(logits: Tensor, centre: Tensor, kinds: list[Tensor]) -> Tensor:
-    real = functional.softplus(-logits.gather(1, centre[:, None])[:, 0])
+def _loss(logits: Tensor, kinds: list[Tensor]) -> Tensor:
+    """Half of it is of the real contexts, on the diagonal; each kind of wrong ones has the same weight in the rest."""
+    real = functional.softplus(-logits.diagonal())
     wrong = functional.softplus(logits)
     counts = torch.stack([kind.sum(dim=1) for kind in kinds])
     means = torch.stack([(wrong * kind).sum(dim=1) for kind in kinds]) / counts.clamp(min=1)
@@ -135,24 +135,23 @@ def _loss(logits: Tensor, centre: Tensor, kinds: list[Tensor]) -> Tensor:
 def held_out_accuracies(network: Coherence, corpus: Corpus, tokens: TokenTable, seed: int) -> Mapping[Kind, Accuracy]:
     """How often p(y=1) lies on the right side of 1/2, for real contexts and for as many wrong ones of each kind.
 
-    In a wrong one, the sentence is one of the same document or one of anywhere, drawn at random, but none of the three.
-    `both` is the mean of the two, where both can be drawn. A kind that cannot be drawn anywhere is left out.
+    In a wrong one stands the centre of another context of the same document, or of anywhere, drawn at random, but none
+    of its own three sentences. `both` is the mean of the two, where both can be drawn. A kind that cannot be drawn
+    anywhere is left out.
     """
     rng = np.random.default_rng([seed, 1])
-    contexts = corpus.contexts()
-    if len(contexts) > MOST_TESTED:
-        contexts = np.sort(rng.choice(contexts, MOST_TESTED, replace=False))
+    centres = corpus.contexts()
+    tested = rng.choice(centres, min(len(centres), MOST_TESTED), replace=False)
     vectors = sentence_vectors(network, tokens)
-    others = {
-        "same document": _of_document(corpus.document, contexts, rng),
-        "anywhere": _anywhere(corpus, contexts, rng),
-    }
-    right = {kind: _right(network, vectors, contexts, drawn) for kind, drawn in others.items()}
+    right: dict[Kind, NDArray[np.float64]] = {}
+    groups: dict[Kind, NDArray[np.int32]] = {"same document": corpus.document, "anywhere": 0 * corpus.document}
+    for kind, group in groups.items():
+        right[kind] = _right(network, vectors, tested, _others(tested, centres, group, rng))
     right["both"] = (right["same document"] + right["anywhere"]) / 2  # nan where either is
     found: dict[Kind, Accuracy] = {}
-    for kind in ("same document", "anywhere", "both"):
-        if (there := ~np.isnan(right[kind])).any():
-            found[kind] = _accuracy(right[kind][there], corpus.document[contexts[there]])
+    for kind, shares in right.items():
+        if (there := ~np.isnan(shares)).any():
+            found[kind] = _accuracy(shares[there], corpus.document[tested[there]])
     return found
 
 
@@ -166,16 +165,15 @@ def sentence_vectors(network: Coherence, tokens: TokenTable) -> Tensor:
     return torch.cat(parts)
 
 
-def _of_document(document: NDArray[np.int32], contexts: Numbers, rng: np.random.Generator) -> Numbers:
-    """For each context another sentence of its document, at random; -1 where there is none but its three."""
-    starts, ends = (np.searchsorted(document, document[contexts], side) for side in ("left", "right"))
-    room = ends - starts - 3
-    drawn = starts + (rng.random(len(contexts)) * np.maximum(room, 1)).astype(np.int64)
-    return np.where(room > 0, np.where(drawn >= contexts - 1, drawn + 3, drawn), -1)
-
-
-def _anywhere(corpus: Corpus, contexts: Numbers, rng: np.random.Generator) -> Numbers:
-    return _of_document(np.zeros_like(corpus.document), contexts, rng)
+def _others(tested: Numbers, centres: Numbers, group: NDArray[np.int32], rng: np.random.Generator) -> Numbers:
+    """For each context the centre of another one of its group, at random; -1 where none but its neighbours is found."""
+    of_group = group[centres]
+    starts, ends = (np.searchsorted(of_group, group[tested], side) for side in ("left", "right"))
+    found = np.full(len(tested), -1, np.int64)
+    for _ in range(DRAWS):
+        drawn = centres[rng.integers(starts, ends)]
+        found = np.where((found < 0) & (np.abs(drawn - tested) > 1), drawn, found)
+    return found
 
 
 def _right(network: Coherence, vectors: Tensor, contexts: Numbers, others: Numbers) -> NDArray[np.float64]:
@@ -205,9 +203,3 @@ def knows_order(accuracies: Mapping[Kind, Accuracy]) -> bool:
 def as_json(accuracies: Mapping[Kind, Accuracy]) -> dict[str, Any]:
     """For `origin.json`."""
     return {kind: asdict(each) for kind, each in accuracies.items()}
-
-
-def write_folder(network: Coherence, folder: Path) -> None:
-    """Save the network into a new folder."""
-    folder.mkdir(parents=True)
-    network.save(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,11 +25,11 @@ from models.origin.generation_inputs import (
     by_length,
     inputs,
 )
-from models.origin.generation_network import marks_of, open_network
+from models.origin.generation_network import longest, marks_of, open_network, sides
 from models.origin.reduced_precision import Asked, autocast
 
 ALL = "all"  # the folder of a network that writes all parts
-MOST_TOKENS = {"cpu": 8_192}  # padded tokens of a batch
+MOST_TOKENS = {"cpu": 4_096}  # padded tokens of a batch
 MOST_TOKENS_ELSEWHERE = 131_072
 BLOCK = {"cpu": 128}  # tokens whose logits are computed at once: of 8,192 pieces they stay in the cache of a core
 BLOCK_ELSEWHERE = 8_192
@@ -102,7 +103,7 @@ class Generation:
     ) -> tuple[Doubles, Numbers]:
         """(n,) log-likelihoods of the whole parts, and how many tokens those have."""
         network = self._networks[part]
-        most = int(network.config.encoder.max_position_embeddings) - 2
+        most = longest(network)
         triples = [tuple(row[:most] for row in three) for three in zip(left, centre, right, strict=True)]
         at = PARTS.index(part)
         lengths = np.array([[len(row) for row in three] for three in triples], np.int64).reshape(-1, len(PARTS))
@@ -127,17 +128,18 @@ def token_losses(network: EncoderDecoderModel, given: Inputs) -> Tensor:
     """
     device = network.device
     read, written = given.read.arguments(device), given.given.arguments(device)
-    encoded = network.encoder(**read).last_hidden_state
-    decoded = network.decoder.bert(
+    encoder, decoder = sides(network)
+    encoded = encoder(**read).last_hidden_state
+    decoded = decoder.bert(
         **written, encoder_hidden_states=encoded, encoder_attention_mask=read["attention_mask"], use_cache=False
     ).last_hidden_state
-    head = network.decoder.cls.predictions
+    head: Any = decoder.cls.predictions
     hidden = head.transform(decoded[written["attention_mask"]])
     return torch.cat(list(_blocks(hidden, given.targets.to(device), head.decoder)))
 
 
 def _blocks(hidden: Tensor, targets: Tensor, output: torch.nn.Linear) -> Iterator[Tensor]:
     size = BLOCK.get(hidden.device.type, BLOCK_ELSEWHERE)
-    for vectors, ids in zip(hidden.split(size), targets.split(size), strict=True):
+    for vectors, ids in zip(torch.split(hidden, size), torch.split(targets, size), strict=True):
         own = (vectors.float() * output.weight[ids]).sum(dim=1) + output.bias[ids]
         yield functional.linear(vectors, output.weight, output.bias).float().logsumexp(dim=1) - own

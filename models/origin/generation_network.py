@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import transformers
@@ -81,8 +81,9 @@ def started_network(checkpoint: Checkpoint, seed: int, marks: Marks) -> EncoderD
     weights[types] = weights[types][:1] + SPREAD * torch.randn(SENTENCES, found.config.hidden_size)
     config = BertConfig.from_dict({**found.config.to_dict(), "type_vocab_size": SENTENCES})
     network = _network(_both(config, marks))
-    network.encoder.load_state_dict(weights)
-    network.decoder.bert.load_state_dict(weights, strict=False)
+    reader, writer = sides(network)
+    reader.load_state_dict(weights)
+    writer.bert.load_state_dict(weights, strict=False)
     return network
 
 
@@ -91,19 +92,32 @@ def _both(config: BertConfig, marks: Marks) -> EncoderDecoderConfig:
     sizes = {**config.to_dict(), "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     reads = BertConfig.from_dict(sizes)
     writes = BertConfig.from_dict({**sizes, "is_decoder": True, "add_cross_attention": True, "use_cache": False})
-    return EncoderDecoderConfig.from_encoder_decoder_configs(
+    both = EncoderDecoderConfig.from_encoder_decoder_configs(
         reads, writes, pad_token_id=marks.pad, decoder_start_token_id=marks.start, eos_token_id=marks.end
     )
+    return cast("EncoderDecoderConfig", both)
 
 
 def _network(config: Any) -> EncoderDecoderModel:
-    encoder = BertModel(config.encoder, add_pooling_layer=False)
-    network = EncoderDecoderModel(config, encoder, BertLMHeadModel(config.decoder))
-    network.decoder.bert.embeddings = encoder.embeddings  # all of them: both sides have sentence and token positions
-    head = network.decoder.cls.predictions
+    """A new network, in which both sides and the output share their embeddings: of tokens, and of both positions."""
+    encoder: Any = BertModel(config.encoder, add_pooling_layer=False)
+    decoder: Any = BertLMHeadModel(config.decoder)
+    decoder.bert.embeddings = encoder.embeddings
+    head = decoder.cls.predictions
     head.decoder.weight = encoder.embeddings.word_embeddings.weight
     head.decoder.bias = head.bias
-    return network.eval()
+    network: Any = EncoderDecoderModel(config, encoder, decoder)
+    return cast("EncoderDecoderModel", network.eval())
+
+
+def sides(network: EncoderDecoderModel) -> tuple[BertModel, BertLMHeadModel]:
+    """Its encoder and its decoder."""
+    return cast("BertModel", network.encoder), cast("BertLMHeadModel", network.decoder)
+
+
+def longest(network: EncoderDecoderModel) -> int:
+    """The most tokens of a sentence, markers aside."""
+    return int(sides(network)[0].config.max_position_embeddings) - 2
 
 
 def marks_of(network: EncoderDecoderModel) -> Marks:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import EncoderDecoderModel
 
@@ -35,7 +36,7 @@ class Sentences:
 
     contexts: Numbers
     parts: Sequence[int]
-    lengths: np.ndarray[tuple[int], np.dtype[np.int32]]
+    lengths: NDArray[np.int32]
     batch_size: int
     seed: int
 
@@ -53,7 +54,7 @@ class Sentences:
         drawn = rng.permutation(len(self))
         contexts, parts = self.contexts[drawn // len(self.parts)], np.array(self.parts)[drawn % len(self.parts)]
         written = self.lengths[contexts + parts - 1] // NARROW
-        every = sum(self.lengths[contexts + side] for side in (-1, 0, 1))
+        every = np.sum([self.lengths[contexts + side] for side in (-1, 0, 1)], axis=0)
         order = np.lexsort((every, written, np.arange(len(self)) // (POOL * self.batch_size)))
         found = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
         return [(contexts[found[i]], parts[found[i]]) for i in rng.permutation(len(found))]

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from transformers import EncoderDecoderModel
 
 from models.checkpoint import Checkpoint
-from models.model_files import digest
+from models.model_files import digest, file_sha256
 from models.origin.coherence import Coherence
 from models.origin.coherence_ranking import write_vectors
 from models.origin.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
+from models.origin.corpus import PARTS as CORPUS_PARTS
 from models.origin.corpus import Corpus
 from models.origin.errors import BadCorpus, BadOrigin
 from models.origin.fitting import CHECK_EVERY, Plan, Progress
@@ -41,6 +43,8 @@ from models.origin.vocabulary import Vocabulary
 
 COHERENCE = "coherence"
 GENERATION = "generation"
+CHECKPOINTS = "checkpoints"
+LOCK = ".training.lock"
 SAMPLE = 200  # sentences by which two vocabularies are compared
 
 Report = Callable[[str, int, int, str], None]
@@ -92,25 +96,21 @@ class Training:
 
     def made_of(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What decides what comes of a step."""
-        return {
-            "settings": dict(settings),
-            "corpus": [self.corpus.digest, self.held_out.digest],
-            "tokens": read_step_about(self.folder / TOKENS).get("made_of"),
-        }
+        ids = [file_sha256(self.folder / TOKENS / f"{part}-ids.npy") for part in CORPUS_PARTS]
+        return {"settings": dict(settings), "corpus": [self.corpus.digest, self.held_out.digest], "tokens": ids}
 
     def plan(self, made_of: Mapping[str, Any], epochs: float, steps: int, learning_rate: float) -> Plan:
         """The plan of a network, by the steps of a pass over the corpus."""
-        made = digest(made_of=dict(made_of))
-        return Plan(
-            max(1, round(epochs * steps)), learning_rate, made, self.folder / "training" / made, self.check_every
-        )
+        made = digest(**made_of)
+        checkpoint = self.folder / CHECKPOINTS / f"{made[:16]}.pt"
+        return Plan(max(1, round(epochs * steps)), learning_rate, made, checkpoint, self.check_every)
 
 
 def train_networks(training: Training, report: Report) -> dict[str, dict[str, Any]]:
     """Train both kinds of networks; what is done already is left, what was cut off goes on.
 
     Returns:
-        What came of each: also in `origin.json`.
+        What came of each, as it stands in `origin.json`.
 
     Raises:
         BadCorpus: it has no context, or holds out none.
@@ -122,7 +122,7 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
         if not len(part.contexts()):
             raise BadCorpus(f"{part.file} has no three sentences that follow each other")
     try:
-        with FileLock(training.folder / ".training.lock", timeout=0):
+        with FileLock(training.folder / LOCK, timeout=0):
             return {COHERENCE: _coherence(training, report), GENERATION: _generation(training, report)}
     except Timeout as error:
         raise BadOrigin(f"another process is training in {training.folder}") from error
@@ -131,43 +131,106 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
 def _coherence(training: Training, report: Report) -> dict[str, Any]:
     settings = training.settings.coherence
     made_of = training.made_of(settings.model_dump(mode="json"))
-    folder = training.folder / COHERENCE
-    if is_made(folder, made_of):
-        return _results(folder)
+    if is_made(training.folder / COHERENCE, made_of):
+        return read_step_about(training.folder / COHERENCE)
     torch.manual_seed(settings.seed)
     network = Coherence(training.vocabulary.size, settings).to(training.device)
     order = order_of(training.corpus, settings)
     plan = training.plan(made_of, settings.epochs, order.steps, settings.learning_rate)
     train_coherence(training.corpus, training.tokens, network, plan, _steps(COHERENCE, report))
     accuracies = held_out_accuracies(network, training.held_out, training.held_out_tokens, settings.seed)
-    what = {"parameters": parameters(network), "accuracy": as_json(accuracies), **_read_by(training, plan.steps)}
-    with _step(training, COHERENCE, plan) as made:
+    with _step(training.folder, COHERENCE) as made:
         network.save(made)
         done = 0
         for more in write_vectors(network, training.tokens, training.corpus.contexts(), made):
             done += more
-            report("vectors", done, len(training.tokens), "")
+            report("vectors of sentences", done, len(training.tokens), "")
+        what = {
+            "training_tokens": training.tokens.tokens,
+            "steps": plan.steps,
+            "parameters": parameters(network),
+            "held_out_accuracy": as_json(accuracies),
+        }
         write_step_about(made, made_of, what)
-    return _results(folder)
+    plan.checkpoint.unlink(missing_ok=True)
+    return read_step_about(training.folder / COHERENCE)
 
 
 def _generation(training: Training, report: Report) -> dict[str, Any]:
     settings = training.settings.generation
     start = training.checkpoint.space if training.checkpoint else None
     made_of = {**training.made_of(settings.model_dump(mode="json")), "start": start}
-    folder = training.folder / GENERATION
-    if is_made(folder, made_of):
-        return _results(folder)
-    networks: dict[Part, EncoderDecoderModel] = {}
-    groups = [PARTS] if settings.one_network else [(part,) for part in PARTS]
-    for group in groups:
-        networks.update(dict.fromkeys(group, _trained(training, group, made_of, report)))
-    generation = Generation(networks, settings.precision)
-    report("perplexity", 0, 1, "")
+    if is_made(training.folder / GENERATION, made_of):
+        return read_step_about(training.folder / GENERATION)
+    networks: dict[str, EncoderDecoderModel] = {}
+    plans = []
+    for name, parts in {ALL: PARTS}.items() if settings.one_network else {part: (part,) for part in PARTS}.items():
+        networks[name], plan = _writer(training, name, parts, made_of, report)
+        plans.append(plan)
+    generation = Generation(
+        {part: networks[ALL if settings.one_network else part] for part in PARTS}, settings.precision
+    )
     held_out = perplexities(generation, training.held_out.contexts(), training.held_out_tokens)
-    what = {"parameters": sum(map(parameters, set(networks.values()))), "perplexity": dict(held_out)}
-    with _step(training, GENERATION) as made:
-        for group in groups:
-            save_network(networks[group[0]], made / _name(group))
-        write_step_about(made, made_of, what | _read_by(training, 0))
-    return _results(folder)
+    with _step(training.folder, GENERATION) as made:
+        for name, network in networks.items():
+            save_network(network, made / name)
+        what = {
+            "training_tokens": training.tokens.tokens,
+            "steps": sum(plan.steps for plan in plans),
+            "parameters": sum(map(parameters, networks.values())),
+            "held_out_perplexity": dict(held_out),
+        }
+        write_step_about(made, made_of, what)
+    for plan in plans:
+        plan.checkpoint.unlink(missing_ok=True)
+    return read_step_about(training.folder / GENERATION)
+
+
+def _writer(
+    training: Training, name: str, parts: Sequence[Part], made_of: Mapping[str, Any], report: Report
+) -> tuple[EncoderDecoderModel, Plan]:
+    """A network that has learned to write these parts, and the plan that it was trained by."""
+    settings = training.settings.generation
+    network = _untrained(training)
+    network.to(torch.device(training.device))  # type: ignore[arg-type]  # to() is decorated in vain
+    positions = [PARTS.index(part) for part in parts]
+    order = (training.tokens.lengths, settings.batch_size, settings.seed)
+    sentences = Sentences(training.corpus.contexts(), positions, *order)
+    plan = training.plan({**made_of, "network": name}, settings.epochs, sentences.steps, settings.learning_rate)
+    train_generation(
+        Teacher(network, training.tokens, sentences, settings), plan, _steps(f"{GENERATION} {name}", report)
+    )
+    return network, plan
+
+
+def _untrained(training: Training) -> EncoderDecoderModel:
+    vocabulary, settings = training.vocabulary, training.settings.generation
+    marks = Marks(vocabulary.pad, vocabulary.start, vocabulary.end)
+    if training.checkpoint is None:
+        return new_network(settings, vocabulary.size, training.settings.vocabulary.max_tokens, marks)
+    own = Vocabulary.of(training.checkpoint.folder)
+    texts = training.corpus.texts(range(min(SAMPLE, len(training.corpus))))
+    most = training.settings.vocabulary.max_tokens
+    pairs = zip(own.encode(texts, most), vocabulary.encode(texts, most), strict=True)
+    if own.size != vocabulary.size or not all(np.array_equal(one, other) for one, other in pairs):
+        raise BadOrigin(
+            f"{training.checkpoint.folder} has another vocabulary than {training.folder / VOCABULARY}: make the corpus "
+            "with the same generation.model in its settings"
+        )
+    return started_network(training.checkpoint, settings.seed, marks)
+
+
+def _steps(what: str, report: Report) -> Callable[[Progress], None]:
+    return lambda now: report(what, now.step, now.steps, f"loss {now.loss:.3f}")
+
+
+@contextmanager
+def _step(folder: Path, name: str) -> Iterator[Path]:
+    """A folder for what a step makes, which gets its name when all is written; then `origin.json` tells of it."""
+    aside = folder / f".{name}.partial"
+    for old in (aside, folder / name):  # what lies there under its name is not whole: else it would not be made again
+        shutil.rmtree(old, ignore_errors=True)
+    aside.mkdir()
+    yield aside
+    aside.rename(folder / name)
+    add_about(folder, name, read_step_about(folder / name))

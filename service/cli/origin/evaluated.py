@@ -102,7 +102,7 @@ def spread_table(found: Mapping[str, Spread]) -> TextTable:
         )
         for name, each in found.items()
     )
-    header = ("scores by", "mean squared, % of squares", "sentence", "context", "both", "cosine", "centred")
+    header = ("scores by", "level", "sentence", "context", "both", "cosine", "centred")
     return TextTable(
         "Scores of some sentences in the same contexts: what their variance is made of, in %", header, rows
     )

@@ -36,7 +36,9 @@ def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -
     taken: list[int] = []
     for i in sorted(ranked, key=lambda i: -score[i]):
         previous = corpus.sentences[i - 1]
-        alike = any(jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken)
+        alike = settings.overlap < 1 and any(
+            jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken
+        )
         if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
             taken.append(i)
     return taken[: settings.size]
@@ -64,6 +66,14 @@ def test_context_sets_are_those_of_the_definition() -> None:
         assert np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 0)
         assert not each.fallback
     assert max(map(len, found)) == 5
+
+
+def test_candidates_are_as_many_as_asked_for_though_the_text_stands_in_some_of_the_best() -> None:
+    counted = Counted(candidates=1, size=3, chunks=99, overlap=1.0)
+    for text in counted.corpus.sentences:
+        [found] = counted.origin.context_sets([text])
+        if not found.fallback:
+            assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("form", FORMS)

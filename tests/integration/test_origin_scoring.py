@@ -1,0 +1,195 @@
+"""`semblance origin score`, `evaluate` and `explain`, on a folder with networks that have learned nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from typer.testing import CliRunner, Result
+
+from models.origin.coherence import Coherence
+from models.origin.generation import Generation
+from models.origin.generation_inputs import PARTS
+from models.origin.origin import Origin
+from models.origin.origin_settings import ContextSettings
+from models.origin.scoring import FORMS, TERMS, scores
+from models.origin.token_table import TokenTable
+from models.origin.variant import variant
+from models.origin.vocabulary import Vocabulary
+from service.cli.main import app
+from tests.command_line import semblance
+from tests.models.origin.tiny_corpus import tiny_documents
+from tests.models.origin.untrained import MAX_TOKENS, write_untrained
+from tests.written import write, write_table
+
+A = "The doctor gave Anna 12 pills against a high fever."
+B = "Buyers in the north paid 14 dollars more than on Friday, Hugo said."
+SIZE = ("--size", "4")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_untrained(tmp_path_factory.mktemp("untrained") / "origin")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen graded pairs, each grade another."""
+    documents = [sentences for _, sentences in tiny_documents(60, seed=5)]
+    rows = [(documents[i][3], documents[-1 - i][2], i / 4) for i in range(16)]
+    file = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    return write_table(file, [("sentence1", "sentence2", "score"), *rows])
+
+
+def ran(verb: str, *arguments: object) -> Result:
+    return CliRunner().invoke(
+        app, ["origin", verb, *map(str, arguments)], env={"COLUMNS": "300", "SEMBLANCE_DEVICE": "cpu"}
+    )
+
+
+def printed(verb: str, *arguments: object) -> str:
+    found = ran(verb, *arguments)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def refused(verb: str, *arguments: object) -> str:
+    found = ran(verb, *arguments)
+    assert found.exit_code in (1, 2)
+    assert found.exception is None or isinstance(found.exception, SystemExit)
+    return found.output
+
+
+def evaluated(folder: Path, pairs: Path, tmp_path: Path, *arguments: object) -> Any:
+    file = tmp_path / "out" / "figures.json"
+    printed("evaluate", folder, "--sets", f"pairs:{pairs}", "--draws", 100, "--json", file, *SIZE, *arguments)
+    return json.loads(file.read_text("utf-8"))
+
+
+def test_terms_are_what_the_networks_of_the_folder_say_of_one_sentence_in_one_context(folder: Path) -> None:
+    origin = Origin.open(folder, contexts=ContextSettings(size=4))
+    coherence, generation = Coherence.open(folder / "coherence"), Generation.open(folder / "generation")
+    tokens, vocabulary = TokenTable.open(folder / "tokens"), Vocabulary.open(folder / "vocabulary")
+    for text, each in zip((A, B), origin.context_sets([A, B]), strict=True):
+        assert len(each) >= 3
+        assert np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 1e-6)
+        for context, found in zip(each.contexts.tolist(), each.terms, strict=True):
+            left, right = ([row] for row in tokens.rows([context - 1, context + 1]))
+            centre = vocabulary.encode([text], MAX_TOKENS)
+            logit = coherence.logits(*(coherence.vectors(row) for row in (left, centre, right))).item()
+            assert found[0] == pytest.approx(-np.logaddexp(0, -logit), abs=5e-3)  # vectors are kept in float16
+            for part in PARTS:
+                alone = generation.log_likelihoods(part, left, centre, right)[0]
+                assert found[TERMS.index(part)] == pytest.approx(alone, abs=1e-4)
+
+
+def test_a_pair_scores_the_same_alone_in_a_table_and_the_other_way_round(folder: Path, tmp_path: Path) -> None:
+    rows = write_table(tmp_path / "rows.tsv", [("sentence1", "sentence2"), (A, B), (B, A), (A, A)])
+    for form in FORMS:
+        alone = float(printed("score", folder, A, B, "--form", form, *SIZE))
+        header, *lines = printed("score", folder, "--rows", rows, "--form", form, *SIZE).splitlines()
+        assert header == "score\tsentence1\tsentence2"
+        fields = [line.split("\t") for line in lines if line]
+        assert [each[1:] for each in fields] == [[A, B], [B, A], [A, A]]
+        assert [float(each[0]) for each in fields] == pytest.approx([alone, alone, 1.0], abs=2e-6)
+
+
+def test_a_program_scores_a_pair(folder: Path) -> None:
+    found = semblance("origin", "score", str(folder), A, B, *SIZE)
+    assert found.returncode == 0, found.stderr
+    assert 0 < float(found.stdout) <= 1
+    assert "2 sentences" in found.stderr
+
+
+def test_odd_sentences_are_scored_and_what_is_odd_is_said(folder: Path, tmp_path: Path) -> None:
+    rows = [
+        ("sentence1", "sentence2"),
+        ("quantum", A),
+        ("उज्जैन में बारिश", "你好，世界"),
+        (" ".join(["rain"] * 1000), "x"),
+    ]
+    found = ran("score", folder, "--rows", write_table(tmp_path / "odd.tsv", rows), *SIZE)
+    assert found.exit_code == 0, found.output
+    assert "5 of them share no bigram with the corpus" in found.stderr
+    assert "1 of them were cut" in found.stderr
+    assert len(found.stdout.split("\n")) >= 4
+
+
+def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_are_printed(
+    folder: Path, pairs: Path, tmp_path: Path
+) -> None:
+    named = ("--pairs", 10, "--seed", 3, "--variants", "cosine,centred,random,without_left_centred")
+    found = evaluated(folder, pairs, tmp_path, *named, "--report", tmp_path / "report")
+    assert (found["settings"]["pairs"], found["settings"]["pairs_seed"]) == (10, 3)
+    assert [each["measure"] for each in found["outcomes"]] == [
+        "cosine",
+        "centred",
+        "random_cosine",
+        "without_left_centred",
+    ]
+    rows = np.sort(np.random.default_rng(3).choice(16, 10, replace=False))
+    table = [line.split("\t") for line in pairs.read_text("utf-8").splitlines()[1:]]
+    origin = Origin.open(folder, contexts=ContextSettings(size=4))
+    for outcome in found["outcomes"]:
+        assert outcome["n"] == 10
+        each = variant(outcome["measure"])
+        scored = origin.similarities([table[i][0] for i in rows], [table[i][1] for i in rows], each.form, each.choice)
+        expected = spearmanr(scored, [float(table[i][2]) for i in rows]).statistic
+        assert outcome["figures"][0]["value"] == pytest.approx(expected, abs=1e-6)
+        assert (outcome["against"] is None) == (outcome["measure"] == "cosine")
+    assert set(found["spread"]) == {"all terms", *TERMS}
+    assert found["sentences"]["sentences"] == 20
+    assert found["origin"]["contexts"]["size"] == 4
+    assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
+
+
+def test_a_form_is_that_of_all_variants_which_name_none(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    named = ("--pairs", 99, "--variants", "centred,random,without_sides", "--form", "centred")
+    found = evaluated(folder, pairs, tmp_path, *named)
+    assert [each["measure"] for each in found["outcomes"]] == ["centred", "random_centred", "without_sides_centred"]
+    assert {each["n"] for each in found["outcomes"]} == {16}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_explanation_sums_to_the_score_by_contexts_and_by_terms(folder: Path, tmp_path: Path, form: str) -> None:
+    shown = printed("explain", folder, A, B, "--form", form, "--top", 2, "--json", tmp_path / "why.json", *SIZE)
+    found = json.loads((tmp_path / "why.json").read_text("utf-8"))
+    score = float(printed("score", folder, A, B, "--form", form, *SIZE))
+    assert found["score"] == pytest.approx(score, abs=1e-6)
+    assert sum(found["by_term"].values()) == pytest.approx(found["score"], abs=1e-9)
+    assert sum(each["contribution"] for each in found["contexts"]) == pytest.approx(found["score"], abs=1e-9)
+    for each in found["contexts"]:
+        assert sum(each["parts"].values()) == pytest.approx(each["contribution"], abs=1e-9)
+    added = [each["contribution"] for each in found["contexts"]]
+    assert added == sorted(added, reverse=True)
+    assert shown.count("___") == 2
+    for each in found["contexts"][:2]:
+        assert f"{each['left']} ___ {each['right']}" in shown
+    assert found["fallback"] == {"a": False, "b": False}
+
+
+def test_what_will_not_do_is_named(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(folder, half)
+    shutil.rmtree(half / "generation")
+    assert "semblance origin train" in refused("score", half, A, B)
+    (tmp_path / "empty").mkdir()
+    assert "semblance origin corpus" in refused("score", tmp_path / "empty", A, B)
+    assert "give two sentences" in refused("score", folder, A)
+    assert "give two sentences" in refused("score", folder, A, B, "--rows", pairs)
+    assert "no visible character" in refused("score", folder, A, " ")
+    assert "sentence2" in refused("score", folder, "--rows", write(tmp_path / "bad.tsv", "sentence1\tscore", "a\t1"))
+    assert "contexts.weights" in refused(
+        "score", folder, A, B, "--config", write(tmp_path / "c.yaml", "contexts: {weights: [0, 0, 0, 0]}")
+    )
+    evaluate = ("evaluate", folder, "--sets", f"pairs:{pairs}", *SIZE)
+    assert "random" in refused(*evaluate, "--variants", "cosine,nonsense")
+    assert "4 contexts" in refused(*evaluate, "--variants", "contexts_20")
+    assert "name at least one" in refused(*evaluate, "--variants", ",")
+    labels = write(tmp_path / "labels.tsv", "sentence1\tsentence2\tlabel", "a b\tc d\t1", "e f\tg h\t0")
+    assert "no graded pairs" in refused("evaluate", folder, "--sets", f"labels:{labels}", "--variants", "cosine")

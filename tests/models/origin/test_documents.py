@@ -1,0 +1,106 @@
+"""Documents as they are read: by paragraph and sentence, in any language, or refused by file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.origin.documents import Document, read_documents, sentences_of, text_files
+from models.origin.errors import BadCorpus
+from tests.written import write, write_json
+
+
+def read(*paths: Path) -> list[Document]:
+    return list(read_documents(text_files(paths), lambda _more: None))
+
+
+def test_a_plain_file_is_a_document_with_paragraphs_between_blank_lines(tmp_path: Path) -> None:
+    write(
+        tmp_path / "sub" / "b.txt", "", "It rained.  All", " day long.\tWe stayed in.", " ", "", "Then it stopped.", ""
+    )
+    write(tmp_path / "notes.md", "This is no text to learn from.")
+    [found] = read(tmp_path)
+    assert found.name == "sub/b.txt"
+    assert found.paragraphs == [("It rained.", "All day long.", "We stayed in."), ("Then it stopped.",)]
+
+
+def test_lines_of_json_are_paragraphs_and_given_sentences_are_not_split(tmp_path: Path) -> None:
+    file = write_json(
+        tmp_path / "a.jsonl",
+        {"doc": "one", "par": 0, "text": "It rained. We stayed\nin."},
+        {"doc": "one", "par": 1, "sentences": ["He left. She  stayed.", " ", "why ?"], "section": "End"},
+        {"doc": 2, "text": "No number is needed."},
+        {"doc": 2, "text": "Nor is order then known."},
+    )
+    assert read(file) == [
+        Document("a.jsonl:one", [("It rained.", "We stayed in."), ("He left. She stayed.", "why ?")]),
+        Document("a.jsonl:2", [("No number is needed.",), ("Nor is order then known.",)]),
+    ]
+
+
+def test_a_name_that_comes_again_is_of_another_document_if_its_paragraphs_begin_anew(tmp_path: Path) -> None:
+    rows = [("x", 0), ("x", 1), ("y", 0), ("x", 0), ("x", 5)]
+    file = write_json(tmp_path / "a.jsonl", *({"doc": doc, "par": par, "text": f"{doc} {par}"} for doc, par in rows))
+    assert [(each.name, len(each.paragraphs)) for each in read(file)] == [
+        ("a.jsonl:x", 2),
+        ("a.jsonl:y", 1),
+        ("a.jsonl:x", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("今天天气很好。我们去公园散步。你呢？", ["今天天气很好。", "我们去公园散步。", "你呢？"]),
+        ("मैं घर जा रहा हूँ। तुम कहाँ हो? वह यहाँ है।", ["मैं घर जा रहा हूँ।", "तुम कहाँ हो?", "वह यहाँ है।"]),
+        ("ذهبت إلى السوق. ماذا اشتريت؟ اشتريت خبزا.", ["ذهبت إلى السوق.", "ماذا اشتريت؟", "اشتريت خبزا."]),
+        ("Dr. Weiß kam um 8.30 Uhr. Er blieb.", ["Dr. Weiß kam um 8.30 Uhr.", "Er blieb."]),
+        ("word " * 1_000, [("word " * 1_000).strip()]),
+        (" \n ", []),
+    ],
+)
+def test_sentences_end_where_their_script_ends_them(text: str, sentences: list[str]) -> None:
+    assert list(sentences_of(text)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{broken", "this is not JSON"),
+        ("[1]", "this is not a JSON object"),
+        ('{"text": "Of no document."}', "not of the form"),
+        ('{"doc": null, "text": "a"}', "not of the form"),
+        ('{"doc": "a", "par": "one", "text": "a"}', "not of the form"),
+        ('{"doc": "a"}', 'neither a "text" nor "sentences"'),
+        ('{"doc": "a", "text": 1}', 'neither a "text" nor "sentences"'),
+        ('{"doc": "a", "sentences": ["a", 1]}', 'neither a "text" nor "sentences"'),
+        ('{"doc": "a", "text": "a", "sentences": "a"}', 'neither a "text" nor "sentences"'),
+        ('{"doc": "first", "par": 1, "text": "a"}', "paragraph 1 comes after paragraph 2"),
+        ('{"doc": "zeroth", "par": 1, "text": "a"}', "the document 'zeroth' ended before"),
+    ],
+)
+def test_a_line_that_will_not_do_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    good = ('{"doc": "zeroth", "par": 0, "text": "Fine."}', '{"doc": "first", "par": 2, "text": "Fine."}')
+    file = write(tmp_path / "bad.jsonl", *good, "", line)
+    with pytest.raises(BadCorpus, match=rf"bad\.jsonl, line 4: .*{complaint}"):
+        read(file)
+
+
+def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BadCorpus, match=rf"{tmp_path} holds no text: names must end in \.jsonl or \.txt"):
+        text_files([tmp_path])
+    with pytest.raises(BadCorpus, match=r"picture\.png holds no text"):
+        text_files([write(tmp_path / "picture.png", "x")])
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("All in ASCII.\nThis is not: Weiß.\n".encode("latin-1"))
+    with pytest.raises(BadCorpus, match=r"latin\.txt, line 2: this is not UTF-8"):
+        read(latin)
+
+
+def test_a_file_that_is_named_twice_is_read_once_and_every_byte_is_told(tmp_path: Path) -> None:
+    files = [write(tmp_path / "b.txt", "Öl ist teuer."), write_json(tmp_path / "a.jsonl", {"doc": 1, "text": "é"})]
+    told: list[int] = []
+    found = list(read_documents(text_files([files[0], tmp_path]), told.append))
+    assert [each.name for each in found] == ["b.txt", "a.jsonl:1"]
+    assert sum(told) == sum(file.stat().st_size for file in files)
