@@ -22,8 +22,15 @@ def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
     Raises:
         NoSuchDevice: torch cannot use the configured one.
     """
-    if not any(files.needs_device for files in models):
-        return "cpu"
+    return torch_device(settings) if any(files.needs_device for files in models) else "cpu"
+
+
+def torch_device(settings: Settings) -> str:
+    """The device of a network, as torch names it.
+
+    Raises:
+        NoSuchDevice: torch cannot use the configured one.
+    """
     import torch  # noqa: PLC0415 - it takes seconds, which tables of word vectors need not wait for
 
     if settings.device == "auto":

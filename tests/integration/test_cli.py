@@ -38,6 +38,7 @@ from tests.integration.conftest import Api
         "pairs tweets",
         "pairs threads",
         "origin corpus",
+        "origin train",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from service.cli.origin.corpus import corpus
+from service.cli.origin.train import train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,4 +19,5 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
-app.command()(corpus)
+for verb in (corpus, train):
+    app.command()(verb)
