@@ -127,13 +127,13 @@ def test_every_context_comes_once_a_pass_and_with_others_of_its_document(untrain
     corpus = Corpus.open(untrained / "corpus")
     order = order_of(corpus, SETTINGS.coherence)
     for epoch in (0, 1):
-        steps = range(epoch * order.steps, (epoch + 1) * order.steps)
-        seen = np.concatenate([order.batch(step) for step in steps])
-        np.testing.assert_array_equal(np.sort(seen), corpus.contexts())
-    batch = order.batch(0)
+        batches = order.batches(epoch)
+        assert len(batches) == order.steps
+        np.testing.assert_array_equal(np.sort(np.concatenate(batches)), corpus.contexts())
+    batch = order.batches(0)[0]
     documents = corpus.document[batch]
     assert np.mean([np.sum(documents == each) > 1 for each in documents]) > 0.9
-    assert order.batch(0).tolist() != order.batch(order.steps).tolist()
+    assert batch.tolist() != order.batches(1)[0].tolist()
 
 
 def accuracies(folder: Path, interaction: str, work: Path) -> dict[str, dict[str, float]]:
