@@ -16,7 +16,7 @@ from torch.nn import functional
 from models.evaluation.bootstrap import bca
 from models.origin.coherence import Coherence
 from models.origin.corpus import Corpus
-from models.origin.fitting import Plan, Progress, fit
+from models.origin.fitting import Passes, Plan, Progress, fit
 from models.origin.origin_settings import CoherenceSettings
 from models.origin.reduced_precision import autocast
 from models.origin.token_table import TokenTable
@@ -28,6 +28,7 @@ STRETCH = 16  # contexts that follow each other in a batch
 FEW_DOCUMENTS = 10  # below which intervals are over contexts, not documents
 AT_ONCE = 512  # sentences whose vectors are computed at once
 MOST_TESTED = 20_000  # contexts
+CHANCE = 0.5
 DRAWS = 20  # before it is taken that there is nothing to be drawn
 
 
@@ -60,20 +61,20 @@ class Order:
         """Batches of a pass."""
         return math.ceil(math.ceil(len(self.contexts) / STRETCH) / self.stretches)
 
-    def batch(self, step: int) -> Numbers:
-        """The contexts of a step, ascending.
+    def batches(self, epoch: int) -> list[Numbers]:
+        """The batches of a pass: contexts, ascending in each.
 
         Two stretches of one document come together wherever it has two, so that the other sentences of its document
         that a sentence is confused with are near and far ones.
         """
-        epoch, at = divmod(step, self.steps)
         rng = np.random.default_rng([self.seed, epoch])
-        pieces = np.array_split(self.contexts, math.ceil(len(self.contexts) / STRETCH))
-        drawn = rng.permutation(len(pieces))
-        drawn = drawn[np.argsort(self.document[[pieces[i][0] for i in drawn]], kind="stable")]
-        pairs = [drawn[i : i + 2] for i in range(0, len(drawn), 2)]
-        order = np.concatenate([pairs[i] for i in rng.permutation(len(pairs))])
-        return np.sort(np.concatenate([pieces[i] for i in order[at * self.stretches : (at + 1) * self.stretches]]))
+        firsts = np.arange(0, len(self.contexts), STRETCH)
+        drawn = rng.permutation(firsts)
+        drawn = drawn[np.argsort(self.document[self.contexts[drawn]], kind="stable")]
+        pairs = [drawn[at : at + 2] for at in range(0, len(drawn), 2)]
+        order = np.concatenate([pairs[at] for at in rng.permutation(len(pairs))])
+        parts = [np.sort(order[at : at + self.stretches]) for at in range(0, len(order), self.stretches)]
+        return [np.concatenate([self.contexts[at : at + STRETCH] for at in part]) for part in parts]
 
 
 def train_coherence(
@@ -96,9 +97,10 @@ def train_coherence(
     """
     device = next(network.parameters()).device
     order = order_of(corpus, network.settings)
+    passes = Passes(order.batches, order.steps)
 
     def loss(step: int) -> Tensor:
-        contexts = order.batch(step)
+        contexts = passes.batch(step)
         numbers = np.unique(np.concatenate([contexts - 1, contexts, contexts + 1]))
         with autocast(device.type):
             vectors = network.vectors(tokens.rows(numbers)).float()
@@ -195,9 +197,9 @@ def _accuracy(right: NDArray[np.float64], document: NDArray[np.int32]) -> Accura
     return Accuracy(interval.estimate, interval.low, interval.high, len(right))
 
 
-def knows_order(accuracies: Mapping[Kind, Accuracy]) -> bool:
-    """Whether it does better than chance, in either kind."""
-    return any(each.low > 0.5 for each in accuracies.values())
+def knows_order(accuracies: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether any of these accuracies, as `as_json` writes them, is better than chance: its interval lies above 1/2."""
+    return any(each["low"] > CHANCE for each in accuracies.values())
 
 
 def as_json(accuracies: Mapping[Kind, Accuracy]) -> dict[str, Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from models.origin.errors import BadOrigin
 from models.training.errors import CheckpointNotSaved, TrainingDiverged
+
+T = TypeVar("T")
 
 WARM_UP = 0.05  # share of the steps in which the learning rate rises
 MOST_NORM = 1.0  # of the gradients of a step
@@ -50,6 +52,27 @@ class Progress:
     step: int
     steps: int
     loss: float
+
+
+class Passes(Generic[T]):
+    """The batch of every step, of which those of one pass over the data are held.
+
+    Args:
+        batches: makes the batches of a pass, by its number.
+        steps: how many a pass has.
+    """
+
+    def __init__(self, batches: Callable[[int], Sequence[T]], steps: int) -> None:
+        self._batches = batches
+        self._steps = steps
+        self._held: tuple[int, Sequence[T]] = (-1, [])
+
+    def batch(self, step: int) -> T:
+        """The batch of a step, counted from 0 over all passes."""
+        number, at = divmod(step, self._steps)
+        if self._held[0] != number:
+            self._held = number, self._batches(number)
+        return self._held[1][at]
 
 
 def fit(network: nn.Module, loss: Callable[[int], Tensor], plan: Plan, report: Callable[[Progress], None]) -> None:

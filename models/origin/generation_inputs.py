@@ -108,7 +108,7 @@ def _grid(pieces: Sequence[Row], lengths: Numbers, pad: int) -> tuple[Numbers, N
 
 
 def _tensor(values: NDArray[Any]) -> Tensor:
-    return torch.from_numpy(np.array(values))
+    return torch.from_numpy(np.array(values))  # a copy: torch warns of arrays that cannot be written to
 
 
 def by_length(read: Numbers, written: Numbers, most: int) -> Iterator[Numbers]:

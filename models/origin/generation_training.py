@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import EncoderDecoderModel
 
-from models.origin.fitting import Plan, Progress, fit
+from models.origin.fitting import Passes, Plan, Progress, fit
 from models.origin.generation import Generation, token_losses
 from models.origin.generation_inputs import NARROW, PARTS, Inputs, Numbers, Part, inputs
 from models.origin.generation_network import marks_of
@@ -75,17 +75,13 @@ class Teacher:
     ) -> None:
         self.network = network
         self._tokens = tokens
-        self._sentences = sentences
         self._precision = settings.precision
-        self._pass: tuple[int, list[tuple[Numbers, Numbers]]] = (-1, [])
+        self._passes = Passes(sentences.batches, sentences.steps)
 
     def loss(self, step: int) -> Tensor:
         """The mean of -log p over the tokens that are written in a step, end markers included."""
-        epoch, at = divmod(step, self._sentences.steps)
-        if self._pass[0] != epoch:
-            self._pass = epoch, self._sentences.batches(epoch)
         with autocast(self.network.device.type, self._precision):
-            return token_losses(self.network, self._inputs(*self._pass[1][at])).mean()
+            return token_losses(self.network, self._inputs(*self._passes.batch(step))).mean()
 
     def _inputs(self, contexts: Numbers, parts: Numbers) -> Inputs:
         left, centre, right = (self._tokens.rows(contexts + side) for side in (-1, 0, 1))

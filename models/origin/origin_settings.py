@@ -65,7 +65,7 @@ class GenerationSettings(BaseModel):
     epochs: float = Field(1.0, gt=0, description="How often every part of every context is written.")
     batch_size: int = Field(128, ge=1, description="Sentences that are written in a step.")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="What is computed in; auto takes bfloat16 where the device is fast in it."
+        "auto", description="What training computes in; auto takes bfloat16 where the device is fast in it."
     )
     learning_rate: float = Field(1e-3, gt=0, description="Peak of the learning rate, which then falls to 0 in a line.")
     seed: int = Field(0, ge=0, description="Of weights and order.")

@@ -35,9 +35,9 @@ def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console)
     for damage in done.damaged:
         console.print(f"made anew: {damage}", markup=False, highlight=False, soft_wrap=True)
     seconds, new = time.monotonic() - start, done.pairs - done.found
+    rate = f"; {new / seconds:,.2f} pairs/s" if new else ""
     console.print(
-        f"{out}: {done.pairs:,} pairs in shard {share.number}/{share.of}, {done.found:,} of them from before; "
-        f"{new / seconds:,.2f} pairs/s",
+        f"{out}: {done.pairs:,} pairs in shard {share.number}/{share.of}, {done.found:,} of them from before{rate}",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -44,6 +44,7 @@ from tests.integration.conftest import Api
         "origin score",
         "origin evaluate",
         "origin explain",
+        "origin train",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:

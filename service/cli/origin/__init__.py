@@ -9,6 +9,7 @@ from service.cli.origin.evaluate import evaluate
 from service.cli.origin.explain import explain
 from service.cli.origin.score import score
 from service.cli.origin.start import start
+from service.cli.origin.train import train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,5 +23,5 @@ app = typer.Typer(
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
     """,
 )
-for verb in (corpus, score, evaluate, explain, start):
+for verb in (corpus, train, score, evaluate, explain, start):
     app.command()(verb)

@@ -27,17 +27,15 @@ SETTINGS = OriginSettings(
 )
 
 
-def write_tiny_origin(folder: Path, documents: int = 60, settings: OriginSettings = SETTINGS) -> Path:
-    """A new origin folder, as the command before training leaves it."""
-    texts = write_tiny_corpus(folder / "texts", documents)
+def write_tiny_origin(folder: Path, texts: Path | None = None, settings: OriginSettings = SETTINGS) -> Path:
+    """A new origin folder with corpus, vocabulary and tokens, of the tiny corpus or of other texts."""
     for each in (CORPUS, TOKENS, VOCABULARY, "scratch"):
-        (folder / each).mkdir()
-    read = read_documents(text_files([texts]), lambda _: None)
-    build_corpus(read, set(), settings.corpus, folder / CORPUS, folder / "scratch")
-    vocabulary = Vocabulary.train(list(Corpus.open(folder / CORPUS).all_texts()), settings.vocabulary.size)
+        (folder / each).mkdir(parents=True)
+    files = text_files([texts or write_tiny_corpus(folder / "texts")])
+    build_corpus(read_documents(files, lambda _: None), set(), settings.corpus, folder / CORPUS, folder / "scratch")
+    vocabulary = Vocabulary.train(Corpus.open(folder / CORPUS), settings.vocabulary.size)
     vocabulary.save(folder / VOCABULARY)
     for part in PARTS:
-        corpus = Corpus.open(folder / CORPUS, part)
-        for _ in write_token_table(corpus, part, vocabulary, settings.vocabulary.max_tokens, folder / TOKENS):
-            pass
+        corpus, most = Corpus.open(folder / CORPUS, part), settings.vocabulary.max_tokens
+        write_token_table(corpus, vocabulary, most, folder / TOKENS, lambda _: None)
     return folder

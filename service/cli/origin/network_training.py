@@ -1,0 +1,80 @@
+"""What `semblance origin train` does once its options are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from models.formats.transformer_folder import read_transformer
+from models.origin.coherence_training import knows_order
+from models.origin.errors import BadOrigin
+from models.origin.origin_folder import read_about
+from models.origin.origin_settings import OriginSettings
+from models.origin.training import COHERENCE, GENERATION, Training, train_networks
+from service.cli.origin.settings_file import read_settings_file
+from service.devices import torch_device
+from service.served_models import source_of
+from service.settings import read_settings
+
+
+def train_folder(folder: Path, config: Path | None, device: str | None, console: Console) -> None:
+    """Train what is not there yet, with bars, and print what came of it.
+
+    Raises:
+        SemblanceError: the folder, the settings, the device or the encoder to start from will not do.
+    """
+    settings = _settings(folder) if config is None else read_settings_file(config)
+    model = settings.generation.model
+    training = Training(
+        folder,
+        settings,
+        torch_device(read_settings(device=device)),
+        None if model is None else read_transformer(source_of(model)),
+    )
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(what: str, done: int, total: int, more: str) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, description=f"{what} {more}")
+
+        made = train_networks(training, report)
+    _show(made)
+    if not knows_order(made[COHERENCE]["held_out_accuracy"]):
+        console.print(
+            "warning: on held-out documents the coherence model does no better than chance. Either the corpus has no "
+            "order, or there is too little of it, or interaction is none",
+            style="yellow",
+        )
+
+
+def _settings(folder: Path) -> OriginSettings:
+    """Those that the corpus was made with."""
+    try:
+        return OriginSettings.model_validate(read_about(folder).get("settings", {}))
+    except ValidationError as error:
+        raise BadOrigin(f"the settings in {folder} are of another version, give them by --config: {error}") from error
+
+
+def _show(made: Mapping[str, Mapping[str, Any]]) -> None:
+    """One line a figure, on standard output."""
+    grid = Table("what", "figure", title="the networks of Origin", title_justify="left", title_style="bold")
+    grid.columns[1].justify = "right"
+    for name in (COHERENCE, GENERATION):
+        for count in ("training_tokens", "parameters", "steps"):
+            grid.add_row(f"{name}: {count.replace('_', ' ')}", f"{made[name][count]:,}")
+        for kind, each in made[name].get("held_out_accuracy", {}).items():
+            interval = f"[{100 * each['low']:.1f}, {100 * each['high']:.1f}]"
+            grid.add_row(f"{name}: held-out accuracy, {kind}, %", f"{100 * each['estimate']:.1f} {interval}")
+        for part, figure in made[name].get("held_out_perplexity", {}).items():
+            grid.add_row(f"{name}: held-out perplexity, {part}", f"{figure:,.1f}")
+        grid.add_section()
+    Console(width=None if Console().is_terminal else 160).print(grid)

@@ -1,0 +1,185 @@
+"""`semblance origin train`, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from safetensors.numpy import load_file
+
+from models.formats.transformer_folder import read_transformer
+from models.model_files import Source
+from models.origin.coherence_ranking import CoherenceRanking
+from models.origin.corpus import Corpus
+from models.origin.errors import BadOrigin
+from models.origin.generation import Generation
+from models.origin.generation_inputs import PARTS
+from models.origin.origin_folder import add_about
+from models.origin.token_table import TokenTable, write_token_table
+from models.origin.training import COHERENCE, GENERATION, Report, Training, train_networks
+from models.origin.vocabulary import Vocabulary
+from tests.command_line import semblance
+from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
+from tests.small_model import make_small
+
+SHORT = SETTINGS.model_copy(
+    update={
+        "coherence": SETTINGS.coherence.model_copy(update={"epochs": 2.0}),
+        "generation": SETTINGS.generation.model_copy(update={"epochs": 1.0}),
+    }
+)
+WEIGHTS = (f"{COHERENCE}/model.safetensors", f"{GENERATION}/all/model.safetensors")
+
+
+class Killed(Exception):
+    """In the middle of a run."""
+
+
+def quietly(*_: object) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def corpus_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_tiny_origin(tmp_path_factory.mktemp("origin") / "corpus only")
+    add_about(folder, "settings", SHORT.model_dump(mode="json"))
+    return folder
+
+
+@pytest.fixture
+def folder(corpus_only: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(corpus_only, tmp_path / "origin"))
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    return {f"{name} {key}": each for name in WEIGHTS for key, each in load_file(folder / name).items()}
+
+
+def test_both_networks_are_trained_by_the_settings_of_the_corpus_and_only_once(folder: Path) -> None:
+    ran = semblance("origin", "train", str(folder), SEMBLANCE_DEVICE="cpu")
+    assert ran.returncode == 0, ran.stderr
+    about = json.loads((folder / "origin.json").read_text("utf-8"))
+    for name, figures in ((COHERENCE, "held_out_accuracy"), (GENERATION, "held_out_perplexity")):
+        assert about[name]["training_tokens"] == TokenTable.open(folder / "tokens").tokens
+        assert f"{about[name]['parameters']:,}" in ran.stdout
+        assert about[name]["made_of"]["settings"] == getattr(SHORT, name).model_dump(mode="json")
+        assert set(about[name][figures]) <= {"same document", "anywhere", "both", *PARTS}
+    for part, figure in about[GENERATION]["held_out_perplexity"].items():
+        assert f"held-out perplexity, {part}" in ran.stdout
+        assert f"{figure:,.1f}" in ran.stdout
+    assert not list(folder.glob("checkpoints/*"))
+    before = {name: (folder / name).stat().st_mtime_ns for name in WEIGHTS}
+    assert semblance("origin", "train", str(folder), SEMBLANCE_DEVICE="cpu").stdout == ran.stdout
+    assert before == {name: (folder / name).stat().st_mtime_ns for name in WEIGHTS}
+    corpus = Corpus.open(folder / "corpus")
+    rows = TokenTable.open(folder / "tokens").rows([1, 2, 3])
+    assert CoherenceRanking.open(folder / COHERENCE, corpus).log_probabilities(rows).max() <= 0
+    found = Generation.open(folder / GENERATION).log_likelihoods("centre", rows[:1], rows[1:2], rows[2:])
+    assert found.shape == (1,)
+
+
+def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
+    straight = Path(shutil.copytree(folder, tmp_path / "straight"))
+    train_networks(Training(straight, SHORT), quietly)
+    for network in (COHERENCE, GENERATION):
+        with pytest.raises(Killed):
+            train_networks(Training(folder, SHORT, check_every=4), cut_off(network))
+        assert not (folder / network).exists()
+    steps: list[int] = []
+    train_networks(
+        Training(folder, SHORT, check_every=4),
+        lambda what, done, *_: steps.append(done) if what.startswith(GENERATION) else None,
+    )
+    assert steps[0] == 9
+    expected, found = weights(straight), weights(folder)
+    assert found.keys() == expected.keys()
+    for name, each in expected.items():
+        np.testing.assert_array_equal(found[name], each, name)
+
+
+def cut_off(network: str) -> Report:
+    """Ends the training of a network after its ninth step."""
+
+    def report(what: str, done: int, total: int, more: str) -> None:
+        del total, more
+        if what.startswith(network) and done == 9:
+            raise Killed
+
+    return report
+
+
+def test_a_killed_process_leaves_a_folder_that_the_same_command_completes(folder: Path) -> None:
+    command = [sys.executable, "-m", "service.cli.main", "origin", "train", str(folder)]
+    with subprocess.Popen(
+        command, env={**os.environ, "SEMBLANCE_DEVICE": "cpu"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not (folder / COHERENCE).exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    ran = semblance("origin", "train", str(folder), SEMBLANCE_DEVICE="cpu")
+    assert ran.returncode == 0, ran.stderr
+    assert "held-out perplexity, right" in ran.stdout
+
+
+def test_three_networks_write_a_part_each(folder: Path) -> None:
+    settings = SHORT.model_copy(
+        update={"generation": SHORT.generation.model_copy(update={"one_network": False, "epochs": 0.5})}
+    )
+    made = train_networks(Training(folder, settings), quietly)
+    assert {each.name for each in (folder / GENERATION).iterdir() if each.is_dir()} == set(PARTS)
+    rows = TokenTable.open(folder / "tokens").rows([1, 2, 3])
+    asked = Generation.open(folder / GENERATION)
+    three = ([rows[0]], [rows[1]], [rows[2]])
+    assert len({float(asked.log_likelihoods(part, *three)[0]) for part in PARTS}) == 3
+    assert made[GENERATION]["steps"] > 3
+
+
+def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Path) -> None:
+    small = make_small(tmp_path / "bert")
+    checkpoint = read_transformer(Source(small))
+    settings = SHORT.model_copy(
+        update={"generation": SHORT.generation.model_copy(update={"model": str(small), "epochs": 0.1})}
+    )
+    with pytest.raises(BadOrigin, match="another vocabulary"):
+        train_networks(Training(folder, settings, checkpoint=checkpoint), quietly)
+    shutil.rmtree(folder / COHERENCE)
+    own = Vocabulary.of(small)
+    own.save(folder / "vocabulary")
+    for part in ("train", "held_out"):
+        write_token_table(Corpus.open(folder / "corpus", part), own, 32, folder / "tokens", quietly)
+    made = train_networks(Training(folder, settings, checkpoint=checkpoint), quietly)
+    assert made[GENERATION]["made_of"]["start"] == checkpoint.space
+
+
+def test_other_settings_than_a_finished_step_was_made_with_are_refused(folder: Path, tmp_path: Path) -> None:
+    train_networks(Training(folder, SHORT), quietly)
+    config = tmp_path / "other.yaml"
+    config.write_text(yaml.safe_dump({"coherence": {"hidden": 7}}), "utf-8")
+    ran = semblance("origin", "train", str(folder), "--config", str(config))
+    assert ran.returncode == 1
+    assert "another value of settings" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_what_will_not_do_is_said(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for arguments, said in (
+        ((str(empty),), "semblance origin corpus"),
+        ((str(empty), "--device", "abacus"), "abacus"),
+        ((str(tmp_path / "none"),), "does not exist"),
+    ):
+        ran = semblance("origin", "train", *arguments)
+        assert ran.returncode != 0
+        assert said in ran.stderr
+        assert "Traceback" not in ran.stderr

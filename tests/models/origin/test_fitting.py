@@ -1,0 +1,96 @@
+"""The training loop: a run that was killed comes to the same weights, and one that diverges says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models.origin.errors import BadOrigin
+from models.origin.fitting import Plan, Progress, fit
+from models.training.errors import TrainingDiverged
+
+
+class Killed(Exception):
+    """In the middle of a run."""
+
+
+def network() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 1)
+
+
+def data(step: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(step)
+    given = torch.randn(16, 3, generator=generator)
+    return given, given @ torch.tensor([[1.0], [-2.0], [0.5]])
+
+
+def run(model: nn.Linear, plan: Plan, killed_at: int = -1) -> list[Progress]:
+    told: list[Progress] = []
+
+    def loss(step: int) -> Tensor:
+        if step == killed_at:
+            raise Killed
+        given, wanted = data(step)
+        return nn.functional.mse_loss(model(given), wanted)
+
+    fit(model, loss, plan, told.append)
+    return told
+
+
+def plan(folder: Path, steps: int = 60) -> Plan:
+    return Plan(steps, 0.1, "this", folder / "work" / "checkpoint.pt", check_every=7)
+
+
+def test_a_run_that_was_killed_goes_on_and_comes_to_the_same_weights(tmp_path: Path) -> None:
+    straight, cut = network(), network()
+    told = run(straight, plan(tmp_path / "straight"))
+    assert [each.step for each in told] == list(range(1, 61))
+    assert told[-1].loss < 0.01 < told[0].loss
+    with pytest.raises(Killed):
+        run(cut, plan(tmp_path / "cut"), killed_at=33)
+    again = network()
+    assert [each.step for each in run(again, plan(tmp_path / "cut"))] == list(range(29, 61))
+    assert torch.equal(again.weight, straight.weight)
+    assert torch.equal(again.bias, straight.bias)
+
+
+def test_a_checkpoint_of_another_training_is_not_gone_on_from(tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        run(network(), plan(tmp_path), killed_at=20)
+    other = Plan(60, 0.1, "another", plan(tmp_path).checkpoint, check_every=7)
+    assert len(run(network(), other)) == 60
+
+
+def test_a_broken_checkpoint_is_named(tmp_path: Path) -> None:
+    plan(tmp_path).checkpoint.parent.mkdir()
+    plan(tmp_path).checkpoint.write_bytes(b"half of it")
+    with pytest.raises(BadOrigin, match=r"checkpoint\.pt"):
+        run(network(), plan(tmp_path))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_checkpoint(tmp_path: Path, value: float) -> None:
+    model = network()
+
+    def loss(step: int) -> Tensor:
+        return torch.sum(model(data(step)[0])) * (value if step == 10 else 1.0)
+
+    with pytest.raises(TrainingDiverged, match="step 11 of 60"):
+        fit(model, loss, plan(tmp_path), lambda _: None)
+    assert plan(tmp_path).checkpoint.exists()
+    assert bool(model.weight.isfinite().all())
+
+
+def test_the_learning_rate_rises_to_its_peak_and_falls_to_nothing(tmp_path: Path) -> None:
+    rates = [plan(tmp_path, 100).rate(step) for step in range(100)]
+    peak = rates.index(max(rates))
+    assert max(rates) == pytest.approx(0.1)
+    assert peak in (4, 5)
+    assert rates[: peak + 1] == sorted(rates[: peak + 1])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)
+    assert 0 < rates[-1] < 0.002
+    assert plan(tmp_path, 1).rate(0) == pytest.approx(0.1)
