@@ -89,12 +89,12 @@ def assert_numbered(corpus: Corpus, size: int) -> None:
         assert len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == inner[-1] + 1
     assert np.bincount(corpus.chunk).max() <= size
     assert len(corpus.names) == corpus.document[-1] + 1
-    inner = [
+    middle = [
         i
         for i in range(1, len(corpus) - 1)
         if corpus.run[i - 1] == corpus.run[i] and corpus.run[i] == corpus.run[i + 1]
     ]
-    assert corpus.contexts().tolist() == inner
+    assert corpus.contexts().tolist() == middle
 
 
 def assert_sums_hold(counts: counted.Counts) -> None:
