@@ -100,7 +100,7 @@ def test_no_sentence_of_an_evaluation_is_left(texts: Path, tmp_path: Path) -> No
         "an engineer had found cracks in two of its pillars",
         "Thing? I still SOW them, in pots on a balcony, four floors above a street!",
     )
-    rows = [f"a\tb\t{at}\t0\t1\t{one}\t{two}" for at, (one, two) in enumerate([said, ("Nothing.", "Of this.")])]
+    rows = [f"a\tb\t{at}\t0\t{at}\t{one}\t{two}" for at, (one, two) in enumerate([said, ("Nothing.", "Of this.")])]
     write(tmp_path / "data" / "stsb" / "stsb.test.tsv", *_with_header(rows))
     out = tmp_path / "origin"
     ran = semblance(
@@ -127,30 +127,41 @@ def _with_header(rows: list[str]) -> list[str]:
     return ["genre\tfile\tyear\tid\tscore\tsentence1\tsentence2", *rows]
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_the_same_command_goes_on_where_a_run_was_ended(tmp_path: Path, end: signal.Signals) -> None:
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """So much text that learning its pieces of words takes a while."""
     sold = ("Shop {0} sold {1} lamps.", "Then it sold {1} chairs to house {0}.", "House {0} now has {1} of them.")
     lines = ({"doc": at, "sentences": [each.format(at, n) for n in range(3) for each in sold]} for at in range(2_000))
-    texts = write_json(tmp_path / "shops.jsonl", *lines)
-    out, clean = tmp_path / "out", tmp_path / "clean"
-    with subprocess.Popen(
-        interruptible("origin", "corpus", str(texts), "--out", str(out)),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    return write_json(tmp_path_factory.mktemp("shops") / "shops.jsonl", *lines)
+
+
+@pytest.fixture(scope="module")
+def clean(shops: Path) -> dict[str, bytes]:
+    """What comes of the shops where nobody interrupts."""
+    out = shops.parent / "clean"
+    assert semblance("origin", "corpus", str(shops), "--out", str(out)).returncode == 0
+    return files_of(out)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_the_same_command_goes_on_where_a_run_was_ended(
+    shops: Path, clean: dict[str, bytes], tmp_path: Path, end: signal.Signals
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("origin", "corpus", str(shops), "--out", str(out))
+    with subprocess.Popen(interruptible(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while not list(out.glob(".vocabulary-*")):
             assert time.monotonic() < deadline
             time.sleep(0.005)
         process.send_signal(end)
         assert process.wait(60) != 0
-    assert sorted(path.name for path in out.iterdir() if path.name in STEPS) == ["corpus"]
+    assert [path.name for path in out.iterdir() if path.name in STEPS] == ["corpus"]
     written = (out / "corpus" / "train.arrow").stat().st_mtime_ns
-    for folder in (out, clean):
-        ran = semblance("origin", "corpus", str(texts), "--out", str(folder))
-        assert ran.returncode == 0, ran.stderr
+    ran = semblance(*arguments)
+    assert ran.returncode == 0, ran.stderr
     assert (out / "corpus" / "train.arrow").stat().st_mtime_ns == written
-    assert files_of(out) == files_of(clean)
+    assert files_of(out) == clean
 
 
 def test_what_cannot_be_done_is_said_and_no_step_is_half_done(tmp_path: Path) -> None:
