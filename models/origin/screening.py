@@ -119,8 +119,14 @@ def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
     holding = np.repeat(np.arange(corpus.chunks, dtype=np.int32), np.diff(table.indptr))[in_order]
     counts = table.data[in_order]
     narrow = np.min_scalar_type(int(counts.max(initial=0)))  # mostly a byte
-    columns = (features.astype(np.int32), np.append(starts, table.nnz).astype(np.int64), holding)
-    for name, array in zip(_ARRAYS, (*columns, counts.astype(narrow), np.array(corpus.chunks)), strict=True):
+    arrays: tuple[NDArray[Any], ...] = (
+        features.astype(np.int32),
+        np.append(starts, table.nnz).astype(np.int64),
+        holding,
+        counts.astype(narrow),
+        np.array(corpus.chunks),
+    )
+    for name, array in zip(_ARRAYS, arrays, strict=True):
         np.save(folder / f"{name}.npy", array)
 
 
