@@ -42,7 +42,7 @@ class Screening:
     The score is at least 0. A bigram that more than half of the chunks hold counts nothing, and a sentence of one word
     has none.
 
-    Source: sun-et-al-2022-origin, section 3.2, which gives no weights: they are those of DrQA, which it cites.
+    Source: sun-etal-2022-origin, the choice of contexts, which gives no weights: they are those of DrQA, cited there.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
