@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import time
 from pathlib import Path
 
+import numpy as np
+
+from models.evaluation.pairs import graded_pairs
+from models.evaluation.scorer import LocalScorer
+from service.devices import load_source
+from service.settings import read_settings
 from tests.command_line import semblance
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 from tests.models.origin.tiny_networks import SETTINGS
+from tests.untracked import untracked
 
-CONTEXTS = {"size": 12, "candidates": 2}
-PAIRS = 150
-SURROGATE = "epochs: 8\nbatch_size: 16\nlearning_rate: 5.0e-4\ncheck_every: 20\nprecision: float32\n"
+PAIRS = 240
+SURROGATE = "epochs: 20\nbatch_size: 16\nlearning_rate: 2.0e-3\ncheck_every: 40\nprecision: float32\n"
 
 
-def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
-    done = semblance(*arguments, SEMBLANCE_DEVICE="cpu")
+def ran(*arguments: str) -> None:
+    done = semblance(*arguments, SEMBLANCE_DEVICE="cpu", OMP_NUM_THREADS="1")  # more are slower on what is so small
     assert done.returncode == 0, done.stderr
-    return done
 
 
 def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path) -> None:
-    """The surrogate agrees with Origin, on pairs that it has not seen, better than its untrained start; in 90 s."""
-    began = time.monotonic()
+    """On pairs that it has not seen the surrogate is nearer to Origin's scores than its untrained start."""
     origin, harvest, pairs = tmp_path / "origin", tmp_path / "harvest", tmp_path / "pairs"
-    settings = SETTINGS.model_copy(update={"contexts": SETTINGS.contexts.model_copy(update=CONTEXTS)})
+    settings = SETTINGS.model_copy(
+        update={
+            "coherence": SETTINGS.coherence.model_copy(update={"epochs": 10.0}),
+            "generation": SETTINGS.generation.model_copy(update={"epochs": 2.0}),
+            "contexts": SETTINGS.contexts.model_copy(update={"size": 12, "candidates": 2}),
+        }
+    )
     config = tmp_path / "origin.yaml"
     config.write_text(json.dumps(settings.model_dump(mode="json")), "utf-8")  # JSON is YAML
-    texts = write_tiny_corpus(tmp_path / "texts", documents=120)
+    texts = write_tiny_corpus(tmp_path / "texts", documents=60)
 
     ran("origin", "corpus", str(texts), "--out", str(origin), "--config", str(config))
     ran("origin", "train", str(origin))
@@ -37,16 +45,24 @@ def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path
         ran("harvest", str(origin), "--out", str(harvest), "--pairs", str(PAIRS), "--shard", shard)
     ran("pairs", "harvest", str(harvest), "--out", str(pairs), *("--form", "centred", "--dev", "0.15", "--test", "0.3"))
     start, trained = tmp_path / "start", tmp_path / "surrogate"
-    ran("origin", "start", str(origin), "--by", "static", "--out", str(start), "--dim", "32", "--heads", "2")
+    sizes = ("--dim", "32", "--heads", "2", "--layers", "1")
+    ran("origin", "start", str(origin), "--by", "static", "--out", str(start), *sizes)
     recipe = tmp_path / "surrogate.yaml"
     recipe.write_text(f"model: {start}\ndev: ['pairs:{pairs / 'dev.tsv'}']\n{SURROGATE}", "utf-8")
     rows = str(pairs / "train.tsv")
     ran("train", "surrogate", "--rows", rows, "--config", str(recipe), "--out", str(trained))
-    assert time.monotonic() - began < 90 * 2.5  # other work on the machine may hold it up
 
     file = tmp_path / "figures.json"
-    compared = ("--model", str(trained), "--against", str(start), "--measure", "cosine", "--json", str(file))
-    ran("evaluate", *compared, "--sets", f"pairs:{pairs / 'test.tsv'}", "--draws", "500")
+    test = pairs / "test.tsv"
+    ran("evaluate", "--model", str(trained), "--measure", "cosine", "--sets", f"pairs:{test}", "--json", str(file))
     [outcome] = json.loads(file.read_text("utf-8"))["outcomes"]
-    assert outcome["figures"][0]["name"] == "spearman"
-    assert outcome["against"]["low"] > 0
+    assert outcome["figures"][0]["low"] > 0.3
+    assert squared_error(trained, test) < squared_error(start, test) / 4
+
+
+def squared_error(model: Path, file: Path) -> float:
+    """Of cosines from the scores of Origin: the paper's figure for its surrogate."""
+    task = graded_pairs(file)
+    scorer = LocalScorer(load_source(str(model), read_settings()), untracked)
+    found = scorer.scores(["cosine"], task.left, task.right)["cosine"]
+    return float(np.mean((found - np.array(task.gold)) ** 2))
