@@ -113,12 +113,14 @@ def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
     while batch := list(islice(chunks, AT_ONCE)):
         batches.append(_counted(batch))
         advance(len(batch))
-    table = scipy.sparse.vstack(batches).tocsc()
-    features = np.flatnonzero(np.diff(table.indptr))
-    starts = np.append(table.indptr[features], table.nnz)
-    narrow = np.min_scalar_type(int(table.data.max(initial=0)))  # mostly a byte
-    columns = (features.astype(np.int32), starts.astype(np.int64), table.indices.astype(np.int32))
-    for name, array in zip(_ARRAYS, (*columns, table.data.astype(narrow), np.array(corpus.chunks)), strict=True):
+    table = scipy.sparse.vstack(batches).tocsr()
+    in_order = np.argsort(table.indices, kind="stable")  # not `tocsc`, which wants room for all possible features
+    features, starts = np.unique(table.indices[in_order], return_index=True)
+    holding = np.repeat(np.arange(corpus.chunks, dtype=np.int32), np.diff(table.indptr))[in_order]
+    counts = table.data[in_order]
+    narrow = np.min_scalar_type(int(counts.max(initial=0)))  # mostly a byte
+    columns = (features.astype(np.int32), np.append(starts, table.nnz).astype(np.int64), holding)
+    for name, array in zip(_ARRAYS, (*columns, counts.astype(narrow), np.array(corpus.chunks)), strict=True):
         np.save(folder / f"{name}.npy", array)
 
 

@@ -98,7 +98,12 @@ _TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def tiny_documents(documents: int = DOCUMENTS, seed: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Names and sentences, 8 to 12 a document; no sentence comes twice, most of their bigrams do."""
+    """Names and sentences, 8 to 12 a document; no sentence comes twice, most of their bigrams do.
+
+    The templates give enough for some hundreds of documents.
+    """
+    if documents > 300:
+        raise ValueError("there are too few different sentences for so many documents")
     rng = random.Random(seed)
     said: set[str] = set()
     for number in range(documents):
