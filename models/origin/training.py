@@ -123,16 +123,19 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
             raise BadCorpus(f"{part.file} has no three sentences that follow each other")
     try:
         with FileLock(training.folder / LOCK, timeout=0):
-            return {COHERENCE: _coherence(training, report), GENERATION: _generation(training, report)}
+            for name, make in ((COHERENCE, _coherence), (GENERATION, _generation)):
+                make(training, report)
+                add_about(training.folder, name, read_step_about(training.folder / name))
     except Timeout as error:
         raise BadOrigin(f"another process is training in {training.folder}") from error
+    return {name: read_step_about(training.folder / name) for name in (COHERENCE, GENERATION)}
 
 
-def _coherence(training: Training, report: Report) -> dict[str, Any]:
+def _coherence(training: Training, report: Report) -> None:
     settings = training.settings.coherence
     made_of = training.made_of(settings.model_dump(mode="json"))
     if is_made(training.folder / COHERENCE, made_of):
-        return read_step_about(training.folder / COHERENCE)
+        return
     torch.manual_seed(settings.seed)
     network = Coherence(training.vocabulary.size, settings).to(training.device)
     order = order_of(training.corpus, settings)
@@ -153,15 +156,14 @@ def _coherence(training: Training, report: Report) -> dict[str, Any]:
         }
         write_step_about(made, made_of, what)
     plan.checkpoint.unlink(missing_ok=True)
-    return read_step_about(training.folder / COHERENCE)
 
 
-def _generation(training: Training, report: Report) -> dict[str, Any]:
+def _generation(training: Training, report: Report) -> None:
     settings = training.settings.generation
     start = training.checkpoint.space if training.checkpoint else None
     made_of = {**training.made_of(settings.model_dump(mode="json")), "start": start}
     if is_made(training.folder / GENERATION, made_of):
-        return read_step_about(training.folder / GENERATION)
+        return
     networks: dict[str, EncoderDecoderModel] = {}
     plans = []
     for name, parts in {ALL: PARTS}.items() if settings.one_network else {part: (part,) for part in PARTS}.items():
@@ -183,7 +185,6 @@ def _generation(training: Training, report: Report) -> dict[str, Any]:
         write_step_about(made, made_of, what)
     for plan in plans:
         plan.checkpoint.unlink(missing_ok=True)
-    return read_step_about(training.folder / GENERATION)
 
 
 def _writer(
@@ -226,11 +227,10 @@ def _steps(what: str, report: Report) -> Callable[[Progress], None]:
 
 @contextmanager
 def _step(folder: Path, name: str) -> Iterator[Path]:
-    """A folder for what a step makes, which gets its name when all is written; then `origin.json` tells of it."""
+    """A folder for what a step makes, which gets its name when all is written."""
     aside = folder / f".{name}.partial"
     for old in (aside, folder / name):  # what lies there under its name is not whole: else it would not be made again
         shutil.rmtree(old, ignore_errors=True)
     aside.mkdir()
     yield aside
     aside.rename(folder / name)
-    add_about(folder, name, read_step_about(folder / name))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from models.evaluation.evaluated_texts import normal_form
+from models.formats.transformer_folder import read_transformer
 from models.model_files import digest, file_sha256
 from models.origin.corpus import PARTS, Corpus
 from models.origin.corpus_builder import build_corpus
@@ -33,6 +34,7 @@ from models.origin.vocabulary import Vocabulary
 from service.cli.evaluate.held_out_texts import held_out_texts
 from service.cli.progress import bar
 from service.cli.whole_folder import whole_folder
+from service.served_models import source_of
 
 Make: TypeAlias = Callable[[Path, Path], dict[str, Any]]
 """Fills a folder, with another for what is only needed on the way, and says what came of it."""
@@ -101,14 +103,18 @@ class Steps:
     def vocabulary(self) -> None:
         """The pieces of words, of the part that is trained on."""
         corpus, size = Corpus.open(self.out / CORPUS), self.settings.vocabulary.size
+        model = self.settings.generation.model  # what starts from an encoder takes its pieces of words
+        start = None if model is None else read_transformer(source_of(model))
 
         def make(folder: Path, _scratch: Path) -> dict[str, Any]:
             with bar(self.console, "learning pieces of words", None):
-                vocabulary = Vocabulary.train(corpus, size)
+                vocabulary = Vocabulary.train(corpus, size) if start is None else Vocabulary.of(start.folder)
             vocabulary.save(folder)
             return {"size": vocabulary.size}
 
-        self._step(VOCABULARY, {"corpus": corpus.digest, "size": size}, make)
+        self._step(
+            VOCABULARY, {"corpus": corpus.digest, "size": size} if start is None else {"model": start.space}, make
+        )
 
     def tokens(self) -> None:
         """The ids of every sentence."""

@@ -22,7 +22,7 @@ from tests.models.origin.tiny_corpus import write_tiny_corpus
 SETTINGS = OriginSettings(
     corpus=CorpusSettings(held_out=0.25),
     vocabulary=VocabularySettings(size=400),
-    coherence=CoherenceSettings(embedding=24, hidden=24, rank=16, epochs=30, batch_size=64, learning_rate=5e-3),
+    coherence=CoherenceSettings(embedding=24, hidden=24, rank=16, epochs=20, batch_size=64, learning_rate=5e-3),
     generation=GenerationSettings(dim=32, layers=1, heads=2, epochs=4, batch_size=32, learning_rate=5e-3),
 )
 
