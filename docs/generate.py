@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from models import catalogue
 from models.evaluation import datasets
+from models.origin.origin_settings import OriginSettings
 from models.training.recipe import LowRank, Recipe
 from service.api import errors
 from service.cli.train.asked import RECIPES
@@ -102,6 +103,15 @@ def recipe_settings() -> Iterator[str]:
         yield f"| `low_rank.{name}` | {_shown(field.default)} | {field.description} |"
 
 
+def origin_settings() -> Iterator[str]:
+    """One line a setting of Origin, section by section."""
+    yield "| setting | default | what it does |"
+    yield "|---|---|---|"
+    for section, each in OriginSettings.model_fields.items():
+        for name, field in type(each.default).model_fields.items():
+            yield f"| `{section}.{name}` | {_shown(field.default)} | {field.description} |"
+
+
 def _defaults(name: str, kinds: Mapping[str, type[Recipe]]) -> str:
     """The default of a setting, and the recipes that have another one."""
     by_value: dict[str, list[str]] = {}
@@ -126,6 +136,7 @@ GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "codes": ("docs/errors.md", codes),
     "recipes": ("docs/training.md", recipes),
     "recipe_settings": ("docs/training.md", recipe_settings),
+    "origin_settings": ("docs/origin.md", origin_settings),
 }
 
 
