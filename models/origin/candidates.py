@@ -1,4 +1,4 @@
-"""The contexts that a sentence may be scored in: those of screened chunks that are best by Eq. 1."""
+"""The contexts that a sentence may be scored in: those of screened chunks, best by Eq. 1, and near ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ OWN_PLACES = 3  # contexts that hold a sentence of the corpus: its own, and thos
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Contexts of one sentence, best first by Eq. 1; `fallback` and `truncated` as in `ContextSet`."""
+    """Contexts of one sentence.
+
+    Attributes:
+        contexts: their numbers: those of screened chunks, best first by Eq. 1, and then those around the nearest
+            sentences, nearest first.
+        screened: how many are of screened chunks.
+        truncated: as in `ContextSet`.
+    """
 
     contexts: Integers
-    fallback: bool
+    screened: int
     truncated: bool
 
 
@@ -49,17 +56,24 @@ class CandidateSearch:
 
     @property
     def most(self) -> int:
-        """Most candidates of a sentence."""
+        """Candidates of a sentence, of which a few more are found to top up."""
         return self._settings.contexts.candidates * self._settings.contexts.size
 
     def ranked(self, texts: Sequence[str]) -> Iterator[Candidates]:
-        """The best of each text by Eq. 1 in screened chunks, the best first."""
-        for text, coherence, truncated in zip(texts, self._table.coherence(texts), self._truncated(texts), strict=True):
-            found = self._best(text, coherence, self._screened(text))
-            if len(found):
-                yield Candidates(found, fallback=False, truncated=truncated)
-            else:
-                yield Candidates(self._nearest(text, coherence), fallback=True, truncated=truncated)
+        """The best of each text by Eq. 1 in screened chunks, topped up where they lie in fewer chunks than a set needs.
+
+        A set takes one context of a chunk. Those that it lacks stand around the nearest sentences, in other chunks.
+        """
+        found = [
+            self._best(text, coherence, self._screened(text))
+            for text, coherence in zip(texts, self._table.coherence(texts), strict=True)
+        ]
+        lacking = [i for i, each in enumerate(found) if self._lacks(each)]
+        near = self._nearest([texts[i] for i in lacking], [found[i] for i in lacking]) if lacking else []
+        more = dict(zip(lacking, near, strict=True))
+        for i, (text, truncated) in enumerate(zip(texts, self._truncated(texts), strict=True)):
+            contexts = np.concatenate([found[i], more[i]]) if i in more else found[i]
+            yield Candidates(_some(contexts, text), len(found[i]), truncated)
 
     def drawn(self, texts: Sequence[str]) -> Iterator[Candidates]:
         """A full set of each text, drawn from the whole corpus: for every text another one, but always the same."""
@@ -68,7 +82,7 @@ class CandidateSearch:
             random = np.random.default_rng([RANDOM_SEED, zlib.crc32(text.encode())])
             most = min(len(self._contexts), size + OWN_PLACES)
             found = self._without(text, random.choice(self._contexts, most, replace=False))[:size]
-            yield Candidates(_some(found, text), fallback=False, truncated=truncated)
+            yield Candidates(_some(found, text), len(found), truncated)
 
     def _truncated(self, texts: Sequence[str]) -> list[bool]:
         max_tokens = self._settings.vocabulary.max_tokens
@@ -81,12 +95,31 @@ class CandidateSearch:
         wanted[chunks] = True
         return np.flatnonzero(wanted[self._chunks])
 
-    def _nearest(self, text: str, coherence: Floats) -> Integers:
-        """The contexts around the nearest sentences; where there is none either, the best of all by Eq. 1."""
-        ids = self._parts.vocabulary.encode([text], self._settings.vocabulary.max_tokens)
-        near = np.asarray(self._parts.ranking.nearest(ids, 2 * self.most + OWN_PLACES)[0], np.int64)
-        found = self._without(text, near[np.isin(near, self._contexts)])[: self.most]
-        return found if len(found) else _some(self._best(text, coherence, np.arange(len(self._contexts))), text)
+    def _lacks(self, contexts: Integers) -> int:
+        """How many more are to be found: `candidates` for each chunk that a set of them lacks."""
+        settings = self._settings.contexts
+        chunks = len(np.unique(self._parts.corpus.chunk[contexts]))
+        return settings.candidates * max(0, settings.size - chunks)
+
+    def _nearest(self, texts: Sequence[str], found: Sequence[Integers]) -> list[Integers]:
+        """For each text the contexts around the nearest sentences that it lacks, one a chunk, none of a chunk found."""
+        ids = self._parts.vocabulary.encode(texts, self._settings.vocabulary.max_tokens)
+        limit = 2 * self.most + OWN_PLACES
+        while True:
+            near = self._parts.ranking.nearest(ids, limit)
+            more = [self._in_other_chunks(*each) for each in zip(texts, near, found, strict=True)]
+            lacks = [self._lacks(each) for each in found]
+            if near.shape[1] < limit or all(len(some) >= n for some, n in zip(more, lacks, strict=True)):
+                return [some[:n] for some, n in zip(more, lacks, strict=True)]
+            limit *= 4
+
+    def _in_other_chunks(self, text: str, sentences: Integers, found: Integers) -> Integers:
+        """Of these sentences those that are contexts, in their order, the first of each chunk."""
+        chunk = self._parts.corpus.chunk
+        free = np.isin(sentences, self._contexts) & ~np.isin(chunk[sentences], chunk[found])
+        contexts = self._without(text, np.asarray(sentences[free], np.int64))
+        _, first = np.unique(chunk[contexts], return_index=True)
+        return contexts[np.sort(first)]
 
     def _best(self, text: str, coherence: Floats, places: Integers) -> Integers:
         """The contexts at these positions that are best by Eq. 1."""

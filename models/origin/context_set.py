@@ -18,15 +18,17 @@ class ContextSet:
     """The contexts of one sentence.
 
     Attributes:
-        contexts: (n,) their numbers, best first.
+        contexts: (n,) their numbers, best first; those that top up come after the others.
         terms: (n, 4) the terms of Eq. 3 of the sentence in each.
         fallback: whether they stand around the nearest sentences, as the text shares no bigram with the corpus.
+        topped_up: whether the last ones do, as too few chunks share a bigram with the text.
         truncated: whether the text was cut to the tokens that the models read.
     """
 
     contexts: Integers
     terms: Doubles
     fallback: bool = False
+    topped_up: bool = False
     truncated: bool = False
 
     def __len__(self) -> int:

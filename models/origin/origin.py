@@ -46,8 +46,9 @@ class Origin:
     """Similarity of sentences by the contexts of a corpus that would take either.
 
     Each sentence gets a set of contexts: those of screened chunks, of which the best by Eq. 1 are put in the order of
-    Eq. 3, and taken from the top as far as they differ. Two sentences are compared by their scores in the contexts of
-    both sets, one set after the other, so a context that is in both counts twice.
+    Eq. 3, and taken from the top as far as they differ; where these chunks are fewer than the set needs, contexts
+    around the nearest sentences top it up. Two sentences are compared by their scores in the contexts of both sets, one
+    set after the other, so a context that is in both counts twice.
 
     Sets and terms are remembered as far as memory goes, whatever asks for them; equal texts are computed once.
 
@@ -175,15 +176,17 @@ class Origin:
 
     def _greedy(self, candidates: Candidates, terms: Doubles, choice: Choice) -> ContextSet:
         contexts, settings = candidates.contexts, self.settings.contexts
-        if choice.random:
-            return ContextSet(contexts, terms, candidates.fallback, candidates.truncated)
-        by = scores(terms, choice.kept(settings.weights))
-        if choice.diverse:
-            previous = self.corpus.texts(contexts - 1)
-            chosen = best_that_differ(by, self.corpus.chunk[contexts], previous, settings.size, settings.overlap)
-        else:
-            chosen = np.argsort(-by, kind="stable")[: settings.size]
-        return ContextSet(contexts[chosen], terms[chosen], candidates.fallback, candidates.truncated)
+        chosen = np.arange(len(contexts))
+        if not choice.random:
+            by = scores(terms, choice.kept(settings.weights))
+            by[candidates.screened :] -= np.ptp(by) + 1  # what tops up comes after all that is of screened chunks
+            if choice.diverse:
+                previous = self.corpus.texts(contexts - 1)
+                chosen = best_that_differ(by, self.corpus.chunk[contexts], previous, settings.size, settings.overlap)
+            else:
+                chosen = np.argsort(-by, kind="stable")[: settings.size]
+        topped_up = candidates.screened > 0 and bool((chosen >= candidates.screened).any())
+        return ContextSet(contexts[chosen], terms[chosen], candidates.screened == 0, topped_up, candidates.truncated)
 
     def _ranked(self, texts: Sequence[str]) -> list[Candidates]:
         found = {text: each for text in texts if (each := self._candidates.get(text)) is not None}

@@ -117,7 +117,18 @@ def test_odd_sentences_are_scored_and_what_is_odd_is_said(folder: Path, tmp_path
     assert found.exit_code == 0, found.output
     assert "5 of them share no bigram with the corpus" in found.stderr
     assert "1 of them were cut" in found.stderr
-    assert len(found.stdout.split("\n")) >= 4
+    assert "too few chunks" not in found.stderr
+    scored = [float(line.split("\t")[0]) for line in found.stdout.splitlines()[1:] if line]
+    assert len(scored) == 3
+    assert np.isfinite(scored).all()
+
+
+def test_how_many_sentences_were_topped_up_is_said(folder: Path, tmp_path: Path) -> None:
+    config = write(tmp_path / "narrow.yaml", "contexts: {chunks: 2, overlap: 1.0}")
+    found = ran("score", folder, A, B, "--config", config, *SIZE)
+    assert found.exit_code == 0, found.output
+    assert "2 of them share bigrams with too few chunks" in found.stderr
+    assert "2 sentences, with 4.0 contexts each" in found.stderr
 
 
 def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_are_printed(

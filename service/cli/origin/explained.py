@@ -49,6 +49,7 @@ def as_json(origin: Origin, explanation: ContextExplanation, texts: tuple[str, s
         "score": explanation.score,
         "by_term": explanation.by_term,
         "fallback": {side: each.fallback for side, each in sets.items()},
+        "topped_up": {side: each.topped_up for side, each in sets.items()},
         "truncated": {side: each.truncated for side, each in sets.items()},
         "contexts": [asdict(each) for each in every],
     }

@@ -43,6 +43,7 @@ class Oddities:
 
     sentences: int = 0
     fallback: int = 0
+    topped_up: int = 0
     truncated: int = 0
     contexts: int = 0
 
@@ -50,6 +51,7 @@ class Oddities:
         """Add the sets of so many sentences."""
         self.sentences += len(sets)
         self.fallback += sum(each.fallback for each in sets)
+        self.topped_up += sum(each.topped_up for each in sets)
         self.truncated += sum(each.truncated for each in sets)
         self.contexts += sum(map(len, sets))
 
@@ -61,6 +63,12 @@ class Oddities:
             console.print(
                 f"{self.fallback:,} of them share no bigram with the corpus: their contexts are those of the nearest "
                 "sentences",
+                markup=False,
+            )
+        if self.topped_up:
+            console.print(
+                f"{self.topped_up:,} of them share bigrams with too few chunks: contexts of the nearest sentences top "
+                "up theirs",
                 markup=False,
             )
         if self.truncated:

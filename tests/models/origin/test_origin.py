@@ -32,16 +32,30 @@ def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -
     free = [i for i in corpus.contexts().tolist() if corpus.chunk[i] in chunks and i not in holding(counted, text)]
     by_coherence = sorted(free, key=lambda i: (-np.float32(counted.terms(text, i)[0]), i))
     ranked = by_coherence[: settings.size * settings.candidates]
-    score = {i: float(np.array(counted.terms(text, i), np.float32).astype(np.float64) @ weights) for i in ranked}
     taken: list[int] = []
-    for i in sorted(ranked, key=lambda i: -score[i]):
-        previous = corpus.sentences[i - 1]
-        alike = settings.overlap < 1 and any(
-            jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken
-        )
-        if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
-            taken.append(i)
+    for tier in (ranked, topping(counted, text, ranked)):
+        score = {i: float(np.array(counted.terms(text, i), np.float32).astype(np.float64) @ weights) for i in tier}
+        for i in sorted(tier, key=lambda i: -score[i]):
+            previous = corpus.sentences[i - 1]
+            alike = settings.overlap < 1 and any(
+                jaccard(previous, corpus.sentences[j - 1]) >= settings.overlap for j in taken
+            )
+            if not alike and corpus.chunk[i] not in corpus.chunk[taken]:
+                taken.append(i)
     return taken[: settings.size]
+
+
+def topping(counted: Counted, text: str, ranked: list[int]) -> list[int]:
+    """The contexts of the nearest sentences, one of each other chunk, where a set lacks some."""
+    corpus, settings = counted.corpus, counted.settings.contexts
+    lacks = settings.candidates * (settings.size - len({int(corpus.chunk[i]) for i in ranked}))
+    [row] = counted.words.encode([text], 9)
+    chunks, found = {int(corpus.chunk[i]) for i in ranked}, []
+    for i in counted.ranking.nearest([row], 999)[0].tolist():
+        if i in corpus.contexts() and i not in holding(counted, text) and int(corpus.chunk[i]) not in chunks:
+            chunks.add(int(corpus.chunk[i]))
+            found.append(i)
+    return found[: max(0, lacks)]
 
 
 def similarity_by_definition(counted: Counted, a: str, b: str, form: Form, choice: Choice = FULL) -> float:
@@ -63,7 +77,7 @@ def test_context_sets_are_those_of_the_definition() -> None:
     for text, each in zip(TEXTS, found, strict=False):
         assert each.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
         assert each.terms == pytest.approx(np.array([counted.terms(text, i) for i in each.contexts]), abs=1e-6)
-        assert np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 0)
+        assert each.topped_up or np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 0)
         assert not each.fallback
     assert max(map(len, found)) == 5
 
@@ -127,11 +141,31 @@ def test_a_text_that_shares_no_bigram_has_the_contexts_of_the_nearest_sentences_
     counted = Counted()
     [found] = counted.origin.context_sets([TEXTS[5]])
     assert found.fallback
-    [row] = counted.words.encode([TEXTS[5]], 9)
-    near = counted.ranking.nearest([row], 33)[0].tolist()
-    nearest = [i for i in near if i in counted.corpus.contexts()][:15]
-    assert len(found) >= 3
-    assert set(found.contexts.tolist()) <= set(nearest)
+    assert not found.topped_up
+    assert found.contexts.tolist() == set_by_definition(counted, TEXTS[5], (1, 1, 1, 1))
+    assert len(found) == 5
+
+
+def test_a_text_with_fewer_screened_chunks_than_contexts_is_topped_up_to_a_whole_set_and_says_so() -> None:
+    counted = Counted(chunks=2, overlap=1.0)
+    chunks = {text: set(counted.screening.chunks(text, 2)[0].tolist()) for text in TEXTS[:4]}
+    for text, found in zip(TEXTS[:4], counted.origin.context_sets(TEXTS[:4]), strict=True):
+        assert found.topped_up
+        assert not found.fallback
+        assert len(found) == 5
+        screened = [int(chunk) in chunks[text] for chunk in counted.corpus.chunk[found.contexts]]
+        assert 0 < sum(screened) <= 2
+        assert screened == sorted(screened, reverse=True), "what tops up comes last"
+        assert found.contexts.tolist() == set_by_definition(counted, text, (1, 1, 1, 1))
+    [enough] = Counted(chunks=99, size=2).origin.context_sets(TEXTS[:1])
+    assert not enough.topped_up
+
+
+def test_a_set_is_as_large_as_the_corpus_allows() -> None:
+    counted = Counted(chunks=1, size=99, overlap=1.0)
+    every = {int(chunk) for chunk in counted.corpus.chunk[counted.corpus.contexts()]}
+    for found in counted.origin.context_sets(TEXTS[:4]):
+        assert {int(chunk) for chunk in counted.corpus.chunk[found.contexts]} == every
 
 
 def test_a_sentence_of_the_corpus_is_not_scored_in_its_own_place_nor_beside_it() -> None:
@@ -191,7 +225,11 @@ def test_without_diversity_contexts_are_the_best_by_score_alone() -> None:
     for text in TEXTS[:4]:
         [found], [wide] = origin.context_sets([text], CHOICES["without_diversity"]), free.context_sets([text])
         assert len(set(origin.corpus.chunk[found.contexts])) < len(found) <= 5
-        ours, theirs = (scores(each.terms, (1, 1, 1, 1)) for each in (found, wide))
+        chunks = Counted().screening.chunks(text, 12)[0]
+        ours, theirs = (
+            scores(each.terms, (1, 1, 1, 1))[np.isin(origin.corpus.chunk[each.contexts], chunks)]
+            for each in (found, wide)
+        )
         assert np.all(np.diff(ours) <= 0)
         assert np.all(ours[: len(theirs)] >= theirs)
         assert set(found.contexts) - set(wide.contexts)

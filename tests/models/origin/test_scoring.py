@@ -81,12 +81,6 @@ def test_a_weight_of_zero_takes_a_term_out(pair: tuple[Doubles, Doubles], chosen
     assert np.array_equal(scores(pair[0], without), scores(other, without))
 
 
-@given(st.lists(logs, min_size=1, max_size=9), st.integers(2, 4))
-def test_repeating_a_text_with_its_log_probabilities_keeps_its_term(per_token: list[float], times: int) -> None:
-    """The mean a token, which is what terms are, so that long texts are not less likely than short ones."""
-    assert np.mean(per_token * times) == pytest.approx(np.mean(per_token))
-
-
 def test_vectors_without_a_direction_are_like_nothing() -> None:
     assert similarity(np.zeros(3), np.array([-1.0, -2, -3])) == 0
     assert similarity(np.full(3, -0.1), np.array([-1.0, -2, -3]), "centred") == 0
