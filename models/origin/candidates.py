@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from models.embeddings import Floats
 from models.evaluation.evaluated_texts import normal_form
 from models.origin.errors import BadCorpus
-from models.origin.origin_settings import OriginSettings
+from models.origin.origin_settings import ContextSettings
 from models.origin.parts import Integers, Parts
 from models.origin.term_table import TermTable
 
@@ -46,10 +46,11 @@ class CandidateSearch:
     Methods raise BadCorpus: there is no context but those that hold a text.
     """
 
-    def __init__(self, parts: Parts, table: TermTable, settings: OriginSettings) -> None:
+    def __init__(self, parts: Parts, table: TermTable, settings: ContextSettings, max_tokens: int) -> None:
         self._parts = parts
         self._table = table
         self._settings = settings
+        self._max_tokens = max_tokens
         self._contexts = parts.corpus.contexts()
         self._chunks = parts.corpus.chunk[self._contexts]
         self._chunk_count = int(parts.corpus.chunk.max(initial=-1)) + 1
@@ -57,7 +58,7 @@ class CandidateSearch:
     @property
     def most(self) -> int:
         """Candidates of a sentence, of which a few more are found to top up."""
-        return self._settings.contexts.candidates * self._settings.contexts.size
+        return self._settings.candidates * self._settings.size
 
     def ranked(self, texts: Sequence[str]) -> Iterator[Candidates]:
         """The best of each text by Eq. 1 in screened chunks, topped up where they lie in fewer chunks than a set needs.
@@ -69,15 +70,17 @@ class CandidateSearch:
             for text, coherence in zip(texts, self._table.coherence(texts), strict=True)
         ]
         lacking = [i for i, each in enumerate(found) if self._lacks(each)]
-        near = self._nearest([texts[i] for i in lacking], [found[i] for i in lacking]) if lacking else []
-        more = dict(zip(lacking, near, strict=True))
+        more: dict[int, Integers] = {}
+        for start in range(0, len(lacking), self._table.rows_at_once):
+            some = lacking[start : start + self._table.rows_at_once]
+            more |= zip(some, self._nearest([texts[i] for i in some], [found[i] for i in some]), strict=True)
         for i, (text, truncated) in enumerate(zip(texts, self._truncated(texts), strict=True)):
             contexts = np.concatenate([found[i], more[i]]) if i in more else found[i]
             yield Candidates(_some(contexts, text), len(found[i]), truncated)
 
     def drawn(self, texts: Sequence[str]) -> Iterator[Candidates]:
         """A full set of each text, drawn from the whole corpus: for every text another one, but always the same."""
-        size = self._settings.contexts.size
+        size = self._settings.size
         for text, truncated in zip(texts, self._truncated(texts), strict=True):
             random = np.random.default_rng([RANDOM_SEED, zlib.crc32(text.encode())])
             most = min(len(self._contexts), size + OWN_PLACES)
@@ -85,25 +88,25 @@ class CandidateSearch:
             yield Candidates(_some(found, text), len(found), truncated)
 
     def _truncated(self, texts: Sequence[str]) -> list[bool]:
-        max_tokens = self._settings.vocabulary.max_tokens
-        return [len(ids) > max_tokens for ids in self._parts.vocabulary.encode(texts, max_tokens + 1)]
+        encoded = self._parts.vocabulary.encode(texts, self._max_tokens + 1)
+        return [len(ids) > self._max_tokens for ids in encoded]
 
     def _screened(self, text: str) -> Integers:
         """Positions, among all contexts, of those in the chunks that are best by shared bigrams."""
-        chunks, _ = self._parts.screening.chunks(text, self._settings.contexts.chunks)
+        chunks, _ = self._parts.screening.chunks(text, self._settings.chunks)
         wanted = np.zeros(self._chunk_count, np.bool_)
         wanted[chunks] = True
         return np.flatnonzero(wanted[self._chunks])
 
     def _lacks(self, contexts: Integers) -> int:
         """How many more are to be found: `candidates` for each chunk that a set of them lacks."""
-        settings = self._settings.contexts
+        settings = self._settings
         chunks = len(np.unique(self._parts.corpus.chunk[contexts]))
         return settings.candidates * max(0, settings.size - chunks)
 
     def _nearest(self, texts: Sequence[str], found: Sequence[Integers]) -> list[Integers]:
         """For each text the contexts around the nearest sentences that it lacks, one a chunk, none of a chunk found."""
-        ids = self._parts.vocabulary.encode(texts, self._settings.vocabulary.max_tokens)
+        ids = self._parts.vocabulary.encode(texts, self._max_tokens)
         limit = 2 * self.most + OWN_PLACES
         while True:
             near = self._parts.ranking.nearest(ids, limit)

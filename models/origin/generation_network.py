@@ -33,13 +33,7 @@ SPREAD = 0.02  # of new weights, as in BERT
 
 
 def new_network(settings: GenerationSettings, pieces: int, max_tokens: int, marks: Marks) -> EncoderDecoderModel:
-    """A network of random weights, drawn by the settings' seed.
-
-    Raises:
-        BadOrigin: `heads` do not divide `dim`.
-    """
-    if settings.dim % settings.heads:
-        raise BadOrigin(f"generation.heads must divide generation.dim: {settings.heads} does not divide {settings.dim}")
+    """A network of random weights, drawn by the settings' seed."""
     config = BertConfig(
         vocab_size=pieces,
         hidden_size=settings.dim,

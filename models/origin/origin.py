@@ -17,6 +17,7 @@ from models.origin.context_set import ContextSet, best_that_differ
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
 from models.origin.generation import Generation
+from models.origin.one_making import require_one_making
 from models.origin.origin_folder import (
     COHERENCE,
     CORPUS,
@@ -27,7 +28,7 @@ from models.origin.origin_folder import (
     VOCABULARY,
     read_step_about,
 )
-from models.origin.origin_settings import ContextSettings, OriginSettings, VocabularySettings
+from models.origin.origin_settings import ContextSettings
 from models.origin.parts import Integers, Parts
 from models.origin.scoring import Form, scores, similarity
 from models.origin.screening import Screening
@@ -54,18 +55,22 @@ class Origin:
 
     Args:
         parts: corpus, screening and models, all of one making.
-        settings: how many contexts, and what they are chosen by; and where texts are cut.
+        contexts: how many of them, and what they are chosen by.
+        max_tokens: what texts are cut to.
         made_of: what `about` tells of the parts.
 
     Source: sun-etal-2022-origin.
     """
 
-    def __init__(self, parts: Parts, settings: OriginSettings, made_of: Mapping[str, Any] | None = None) -> None:
-        self.settings = settings
+    def __init__(
+        self, parts: Parts, contexts: ContextSettings, max_tokens: int, made_of: Mapping[str, Any] | None = None
+    ) -> None:
+        self.contexts = contexts
+        self.max_tokens = max_tokens
         self.corpus = parts.corpus
         self._made_of = {} if made_of is None else made_of
-        self._table = TermTable(parts, settings.vocabulary.max_tokens)
-        self._search = CandidateSearch(parts, self._table, settings)
+        self._table = TermTable(parts, max_tokens)
+        self._search = CandidateSearch(parts, self._table, contexts, max_tokens)
         self._sets: LRUCache[tuple[str, Choice], ContextSet] = LRUCache(REMEMBERED_SETS, getsizeof=len)
         self._candidates: LRUCache[str, Candidates] = LRUCache(
             REMEMBERED_SETS, getsizeof=lambda each: len(each.contexts)
@@ -76,7 +81,7 @@ class Origin:
         """The one in an origin folder, such as `runs/origin`.
 
         Raises:
-            BadOrigin: a step is missing, is broken, or belongs to another corpus.
+            BadOrigin: a step is missing, is broken, or belongs to another making; the message names it.
         """
         made_of = {step: read_step_about(folder / step).get(MADE_OF, {}) for step in _STEPS}
         if unmade := [step for step, its in made_of.items() if not its]:
@@ -91,17 +96,17 @@ class Origin:
             CoherenceRanking.open(folder / COHERENCE, corpus, device),
             Generation.open(folder / GENERATION, device),
         )
-        vocabulary = VocabularySettings(max_tokens=made_of[TOKENS]["max_tokens"])
-        return cls(parts, OriginSettings(vocabulary=vocabulary, contexts=contexts or ContextSettings()), made_of)
+        require_one_making(folder, made_of)
+        return cls(parts, contexts or ContextSettings(), made_of[TOKENS]["max_tokens"], made_of)
 
     def about(self) -> Mapping[str, Any]:
         """What its scores depend on, as JSON has it."""
-        return {"contexts": self.settings.contexts.model_dump(mode="json"), **self._made_of}
+        return {"contexts": self.contexts.model_dump(mode="json"), **self._made_of}
 
     @property
     def pairs_at_once(self) -> int:
         """Pairs of sentences whose terms fill the batches of the models: more at once is no faster."""
-        return max(1, AT_ONCE // (2 * (self._search.most + self.settings.contexts.size)))
+        return max(1, AT_ONCE // (2 * (self._search.most + self.contexts.size)))
 
     def context_sets(self, texts: Sequence[str], choice: Choice = FULL) -> list[ContextSet]:
         """The contexts of each text, with its terms there.
@@ -131,7 +136,7 @@ class Origin:
             BadTexts, BadCorpus: as `context_sets`.
         """
         found: list[float] = []
-        weights = choice.kept(self.settings.contexts.weights)
+        weights = choice.kept(self.contexts.weights)
         for start in range(0, len(left), self.pairs_at_once):
             some = slice(start, start + self.pairs_at_once)
             for _, first, second in self._joined(left[some], right[some], choice):
@@ -145,7 +150,7 @@ class Origin:
             BadTexts, BadCorpus: as `context_sets`.
         """
         [(contexts, first, second)] = self._joined([a], [b], FULL)
-        return ContextExplanation.of(contexts, first, second, self.settings.contexts.weights, form)
+        return ContextExplanation.of(contexts, first, second, self.contexts.weights, form)
 
     def reasons(self, explanation: ContextExplanation, n: int) -> list[Reason]:
         """The n contexts that add most, with their texts."""
@@ -175,7 +180,7 @@ class Origin:
         return [self._greedy(each, own, choice) for each, own in zip(candidates, terms, strict=True)]
 
     def _greedy(self, candidates: Candidates, terms: Doubles, choice: Choice) -> ContextSet:
-        contexts, settings = candidates.contexts, self.settings.contexts
+        contexts, settings = candidates.contexts, self.contexts
         chosen = np.arange(len(contexts))
         if not choice.random:
             by = scores(terms, choice.kept(settings.weights))

@@ -28,7 +28,7 @@ class OriginScorer:
 
     def about(self) -> Mapping[str, str]:
         """Its name, and how contexts are chosen."""
-        chosen = self._origin.settings.contexts.model_dump().items()
+        chosen = self._origin.contexts.model_dump().items()
         return {"model": self._name, **{f"contexts_{key}": str(value) for key, value in chosen}}
 
     def variants(self, names: Sequence[str]) -> dict[str, Variant]:
@@ -37,7 +37,7 @@ class OriginScorer:
         Raises:
             UnknownName: there is no such variant, or its sets are larger than those of this Origin.
         """
-        size = self._origin.settings.contexts.size
+        size = self._origin.contexts.size
         fitting = [name for name, each in CHOICES.items() if each.size is None or each.size <= size]
         found = {name: variant(name) for name in names}
         for name, each in found.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from models.origin.scoring import checked_weights
 
@@ -69,6 +69,12 @@ class GenerationSettings(BaseModel):
     )
     learning_rate: float = Field(1e-3, gt=0, description="Peak of the learning rate, which then falls to 0 in a line.")
     seed: int = Field(0, ge=0, description="Of weights and order.")
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> GenerationSettings:
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim: {self.heads} does not divide {self.dim}")
+        return self
 
 
 def _lambdas(weights: tuple[float, float, float, float]) -> tuple[float, float, float, float]:

@@ -66,7 +66,7 @@ def spreads(origin: Origin, texts: Sequence[str]) -> dict[str, Spread]:
     contexts = np.concatenate([each.contexts[:CONTEXTS_EACH] for each in origin.context_sets(some)])
     terms = np.stack(origin.terms(some, [contexts] * len(some)))
     one = {name: spread(terms[:, :, i]) for i, name in enumerate(TERMS)}
-    return {"all terms": spread(scores(terms, origin.settings.contexts.weights)), **one}
+    return {"all terms": spread(scores(terms, origin.contexts.weights)), **one}
 
 
 def _between(vectors: Doubles) -> tuple[float, float]:

@@ -48,7 +48,7 @@ class OriginTeacher:
         joined = np.concatenate(sets)
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
         terms = self._origin.terms(texts, [joined] * len(texts))
-        rows = np.stack([scores(each, self._origin.settings.contexts.weights) for each in terms])
+        rows = np.stack([scores(each, self._origin.contexts.weights) for each in terms])
         found: dict[Form, Doubles] = {form: np.eye(len(texts)) for form in FORMS}
         for i, j in combinations(range(len(texts)), 2):
             both = np.isin(owners, (i, j))

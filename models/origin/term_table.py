@@ -42,7 +42,11 @@ _NOTHING = _Known(np.zeros(0, np.int64), np.zeros((0, len(TERMS))))
 
 
 class TermTable:
-    """Terms of sentences in contexts, computed in large batches over all sentences asked for, and remembered."""
+    """Terms of sentences in contexts, computed in large batches over all sentences asked for, and remembered.
+
+    Attributes:
+        rows_at_once: sentences that are compared with the whole corpus at once, as memory allows.
+    """
 
     def __init__(self, parts: Parts, max_tokens: int) -> None:
         self._parts = parts
@@ -50,8 +54,8 @@ class TermTable:
         self._contexts = parts.corpus.contexts()
         self._known: LRUCache[str, _Known] = LRUCache(REMEMBERED, getsizeof=lambda known: len(known.contexts))
         row_bytes = 4 * len(self._contexts)
-        self._rows_at_once = max(1, RANKED_BYTES // 4 // max(1, row_bytes))
-        self._rows: LRUCache[str, Floats] = LRUCache(4 * self._rows_at_once)
+        self.rows_at_once = max(1, RANKED_BYTES // 4 // max(1, row_bytes))
+        self._rows: LRUCache[str, Floats] = LRUCache(4 * self.rows_at_once)
 
     def terms(self, texts: Sequence[str], contexts: Sequence[Integers]) -> list[Doubles]:
         """(n, 4) the terms of each text in its own n contexts, by number."""
@@ -68,8 +72,8 @@ class TermTable:
 
     def coherence(self, texts: Sequence[str]) -> Iterator[Floats]:
         """(contexts of the corpus,) Eq. 1 of each text in all of them, one text after the other."""
-        for start in range(0, len(texts), self._rows_at_once):
-            some = texts[start : start + self._rows_at_once]
+        for start in range(0, len(texts), self.rows_at_once):
+            some = texts[start : start + self.rows_at_once]
             found = {text: self._rows[text] for text in some if text in self._rows}
             if new := list(dict.fromkeys(text for text in some if text not in found)):
                 rows = self._parts.ranking.log_probabilities(self._ids(new))

@@ -16,11 +16,10 @@ from filelock import FileLock, Timeout
 from transformers import EncoderDecoderModel
 
 from models.checkpoint import Checkpoint
-from models.model_files import digest, file_sha256
+from models.model_files import digest
 from models.origin.coherence import Coherence
 from models.origin.coherence_ranking import write_vectors
 from models.origin.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
-from models.origin.corpus import PARTS as CORPUS_PARTS
 from models.origin.corpus import Corpus
 from models.origin.errors import BadCorpus, BadOrigin
 from models.origin.fitting import CHECK_EVERY, Plan, Progress
@@ -28,8 +27,12 @@ from models.origin.generation import ALL, Generation
 from models.origin.generation_inputs import PARTS, Marks, Part
 from models.origin.generation_network import new_network, parameters, save_network, started_network
 from models.origin.generation_training import Sentences, Teacher, perplexities, train_generation
+from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import (
+    COHERENCE,
     CORPUS,
+    GENERATION,
+    MADE_OF,
     TOKENS,
     VOCABULARY,
     add_about,
@@ -41,8 +44,6 @@ from models.origin.origin_settings import OriginSettings
 from models.origin.token_table import TokenTable
 from models.origin.vocabulary import Vocabulary
 
-COHERENCE = "coherence"
-GENERATION = "generation"
 CHECKPOINTS = "checkpoints"
 LOCK = ".training.lock"
 SAMPLE = 200  # sentences by which two vocabularies are compared
@@ -94,10 +95,20 @@ class Training:
         """The pieces of words."""
         return Vocabulary.open(self.folder / VOCABULARY)
 
+    @cached_property
+    def max_tokens(self) -> int:
+        """What sentences are cut to.
+
+        Raises:
+            BadOrigin: there are no tokens yet.
+        """
+        if not (about := read_step_about(self.folder / TOKENS)):
+            raise BadOrigin(f"{self.folder} holds no tokens: make them by `semblance origin corpus`")
+        return int(about[MADE_OF]["max_tokens"])
+
     def made_of(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What decides what comes of a step."""
-        ids = [file_sha256(self.folder / TOKENS / f"{part}-ids.npy") for part in CORPUS_PARTS]
-        return {"settings": dict(settings), "corpus": [self.corpus.digest, self.held_out.digest], "tokens": ids}
+        return {"settings": dict(settings), **read_by_networks(self.folder)}
 
     def plan(self, made_of: Mapping[str, Any], epochs: float, steps: int, learning_rate: float) -> Plan:
         """The plan of a network, by the steps of a pass over the corpus."""
@@ -114,13 +125,15 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
 
     Raises:
         BadCorpus: it has no context, or holds out none.
-        BadOrigin: a step before is missing, one of these was made of something else, or another process trains there.
+        BadOrigin: a step before is missing, the settings do not fit it, one of these was made of something else, or
+            another process trains there.
         BadCheckpoint: the encoder to start from will not do.
         TrainingDiverged, CheckpointNotSaved: as `fit`.
     """
     for part in (training.corpus, training.held_out):
         if not len(part.contexts()):
             raise BadCorpus(f"{part.file} has no three sentences that follow each other")
+    _require_fitting(training)
     try:
         with FileLock(training.folder / LOCK, timeout=0):
             for name, make in ((COHERENCE, _coherence), (GENERATION, _generation)):
@@ -129,6 +142,29 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
     except Timeout as error:
         raise BadOrigin(f"another process is training in {training.folder}") from error
     return {name: read_step_about(training.folder / name) for name in (COHERENCE, GENERATION)}
+
+
+def _require_fitting(training: Training) -> None:
+    """What can be known to be wrong before hours of training."""
+    asked = training.settings.vocabulary
+    if "max_tokens" in asked.model_fields_set and asked.max_tokens != training.max_tokens:
+        raise BadOrigin(
+            f"vocabulary.max_tokens is {asked.max_tokens}, but the tokens in {training.folder / TOKENS} were made with "
+            f"{training.max_tokens}: leave it out, or make another folder by `semblance origin corpus`"
+        )
+    if training.checkpoint is not None:
+        _require_its_vocabulary(training, training.checkpoint)
+
+
+def _require_its_vocabulary(training: Training, checkpoint: Checkpoint) -> None:
+    own, vocabulary = Vocabulary.of(checkpoint.folder), training.vocabulary
+    texts = training.corpus.texts(range(min(SAMPLE, len(training.corpus))))
+    encoded = (own.encode(texts, training.max_tokens), vocabulary.encode(texts, training.max_tokens))
+    if own.size != vocabulary.size or not all(map(np.array_equal, *encoded)):
+        raise BadOrigin(
+            f"{checkpoint.folder} has another vocabulary than {training.folder / VOCABULARY}: make the corpus "
+            "with the same generation.model in its settings"
+        )
 
 
 def _coherence(training: Training, report: Report) -> None:
@@ -208,16 +244,7 @@ def _untrained(training: Training) -> EncoderDecoderModel:
     vocabulary, settings = training.vocabulary, training.settings.generation
     marks = Marks(vocabulary.pad, vocabulary.start, vocabulary.end)
     if training.checkpoint is None:
-        return new_network(settings, vocabulary.size, training.settings.vocabulary.max_tokens, marks)
-    own = Vocabulary.of(training.checkpoint.folder)
-    texts = training.corpus.texts(range(min(SAMPLE, len(training.corpus))))
-    most = training.settings.vocabulary.max_tokens
-    pairs = zip(own.encode(texts, most), vocabulary.encode(texts, most), strict=True)
-    if own.size != vocabulary.size or not all(np.array_equal(one, other) for one, other in pairs):
-        raise BadOrigin(
-            f"{training.checkpoint.folder} has another vocabulary than {training.folder / VOCABULARY}: make the corpus "
-            "with the same generation.model in its settings"
-        )
+        return new_network(settings, vocabulary.size, training.max_tokens, marks)
     return started_network(training.checkpoint, settings.seed, marks)
 
 

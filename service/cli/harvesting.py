@@ -26,7 +26,7 @@ def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console)
         SemblanceError: the origin folder, the options or the folder of the shards will not do.
     """
     origin, folder = opening.open(), opening.folder
-    mixture = replace(Mixture(), most_words=origin.settings.vocabulary.max_tokens)  # a word is a token or more
+    mixture = replace(Mixture(), most_words=origin.max_tokens)  # a word is a token or more
     source = Source(
         Corpus.open(folder / CORPUS), Screening.open(folder / SCREENING), OriginTeacher(origin, digests(folder))
     )

@@ -43,6 +43,9 @@ def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path
     ran("origin", "train", str(origin))
     for shard in ("1/2", "2/2"):
         ran("harvest", str(origin), "--out", str(harvest), "--pairs", str(PAIRS), "--shard", shard)
+    made_of = json.loads((harvest / "shard-1-of-2" / "harvest.json").read_text("utf-8"))
+    assert made_of["teacher"]["contexts"] == settings.contexts.model_dump(mode="json")
+    assert made_of["teacher"]["contexts"]["size"] == 12
     ran("pairs", "harvest", str(harvest), "--out", str(pairs), *("--form", "centred", "--dev", "0.15", "--test", "0.3"))
     start, trained = tmp_path / "start", tmp_path / "surrogate"
     sizes = ("--dim", "32", "--heads", "2", "--layers", "1")

@@ -13,9 +13,19 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from models.origin.coherence import Coherence
+from models.origin.errors import BadOrigin
 from models.origin.generation import Generation
 from models.origin.generation_inputs import PARTS
 from models.origin.origin import Origin
+from models.origin.origin_folder import (
+    COHERENCE,
+    GENERATION,
+    SCREENING,
+    TOKENS,
+    VOCABULARY,
+    add_about,
+    write_step_about,
+)
 from models.origin.origin_settings import ContextSettings
 from models.origin.scoring import FORMS, TERMS, scores
 from models.origin.token_table import TokenTable
@@ -182,6 +192,32 @@ def test_an_explanation_sums_to_the_score_by_contexts_and_by_terms(folder: Path,
     for each in found["contexts"][:2]:
         assert f"{each['left']} ___ {each['right']}" in shown
     assert found["fallback"] == {"a": False, "b": False}
+
+
+def test_the_corpus_says_how_many_contexts_unless_a_file_does(folder: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(folder, tmp_path / "origin"))
+    add_about(own, "settings", {"contexts": {"size": 3, "overlap": 1.0}})
+    assert "2 sentences, with 3.0 contexts each" in ran("score", own, A, B).stderr
+    assert "2 sentences, with 2.0 contexts each" in ran("score", own, A, B, "--size", 2).stderr
+    config = write(tmp_path / "other.yaml", "contexts: {size: 1, overlap: 1.0}")
+    assert "2 sentences, with 1.0 contexts each" in ran("score", own, A, B, "--config", config).stderr
+
+
+@pytest.mark.parametrize("step", [VOCABULARY, TOKENS, SCREENING, COHERENCE, GENERATION])
+def test_a_step_of_another_making_is_named(folder: Path, tmp_path: Path, step: str) -> None:
+    mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
+    about = json.loads((mixed / step / "about.json").read_text("utf-8"))
+    write_step_about(mixed / step, {**about["made_of"], "corpus": "of another one"}, {})
+    with pytest.raises(BadOrigin, match=f"{step} belongs to another corpus"):
+        Origin.open(mixed)
+
+
+def test_tokens_that_networks_were_not_trained_on_are_refused(folder: Path, tmp_path: Path) -> None:
+    mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
+    ids = np.load(mixed / TOKENS / "train-ids.npy")
+    np.save(mixed / TOKENS / "train-ids.npy", ids[::-1])
+    with pytest.raises(BadOrigin, match="coherence belongs to another tokens"):
+        Origin.open(mixed)
 
 
 def test_what_will_not_do_is_named(folder: Path, pairs: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +22,12 @@ from models.model_files import Source
 from models.origin.coherence_ranking import CoherenceRanking
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
-from models.origin.generation import Generation
+from models.origin.generation import ALL, Generation
 from models.origin.generation_inputs import PARTS
-from models.origin.origin_folder import add_about
+from models.origin.generation_network import longest, open_network
+from models.origin.origin_folder import COHERENCE, GENERATION, add_about
 from models.origin.token_table import TokenTable, write_token_table
-from models.origin.training import COHERENCE, GENERATION, Report, Training, train_networks
+from models.origin.training import Report, Training, train_networks
 from models.origin.vocabulary import Vocabulary
 from service.cli.origin.train import train
 from tests.command_line import semblance
@@ -148,7 +150,7 @@ def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Pa
     )
     with pytest.raises(BadOrigin, match="another vocabulary"):
         train_networks(Training(folder, settings, checkpoint=checkpoint), quietly)
-    shutil.rmtree(folder / COHERENCE)
+    assert not (folder / COHERENCE).exists(), "it was trained for nothing"
     own = Vocabulary.of(small)
     own.save(folder / "vocabulary")
     for part in ("train", "held_out"):
@@ -163,6 +165,20 @@ def test_other_settings_than_a_finished_step_was_made_with_are_refused(folder: P
     config.write_text(yaml.safe_dump({"coherence": {"hidden": 7}}), "utf-8")
     with pytest.raises(SystemExit, match="another value of settings"):
         train(folder, config, "cpu")
+
+
+def test_networks_are_sized_by_the_tokens_that_there_are(tmp_path: Path) -> None:
+    short = SHORT.model_copy(update={"vocabulary": SHORT.vocabulary.model_copy(update={"max_tokens": 9})})
+    folder = write_tiny_origin(tmp_path / "short", settings=short)
+    config = tmp_path / "other.yaml"
+    config.write_text(yaml.safe_dump({"vocabulary": {"max_tokens": 32}}), "utf-8")
+    with pytest.raises(SystemExit, match=r"vocabulary.max_tokens is 32, but .* 9"):
+        train(folder, config, "cpu")
+    sections = SHORT.model_dump(mode="json", include={"coherence", "generation"})
+    config.write_text(yaml.safe_dump(sections), "utf-8")
+    train(folder, config, "cpu")
+    network: Any = open_network(folder / GENERATION / ALL, "cpu")
+    assert longest(network) == 9
 
 
 def test_what_will_not_do_is_said(folder: Path, tmp_path: Path) -> None:

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from models.formats.transformer_folder import read_transformer
 from models.origin.coherence_training import knows_order
-from models.origin.errors import BadOrigin
-from models.origin.origin_folder import read_about
-from models.origin.origin_settings import OriginSettings
-from models.origin.training import COHERENCE, GENERATION, Training, train_networks
-from service.cli.origin.settings_file import read_settings_file
+from models.origin.origin_folder import COHERENCE, GENERATION
+from models.origin.training import Training, train_networks
+from service.cli.origin.settings_file import settings_of
 from service.devices import torch_device
 from service.served_models import source_of
 from service.settings import read_settings
@@ -29,7 +26,7 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
     Raises:
         SemblanceError: the folder, the settings, the device or the encoder to start from will not do.
     """
-    settings = _settings(folder) if config is None else read_settings_file(config)
+    settings = settings_of(folder, config)
     model = settings.generation.model
     training = Training(
         folder,
@@ -54,14 +51,6 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
             "order, or there is too little of it, or interaction is none",
             style="yellow",
         )
-
-
-def _settings(folder: Path) -> OriginSettings:
-    """Those that the corpus was made with."""
-    try:
-        return OriginSettings.model_validate(read_about(folder).get("settings", {}))
-    except ValidationError as error:
-        raise BadOrigin(f"the settings in {folder} are of another version, give them by --config: {error}") from error
 
 
 def _show(made: Mapping[str, Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from models.origin.context_set import ContextSet
 from models.origin.origin import Origin
-from service.cli.origin.settings_file import read_settings_file
+from service.cli.origin.settings_file import settings_of
 from service.devices import torch_device
 from service.settings import read_settings
 
@@ -31,7 +31,7 @@ class Opening:
             BadOrigin: the folder or the settings will not do.
             NoSuchDevice: torch cannot use it.
         """
-        contexts = read_settings_file(self.config).contexts
+        contexts = settings_of(self.folder, self.config).contexts
         if self.size is not None:
             contexts = contexts.model_copy(update={"size": self.size})
         return Origin.open(self.folder, torch_device(read_settings(device=self.device)), contexts)

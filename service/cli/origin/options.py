@@ -17,11 +17,16 @@ Form: TypeAlias = Annotated[
 ]
 Config: TypeAlias = Annotated[
     Path | None,
-    typer.Option(exists=True, dir_okay=False, help="YAML file with settings; the section `contexts` is read."),
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        help="YAML file with settings; the section `contexts` is read.",
+        show_default="the settings of the corpus",
+    ),
 ]
 Size: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, help="Contexts of a sentence.", show_default="as in the settings, or 100"),
+    typer.Option(min=1, help="Contexts of a sentence.", show_default="as in the settings"),
 ]
 Device: TypeAlias = Annotated[
     str | None, typer.Option(help="Device of torch.", show_default="as SEMBLANCE_DEVICE says")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from models.origin.errors import BadOrigin
+from models.origin.origin_folder import read_about
 from models.origin.origin_settings import OriginSettings
 from service.cli.yaml_file import read_yaml
 
@@ -16,3 +19,17 @@ def read_settings_file(path: Path | None) -> OriginSettings:
         BadOrigin: the file cannot be read, or a setting is unknown or has no such value.
     """
     return read_yaml(path, OriginSettings, BadOrigin, "for Origin", "docs/origin.md")
+
+
+def settings_of(folder: Path, config: Path | None) -> OriginSettings:
+    """The settings of a file, or, without one, those that the corpus of an origin folder was made with.
+
+    Raises:
+        BadOrigin: as `read_settings_file`, or those of the folder are of another version.
+    """
+    if config is not None:
+        return read_settings_file(config)
+    try:
+        return OriginSettings.model_validate(read_about(folder).get("settings", {}))
+    except ValidationError as error:
+        raise BadOrigin(f"the settings in {folder} are of another version, give them by --config: {error}") from error

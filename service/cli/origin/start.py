@@ -38,7 +38,9 @@ def start(  # noqa: PLR0913 - one parameter an option
       semblance origin start runs/origin --by static --out runs/static --dim 256 --layers 3
       semblance evaluate --model runs/static --sets stsb_dev
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    with needing_train("origin"):
+    if dim % heads:
+        raise typer.BadParameter(f"{heads} heads do not divide {dim} numbers", param_hint="--heads and --dim")
+    with needing_train("origin start"):
         from models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
         from models.origin.start import Shape, write_scratch, write_static  # noqa: PLC0415
         from models.origin.static_vectors import SkipGram, learn, weighted  # noqa: PLC0415

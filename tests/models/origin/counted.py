@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from models.embeddings import Doubles, Floats
 from models.origin.origin import Origin
-from models.origin.origin_settings import ContextSettings, OriginSettings, VocabularySettings
+from models.origin.origin_settings import ContextSettings
 from models.origin.parts import Ids, Integers, Part, Parts
 
 DOCUMENTS = (
@@ -147,16 +147,14 @@ class Counted:
 
     def __init__(self, documents: Sequence[str] = DOCUMENTS, **contexts: object) -> None:
         chosen: dict[str, object] = {"chunks": 12, "size": 5, "candidates": 3, **contexts}
-        self.settings = OriginSettings(
-            vocabulary=VocabularySettings(max_tokens=MAX_TOKENS), contexts=ContextSettings.model_validate(chosen)
-        )
+        self.contexts = ContextSettings.model_validate(chosen)
         self.corpus = CountedCorpus(documents)
         self.words = CountedWords(self.corpus)
         self.screening = CountedBigrams(self.corpus)
         self.ranking = CountedRanking(self.corpus, self.words)
         self.generation = CountedGeneration(self.corpus, self.words)
         parts = Parts(self.corpus, self.words, self.words, self.screening, self.ranking, self.generation)
-        self.origin = Origin(parts, self.settings)
+        self.origin = Origin(parts, self.contexts, MAX_TOKENS)
 
     def terms(self, text: str, context: int) -> list[float]:
         """The four terms by their definition, one at a time."""

@@ -15,10 +15,9 @@ from models.origin.coherence_training import as_json, held_out_accuracies, knows
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
 from models.origin.fitting import Plan
-from models.origin.origin_folder import read_about
+from models.origin.origin_folder import COHERENCE, read_about
 from models.origin.origin_settings import CoherenceSettings
 from models.origin.token_table import TokenTable
-from models.origin.training import COHERENCE
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 

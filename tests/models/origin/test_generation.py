@@ -30,10 +30,9 @@ from models.origin.generation_network import (
     started_network,
 )
 from models.origin.generation_training import Sentences
-from models.origin.origin_folder import read_about
+from models.origin.origin_folder import GENERATION, read_about
 from models.origin.origin_settings import GenerationSettings
 from models.origin.token_table import TokenTable
-from models.origin.training import GENERATION
 from tests.small_model import DIM, edit, make_small
 
 RNG = np.random.default_rng(0)
@@ -227,8 +226,8 @@ def test_what_is_not_there_or_broken_is_said(tmp_path: Path) -> None:
     (tmp_path / "all" / "model.safetensors").write_bytes(b"broken")
     with pytest.raises(BadOrigin, match="cannot be read"):
         Generation.open(tmp_path)
-    with pytest.raises(BadOrigin, match="divide"):
-        new_network(GenerationSettings(dim=16, heads=3), PIECES, MOST, MARKS)
+    with pytest.raises(ValueError, match="3 does not divide 16"):
+        GenerationSettings(dim=16, heads=3)
 
 
 def test_a_network_starts_from_a_given_encoder(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def holding(counted: Counted, text: str) -> set[int]:
 
 
 def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -> list[int]:
-    corpus, settings = counted.corpus, counted.settings.contexts
+    corpus, settings = counted.corpus, counted.contexts
     chunks = set(counted.screening.chunks(text, settings.chunks)[0].tolist())
     free = [i for i in corpus.contexts().tolist() if corpus.chunk[i] in chunks and i not in holding(counted, text)]
     by_coherence = sorted(free, key=lambda i: (-np.float32(counted.terms(text, i)[0]), i))
@@ -47,7 +47,7 @@ def set_by_definition(counted: Counted, text: str, weights: tuple[float, ...]) -
 
 def topping(counted: Counted, text: str, ranked: list[int]) -> list[int]:
     """The contexts of the nearest sentences, one of each other chunk, where a set lacks some."""
-    corpus, settings = counted.corpus, counted.settings.contexts
+    corpus, settings = counted.corpus, counted.contexts
     lacks = settings.candidates * (settings.size - len({int(corpus.chunk[i]) for i in ranked}))
     [row] = counted.words.encode([text], 9)
     chunks, found = {int(corpus.chunk[i]) for i in ranked}, []

@@ -7,7 +7,7 @@ from pathlib import Path
 from models.origin.corpus import PARTS, Corpus
 from models.origin.corpus_builder import build_corpus
 from models.origin.documents import read_documents, text_files
-from models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY
+from models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY, write_step_about
 from models.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
@@ -38,4 +38,5 @@ def write_tiny_origin(folder: Path, texts: Path | None = None, settings: OriginS
     for part in PARTS:
         corpus, most = Corpus.open(folder / CORPUS, part), settings.vocabulary.max_tokens
         write_token_table(corpus, vocabulary, most, folder / TOKENS, lambda _: None)
+    write_step_about(folder / TOKENS, {"max_tokens": settings.vocabulary.max_tokens}, {})
     return folder

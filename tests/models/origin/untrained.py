@@ -13,6 +13,7 @@ from models.origin.coherence_ranking import write_vectors
 from models.origin.corpus import Corpus
 from models.origin.generation_inputs import Marks
 from models.origin.generation_network import new_network, save_network
+from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import COHERENCE, CORPUS, GENERATION, TOKENS, VOCABULARY, write_step_about
 from models.origin.origin_settings import (
     CoherenceSettings,
@@ -51,5 +52,5 @@ def write_untrained(folder: Path) -> Path:
     (folder / GENERATION).mkdir()
     save_network(network, folder / GENERATION / "all")
     for step in (COHERENCE, GENERATION):
-        write_step_about(folder / step, {"corpus": corpus.digest}, {})
+        write_step_about(folder / step, read_by_networks(folder), {})
     return folder
