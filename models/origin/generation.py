@@ -26,7 +26,7 @@ from models.origin.generation_inputs import (
     inputs,
 )
 from models.origin.generation_network import longest, marks_of, open_network, sides
-from models.origin.reduced_precision import Asked, autocast
+from models.origin.reduced_precision import Asked, autocast, precision
 
 ALL = "all"  # the folder of a network that writes all parts
 MOST_TOKENS = {"cpu": 4_096}  # padded tokens of a batch
@@ -45,7 +45,7 @@ class Generation:
     so that a sentence of twice the length, whose tokens are as likely, is as likely. The paper divides by |x| and does
     not say whether that counts the end marker; it is a token that is written, so here it does.
 
-    Bounds: below 0. The same for a sentence alone and in any batch: to 1e-5 in float32, to 0.02 in bfloat16.
+    Bounds: never above 0. The same for a sentence alone and in any batch: to 1e-5 in float32, to 0.02 in bfloat16.
 
     The networks are a BERT encoder and a BERT decoder of transformers. Words are told by embeddings of tokens, of token
     positions, which begin anew in each sentence, and of sentence positions, as in the paper. The paper trains a network
@@ -54,17 +54,17 @@ class Generation:
 
     Args:
         networks: the network of each part; the same one three times, or three.
-        precision: what to compute in.
+        asked: the precision to compute in.
 
     Source: sun-etal-2022-origin, section 3.1, Eq. 2.
     """
 
-    def __init__(self, networks: Mapping[Part, EncoderDecoderModel], precision: Asked = "auto") -> None:
+    def __init__(self, networks: Mapping[Part, EncoderDecoderModel], asked: Asked = "auto") -> None:
         self._networks = networks
-        self._precision = precision
+        self._precision = asked
 
     @classmethod
-    def open(cls, folder: Path, device: str = "cpu", precision: Asked = "auto") -> Generation:
+    def open(cls, folder: Path, device: str = "cpu", asked: Asked = "auto") -> Generation:
         """The networks in a folder such as `runs/origin/generation`.
 
         Raises:
@@ -72,10 +72,15 @@ class Generation:
         """
         if (folder / ALL).is_dir():
             network = open_network(folder / ALL, device)
-            return cls(dict.fromkeys(PARTS, network), precision)
+            return cls(dict.fromkeys(PARTS, network), asked)
         if not folder.is_dir():
             raise BadOrigin(f"there is no {folder}: make it by `semblance origin train`")
-        return cls({part: open_network(folder / part, device) for part in PARTS}, precision)
+        return cls({part: open_network(folder / part, device) for part in PARTS}, asked)
+
+    def about(self) -> Mapping[str, str]:
+        """The kind of device, and the precision, which what it says depends on a little."""
+        device = self._networks[PARTS[0]].device.type
+        return {"device": device, "precision": precision(device, self._precision)}
 
     def log_likelihoods(self, part: Part, left: Sequence[Row], centre: Sequence[Row], right: Sequence[Row]) -> Floats:
         """The likelihood of one part of each three sentences.
@@ -123,8 +128,8 @@ class Generation:
 def token_losses(network: EncoderDecoderModel, given: Inputs) -> Tensor:
     """(tokens,) -log p of every target of a batch, in float32.
 
-    The logits over the vocabulary are computed block by block, so that those of a whole batch are never there at once;
-    that of the target itself is computed in float32, in whatever type the others are.
+    None is below 0, in whatever type the network computes. The logits over the vocabulary are computed block by block,
+    so that those of a whole batch are never there at once.
     """
     device = network.device
     read, written = given.read.arguments(device), given.given.arguments(device)
@@ -141,5 +146,6 @@ def token_losses(network: EncoderDecoderModel, given: Inputs) -> Tensor:
 def _blocks(hidden: Tensor, targets: Tensor, output: torch.nn.Linear) -> Iterator[Tensor]:
     size = BLOCK.get(hidden.device.type, BLOCK_ELSEWHERE)
     for vectors, ids in zip(torch.split(hidden, size), torch.split(targets, size), strict=True):
-        own = (vectors.float() * output.weight[ids]).sum(dim=1) + output.bias[ids]
-        yield functional.linear(vectors, output.weight, output.bias).float().logsumexp(dim=1) - own
+        # both from the same logits: rounded otherwise, a target may come out above the sum that it is part of
+        logits = functional.linear(vectors, output.weight, output.bias).float()
+        yield logits.logsumexp(dim=1) - logits.gather(1, ids[:, None])[:, 0]

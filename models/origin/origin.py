@@ -88,16 +88,18 @@ class Origin:
             verb = "train" if unmade[0] in (COHERENCE, GENERATION) else "corpus"
             raise BadOrigin(f"{folder} holds no {unmade[0]}: make it by `semblance origin {verb}`")
         corpus = Corpus.open(folder / CORPUS)
+        generation = Generation.open(folder / GENERATION, device)
         parts = Parts(
             corpus,
             TokenTable.open(folder / TOKENS),
             Vocabulary.open(folder / VOCABULARY),
             Screening.open(folder / SCREENING),
             CoherenceRanking.open(folder / COHERENCE, corpus, device),
-            Generation.open(folder / GENERATION, device),
+            generation,
         )
         require_one_making(folder, made_of)
-        return cls(parts, contexts or ContextSettings(), made_of[TOKENS]["max_tokens"], made_of)
+        most = made_of[TOKENS]["max_tokens"]
+        return cls(parts, contexts or ContextSettings(), most, {**made_of, "computed": generation.about()})
 
     def about(self) -> Mapping[str, Any]:
         """What its scores depend on, as JSON has it."""

@@ -32,7 +32,7 @@ def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path
         update={
             "coherence": SETTINGS.coherence.model_copy(update={"epochs": 10.0}),
             "generation": SETTINGS.generation.model_copy(update={"epochs": 2.0}),
-            "contexts": SETTINGS.contexts.model_copy(update={"size": 12, "candidates": 2}),
+            "contexts": SETTINGS.contexts.model_copy(update={"size": 48}),
         }
     )
     config = tmp_path / "origin.yaml"
@@ -45,7 +45,7 @@ def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path
         ran("harvest", str(origin), "--out", str(harvest), "--pairs", str(PAIRS), "--shard", shard)
     made_of = json.loads((harvest / "shard-1-of-2" / "harvest.json").read_text("utf-8"))
     assert made_of["teacher"]["contexts"] == settings.contexts.model_dump(mode="json")
-    assert made_of["teacher"]["contexts"]["size"] == 12
+    assert made_of["teacher"]["contexts"]["size"] == 48
     ran("pairs", "harvest", str(harvest), "--out", str(pairs), *("--form", "centred", "--dev", "0.15", "--test", "0.3"))
     start, trained = tmp_path / "start", tmp_path / "surrogate"
     sizes = ("--dim", "32", "--heads", "2", "--layers", "1")

@@ -166,6 +166,7 @@ def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_ar
     assert set(found["spread"]) == {"all terms", *TERMS}
     assert found["sentences"]["sentences"] == 20
     assert found["origin"]["contexts"]["size"] == 4
+    assert found["origin"]["computed"] == dict(Generation.open(folder / "generation").about())
     assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 

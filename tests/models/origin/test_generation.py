@@ -108,7 +108,7 @@ def test_bfloat16_is_near_float32(trained: Path) -> None:
     tokens, contexts = TokenTable.open(trained / "tokens", "held_out"), Corpus.open(trained / "corpus", "held_out")
     sentences = [tokens.rows(contexts.contexts() + side) for side in (-1, 0, 1)]
     exact, near = (
-        Generation.open(trained / GENERATION, precision=precision).log_likelihoods("left", *sentences)
+        Generation.open(trained / GENERATION, asked=precision).log_likelihoods("left", *sentences)
         for precision in ("float32", "bfloat16")
     )
     np.testing.assert_allclose(near, exact, atol=0.02)
@@ -213,8 +213,30 @@ def test_a_saved_network_is_the_same_and_shares_its_embeddings(tmp_path: Path) -
     assert marks_of(again) == MARKS
     expected = generation(made).log_likelihoods("left", *sentences)
     np.testing.assert_allclose(
-        Generation.open(tmp_path, precision="float32").log_likelihoods("left", *sentences), expected, atol=1e-6
+        Generation.open(tmp_path, asked="float32").log_likelihoods("left", *sentences), expected, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_no_likelihood_is_above_zero_in_any_precision_also_of_what_is_certain(precision: Any) -> None:
+    made: Any = network()
+    head = made.decoder.cls.predictions.decoder
+    with torch.no_grad():
+        head.weight.zero_()
+        head.bias.fill_(-30)
+        head.bias[MARKS.end] = 10.07  # no number of bfloat16
+    side = [np.full(3, 7, np.int32)]
+    [found] = generation(made, precision).log_likelihoods("centre", side, [np.zeros(0, np.int32)], side)
+    assert found <= 0
+    assert found == pytest.approx(0, abs=1e-6)
+
+
+def test_precision_is_told_by_name(trained: Path) -> None:
+    fast = bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+    own = "bfloat16" if fast else "float32"
+    assert Generation.open(trained / GENERATION).about() == {"device": "cpu", "precision": own}
+    asked = Generation.open(trained / GENERATION, asked="bfloat16")
+    assert asked.about() == {"device": "cpu", "precision": "bfloat16"}
 
 
 def test_what_is_not_there_or_broken_is_said(tmp_path: Path) -> None:
