@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.lib import format as npy
@@ -43,14 +43,14 @@ class GrowingArray:
         npy.write_array_header_1_0(self._stream, about)
 
 
-def mapped(file: Path, made_by: str) -> NDArray[Any]:
-    """The array of a .npy file, mapped into memory.
+def mapped(file: Path, made_by: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
+    """The array of a .npy file, mapped into memory: to be read, or as a copy on write.
 
     Raises:
         BadOrigin: there is none, or it is broken; the message says which command makes it.
     """
     try:
-        found = np.load(file, mmap_mode="r")
+        found = np.load(file, mmap_mode=mode)
     except FileNotFoundError as error:
         raise BadOrigin(f"there is no {file}: make it by `{made_by}`") from error
     except (OSError, ValueError, EOFError) as error:

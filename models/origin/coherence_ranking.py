@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.embeddings import Floats
+from models.origin.array_files import mapped
 from models.origin.coherence import Coherence
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
@@ -79,13 +80,8 @@ class CoherenceRanking:
             BadOrigin: they are not there, are broken, or belong to another corpus.
         """
         network = Coherence.open(folder, device)
-        try:
-            # as a copy on write, since torch warns of arrays that cannot be written to
-            arrays = [np.load(folder / name, mmap_mode="c") for name in FILES]
-        except (OSError, ValueError) as error:
-            raise BadOrigin(
-                f"the vectors in {folder} cannot be read, make them by `semblance origin train`: {error}"
-            ) from error
+        # as copies on write, since torch warns of arrays that cannot be written to
+        arrays = [mapped(folder / name, "semblance origin train", "c") for name in FILES]
         shapes = ((len(corpus), network.dim), (len(corpus.contexts()), 2 * network.rank), (len(corpus.contexts()),))
         if tuple(each.shape for each in arrays) != shapes:
             raise BadOrigin(f"the vectors in {folder} were made of another corpus")

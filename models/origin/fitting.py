@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from models.durable_files import sync
 from models.origin.errors import BadOrigin
 from models.training.errors import CheckpointNotSaved, TrainingDiverged
 
@@ -130,7 +132,9 @@ def _save(network: nn.Module, optimizer: torch.optim.Optimizer, plan: Plan, step
     try:
         plan.checkpoint.parent.mkdir(parents=True, exist_ok=True)
         torch.save(state, partial)
+        sync(partial)
         partial.replace(plan.checkpoint)
+        sync(plan.checkpoint.parent)
     except (OSError, RuntimeError) as error:
         raise CheckpointNotSaved(f"{plan.checkpoint} could not be written: {error}") from error
 
@@ -145,6 +149,6 @@ def _resumed(network: nn.Module, optimizer: torch.optim.Optimizer, plan: Plan) -
             return 0
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
+    except (OSError, EOFError, UnpicklingError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise BadOrigin(f"the checkpoint {plan.checkpoint} cannot be read, remove it: {error}") from error
     return int(state["step"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
+from models.durable_files import sync
 from models.errors import BadCheckpoint
 from models.model_files import read_json
 from models.origin.errors import BadHarvest
@@ -110,9 +110,9 @@ class Shard:
         aside = self.folder / f"part-{number:06}.partial"
         with self._written():
             pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(self.about())}), aside)
-            _sync(aside)
+            sync(aside)
             aside.rename(self.folder / f"part-{number:06}-{_digest(aside)}.parquet")
-            _sync(self.folder)
+            sync(self.folder)
 
     @contextmanager
     def _written(self) -> Iterator[None]:
@@ -128,9 +128,9 @@ class Shard:
                 raise BadHarvest(f"{self.folder} holds {strangers[0]}, which no harvest left: name another folder")
             with self._written():
                 aside.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-                _sync(aside)
+                sync(aside)
                 aside.rename(self.folder / ABOUT)
-                _sync(self.folder)
+                sync(self.folder)
         elif changed := differing(json.loads(json.dumps(about)), self.about()):
             raise BadHarvest(
                 f"{self.folder} holds a harvest with another value of {', '.join(changed)}: start it as it was, remove "
@@ -160,11 +160,3 @@ def _flat(about: Mapping[str, Any], of: str = "") -> Iterator[tuple[str, Any]]:
 def _digest(file: Path) -> str:
     with file.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()[:16]
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from transformers import EncoderDecoderModel
 
 from models.checkpoint import Checkpoint
+from models.durable_files import sync
 from models.model_files import digest
 from models.origin.coherence import Coherence
 from models.origin.coherence_ranking import write_vectors
@@ -260,4 +261,7 @@ def _step(folder: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     aside.mkdir()
     yield aside
+    for path in (*aside.rglob("*"), aside):
+        sync(path)
     aside.rename(folder / name)
+    sync(folder)

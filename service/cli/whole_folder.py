@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from models.durable_files import sync
 from models.errors import BadDataSet
 
 
@@ -34,14 +34,6 @@ def whole_folder(out: Path) -> Iterator[tuple[Path, Path]]:
         scratch.mkdir()
         yield made, scratch
         for path in [*made.rglob("*"), made]:
-            _sync(path)
+            sync(path)
         made.rename(out)
-        _sync(out.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(out.parent)

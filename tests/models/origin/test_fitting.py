@@ -65,9 +65,10 @@ def test_a_checkpoint_of_another_training_is_not_gone_on_from(tmp_path: Path) ->
     assert len(run(network(), other)) == 60
 
 
-def test_a_broken_checkpoint_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b"garbage", b"half of it"])
+def test_a_broken_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     plan(tmp_path).checkpoint.parent.mkdir()
-    plan(tmp_path).checkpoint.write_bytes(b"half of it")
+    plan(tmp_path).checkpoint.write_bytes(content)
     with pytest.raises(BadOrigin, match=r"checkpoint\.pt"):
         run(network(), plan(tmp_path))
 
