@@ -46,6 +46,11 @@ CHOICES: Mapping[str, Choice] = {
 }
 
 
+def fitting(size: int) -> list[str]:
+    """The names of choices that sets of a size allow, but for that of the size itself."""
+    return [name for name, choice in CHOICES.items() if choice.size is None or choice.size < size]
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A choice of contexts and a form of the similarity.

@@ -44,7 +44,7 @@ def harvest(  # noqa: PLR0913 - one parameter an option
     try:
         share, plan = Share.parse(shard), Plan(pairs, seed)
         run(Opening(folder, config, size, device), plan, share, out, Console(stderr=True))
-    except SemblanceError as error:
+    except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit("stopped: the same command goes on from the last file") from None

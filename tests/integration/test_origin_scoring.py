@@ -29,7 +29,7 @@ from models.origin.origin_folder import (
 from models.origin.origin_settings import ContextSettings
 from models.origin.scoring import FORMS, TERMS, scores
 from models.origin.token_table import TokenTable
-from models.origin.variant import variant
+from models.origin.variant import CHOICES, variant
 from models.origin.vocabulary import Vocabulary
 from service.cli.main import app
 from tests.command_line import semblance
@@ -106,6 +106,7 @@ def test_a_pair_scores_the_same_alone_in_a_table_and_the_other_way_round(folder:
         assert header == "score\tsentence1\tsentence2"
         fields = [line.split("\t") for line in lines if line]
         assert [each[1:] for each in fields] == [[A, B], [B, A], [A, A]]
+        assert "2 sentences" in ran("score", folder, "--rows", rows, "--form", form, *SIZE).stderr
         assert [float(each[0]) for each in fields] == pytest.approx([alone, alone, 1.0], abs=2e-6)
 
 
@@ -168,6 +169,12 @@ def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_ar
     assert found["origin"]["contexts"]["size"] == 4
     assert found["origin"]["computed"] == dict(Generation.open(folder / "generation").about())
     assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
+
+
+def test_without_names_all_variants_that_fit_are_evaluated(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    found = [each["measure"] for each in evaluated(folder, pairs, tmp_path, "--pairs", 9)["outcomes"]]
+    fitting = [f"{name}_cosine" for name, choice in CHOICES.items() if choice.size is None]
+    assert found == ["cosine", "centred", *fitting]
 
 
 def test_a_form_is_that_of_all_variants_which_name_none(folder: Path, pairs: Path, tmp_path: Path) -> None:

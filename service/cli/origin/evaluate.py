@@ -12,11 +12,6 @@ from service.cli.entries import entries
 from service.cli.origin.options import Config, Device, Folder, Form, Size
 from service.cli.train_extra import needing_train
 
-VARIANTS = (
-    "cosine,centred,random,without_diversity,contexts_20,without_coherence,without_centre,without_left,without_right,"
-    "without_sides"
-)
-
 
 def evaluate(  # noqa: PLR0913 - one parameter an option
     folder: Folder,
@@ -30,8 +25,11 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     seed: Annotated[int, typer.Option(min=0, help="Of that draw.")] = 0,
     variants: Annotated[
         list[str],
-        typer.Option(help="Comma-separated, as below; the first is what the others are compared with."),
-    ] = [VARIANTS],  # noqa: B006
+        typer.Option(
+            help="Comma-separated, as below; the first is what the others are compared with.",
+            show_default="all that the size allows",
+        ),
+    ] = [],  # noqa: B006
     form: Form = "cosine",
     data: Annotated[
         Path | None, typer.Option(envvar="SEMBLANCE_DATA", help="Folder of benchmark data (docs/measures.md).")
@@ -66,7 +64,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         from service.cli.origin.opened import Opening  # noqa: PLC0415
 
     named, chosen = entries(variants), entries(sets)
-    if not (named and chosen):
+    if (variants and not named) or not chosen:
         raise typer.BadParameter("name at least one", param_hint="--variants and --sets")
     asked = Asked(named, chosen, form, pairs, seed, data, Resampling(draws), json, report)
     try:

@@ -16,9 +16,9 @@ from models.evaluation.report import write_json, write_report
 from models.evaluation.report_tables import TextTable, tables
 from models.evaluation.tasks import GradedPairs
 from models.origin.origin_scorer import OriginScorer
-from models.origin.scoring import Form
+from models.origin.scoring import FORMS, Form
 from models.origin.spread import Spread, spreads
-from models.origin.variant import variant
+from models.origin.variant import fitting, variant
 from service.cli.evaluate.sets import read_task
 from service.cli.origin.opened import Oddities, Opening
 from service.cli.progress import bars
@@ -46,10 +46,11 @@ def tabulate(opening: Opening, asked: Asked) -> None:
     Raises:
         SemblanceError: the folder, a set or a variant will not do.
     """
-    names = list(dict.fromkeys(variant(name, asked.form).name for name in asked.variants))
     tasks = {name: drawn(name, asked) for name in asked.sets}
     console = Console(stderr=True)
     origin = opening.open()
+    every = [asked.form, *FORMS, *fitting(origin.contexts.size)]
+    names = list(dict.fromkeys(variant(name, asked.form).name for name in asked.variants or every))
     with bars(console) as track:
         scorer = OriginScorer(origin, f"Origin in {opening.folder}", track)
         scorer.variants(names)  # what is wrong with them is told before the work

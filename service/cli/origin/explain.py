@@ -45,7 +45,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
         origin = Opening(folder, config, size, device).open()
         explanation = origin.explain(a, b, form)
         oddities = Oddities()
-        oddities.count(origin.context_sets([a, b]))
+        oddities.count(origin.context_sets(sorted({a, b})))
         oddities.tell(Console(stderr=True))
         for table in explanation_tables(explanation, origin.reasons(explanation, top)):
             show(table)

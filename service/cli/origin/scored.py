@@ -34,7 +34,7 @@ def print_scores(
     origin: Origin, pairs: Sequence[tuple[str, str]], form: Form, console: Console, *, alone: bool
 ) -> None:
     """A row a pair as soon as it is scored; of one `alone` only the score."""
-    oddities = Oddities()
+    oddities, counted = Oddities(), set[str]()
     if not alone:
         typer.echo("\t".join(("score", *COLUMNS)))
     starts = range(0, len(pairs), origin.pairs_at_once)
@@ -42,7 +42,9 @@ def print_scores(
         for start in track(starts, f"{origin.pairs_at_once} pairs at a time"):
             some = pairs[start : start + origin.pairs_at_once]
             scores = origin.similarities([a for a, _ in some], [b for _, b in some], form)
-            oddities.count(origin.context_sets([text for pair in some for text in pair]))
+            new = {text for pair in some for text in pair} - counted
+            oddities.count(origin.context_sets(sorted(new)))
+            counted |= new
             for found, (a, b) in zip(scores, some, strict=True):
                 typer.echo(f"{found:.6f}" if alone else f"{found:.6f}\t{a}\t{b}")
     oddities.tell(console)
