@@ -48,7 +48,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CoherenceBatches:
     """The contexts of a corpus in stretches of neighbours, anew for every pass over them."""
 
     contexts: Numbers
@@ -113,9 +113,9 @@ def train_coherence(
     fit(network, loss, plan, report)
 
 
-def order_of(corpus: Corpus, settings: CoherenceSettings) -> Order:
+def order_of(corpus: Corpus, settings: CoherenceSettings) -> CoherenceBatches:
     """The order in which the contexts of a corpus are seen."""
-    return Order(corpus.contexts(), corpus.document, max(1, settings.batch_size // STRETCH), settings.seed)
+    return CoherenceBatches(corpus.contexts(), corpus.document, max(1, settings.batch_size // STRETCH), settings.seed)
 
 
 def _logits(network: Coherence, left: Tensor, centre: Tensor, right: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ POOL = 64  # batches that are drawn at random together, then sorted by length am
 
 
 @dataclass(frozen=True, slots=True)
-class Sentences:
+class GenerationBatches:
     """What is to be written: parts of contexts, in batches of about one length, anew for every pass over them.
 
     Attributes:
@@ -71,7 +71,11 @@ class Teacher:
     """
 
     def __init__(
-        self, network: EncoderDecoderModel, tokens: TokenTable, sentences: Sentences, settings: GenerationSettings
+        self,
+        network: EncoderDecoderModel,
+        tokens: TokenTable,
+        sentences: GenerationBatches,
+        settings: GenerationSettings,
     ) -> None:
         self.network = network
         self._tokens = tokens

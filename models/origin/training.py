@@ -27,7 +27,7 @@ from models.origin.fitting import CHECK_EVERY, Plan, Progress
 from models.origin.generation import ALL, Generation
 from models.origin.generation_inputs import PARTS, Marks, Part
 from models.origin.generation_network import new_network, parameters, save_network, started_network
-from models.origin.generation_training import Sentences, Teacher, perplexities, train_generation
+from models.origin.generation_training import GenerationBatches, Teacher, perplexities, train_generation
 from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import (
     COHERENCE,
@@ -233,7 +233,7 @@ def _writer(
     network.to(torch.device(training.device))  # type: ignore[arg-type]  # to() is decorated in vain
     positions = [PARTS.index(part) for part in parts]
     order = (training.tokens.lengths, settings.batch_size, settings.seed)
-    sentences = Sentences(training.corpus.contexts(), positions, *order)
+    sentences = GenerationBatches(training.corpus.contexts(), positions, *order)
     plan = training.plan({**made_of, "network": name}, settings.epochs, sentences.steps, settings.learning_rate)
     train_generation(
         Teacher(network, training.tokens, sentences, settings), plan, _steps(f"{GENERATION} {name}", report)

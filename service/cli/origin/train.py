@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from models.errors import SemblanceError
+from service.cli.origin.options import Device
 from service.cli.train_extra import needing_train
 
 
@@ -25,9 +26,7 @@ def train(
             show_default="the settings of the corpus",
         ),
     ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Device of torch.", show_default="as SEMBLANCE_DEVICE says")
-    ] = None,
+    device: Device = None,
 ) -> None:
     """Train the coherence model, then the generative models, on the corpus of an origin folder.
 

@@ -29,7 +29,7 @@ from models.origin.generation_network import (
     save_network,
     started_network,
 )
-from models.origin.generation_training import Sentences
+from models.origin.generation_training import GenerationBatches
 from models.origin.origin_folder import GENERATION, read_about
 from models.origin.origin_settings import GenerationSettings
 from models.origin.token_table import TokenTable
@@ -181,7 +181,7 @@ def test_batches_hold_every_sentence_once_and_keep_to_their_tokens() -> None:
 
 def test_a_pass_writes_every_part_of_every_context_once() -> None:
     lengths = RNG.integers(1, 30, size=200).astype(np.int32)
-    sentences = Sentences(np.arange(1, 199), [0, 2], lengths, 16, seed=0)
+    sentences = GenerationBatches(np.arange(1, 199), [0, 2], lengths, 16, seed=0)
     for epoch in (0, 1):
         batches = sentences.batches(epoch)
         assert len(batches) == sentences.steps
