@@ -11,20 +11,17 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
-from tokenizers import normalizers
 
 from models.embeddings import Doubles
-from models.evaluation.evaluated_texts import normal_form
 from models.origin.array_files import mapped
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
+from models.origin.words import words
 from models.text_lines import Advance
 
 FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one
 AT_ONCE = 2_000  # chunks that are counted at once
 _ARRAYS = ("features", "starts", "chunks", "counts", "total")
-
-_SPACED = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
 
 
 class Screening:
@@ -136,8 +133,7 @@ def bigrams(sentence: str) -> list[str]:
     >>> bigrams("The dog's bone, 你好")
     ['the dog', 'dog s', 's bone', 'bone 你', '你 好']
     """
-    words = normal_form(_SPACED.normalize_str(sentence)).split()
-    return [f"{left} {right}" for left, right in pairwise(words)]
+    return [f"{left} {right}" for left, right in pairwise(words(sentence))]
 
 
 def _of_all(sentences: Sequence[str]) -> list[str]:

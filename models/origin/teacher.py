@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from models.embeddings import Doubles
 from models.model_files import file_sha256
+from models.origin.harvest import AllPairs
 from models.origin.origin import Origin
-from models.origin.scoring import FORMS, Form, scores, similarity
+from models.origin.scoring import FORMS, scores, similarity
 
 _DECIDE = (
     "corpus/train.arrow",
@@ -38,23 +38,24 @@ class OriginTeacher:
         """The digests, and what Origin says of itself."""
         return {**self._origin.about(), "files": dict(self._digests)}
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
-        """Every text with every text, (n, n), in each form; a text with itself is 1.
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
+        """Every text with every text; one with itself is 1.
 
         Raises:
             BadTexts, BadCorpus: as `Origin.context_sets`.
         """
-        sets = [each.contexts for each in self._origin.context_sets(texts)]
+        chosen = self._origin.context_sets(texts)
+        sets = [each.contexts for each in chosen]
         joined = np.concatenate(sets)
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
         terms = self._origin.terms(texts, [joined] * len(texts))
         rows = np.stack([scores(each, self._origin.settings.contexts.weights) for each in terms])
-        found: dict[Form, Doubles] = {form: np.eye(len(texts)) for form in FORMS}
+        found = {form: np.eye(len(texts)) for form in FORMS}
         for i, j in combinations(range(len(texts)), 2):
             both = np.isin(owners, (i, j))
             for form, matrix in found.items():
                 matrix[i, j] = matrix[j, i] = similarity(rows[i, both], rows[j, both], form)
-        return found
+        return AllPairs(found, np.array([each.fallback for each in chosen], np.bool_))
 
 
 def digests(folder: Path) -> Mapping[str, str]:

@@ -21,6 +21,7 @@ from models.origin.errors import BadHarvest
 from models.origin.harvest import Share, harvest
 from models.origin.harvested import PARTS, gather
 from models.origin.start import Shape, write_scratch
+from models.origin.token_table import TokenTable
 from models.origin.vocabulary import Vocabulary
 from service.cli.main import app
 from tests.command_line import semblance
@@ -28,6 +29,7 @@ from tests.dying import DEAD, Death, in_a_process
 from tests.integration.harvesting import CORPUS, PLAN, Slow, reap
 from tests.models.origin.field import small_source
 from tests.models.origin.test_harvest import flip
+from tests.models.origin.untrained import MAX_TOKENS, write_untrained
 from tests.written import write
 
 
@@ -177,6 +179,19 @@ def test_damage_and_what_is_missing_are_reported_and_mixed_harvests_refused(whol
     again = semblance("pairs", "harvest", str(whole), "--out", str(tmp_path / "out"))
     assert again.returncode == 1
     assert "exists already" in again.stderr
+
+
+def test_sentences_that_the_models_read_in_part_are_not_drawn_and_those_without_shared_bigrams_are_counted(
+    tmp_path: Path,
+) -> None:
+    origin, out = write_untrained(tmp_path / "origin"), tmp_path / "out"
+    ran = here("harvest", str(origin), "--out", str(out), "--pairs", "450", "--size", "4")
+    lengths = TokenTable.open(origin / "tokens").lengths
+    assert lengths.max() == MAX_TOKENS, "none is cut"
+    found = pairs(out)
+    assert max(lengths[row[name]] for row in found for name in ("number1", "number2")) < MAX_TOKENS
+    fallback = sum(row["fallback"] for row in found)
+    assert ("of the pairs have a sentence that shares no bigram" in ran.output) == (fallback > 0)
 
 
 def test_what_cannot_be_harvested_or_started_from_is_said_and_nothing_is_left_behind(tmp_path: Path) -> None:

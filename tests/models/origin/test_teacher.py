@@ -18,12 +18,13 @@ from tests.written import write
 def test_all_pairs_of_a_bundle_have_the_scores_of_origin() -> None:
     for weights in ((1, 1, 1, 1), (0.5, 1, 0, 2)):
         counted = Counted(weights=weights)
-        scores = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
+        said = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
         pairs = list(product(TEXTS, repeat=2))
         alone = Counted(weights=weights).origin
         for form in FORMS:
             expected = alone.similarities([a for a, _ in pairs], [b for _, b in pairs], form)
-            np.testing.assert_allclose(scores[form].ravel(), expected, atol=1e-9)
+            np.testing.assert_allclose(said.scores[form].ravel(), expected, atol=1e-9)
+        assert said.fallback.tolist() == [each.fallback for each in alone.context_sets(TEXTS)]
 
 
 def test_what_scores_depend_on_is_the_files_and_the_settings(tmp_path: Path) -> None:
