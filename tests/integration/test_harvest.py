@@ -128,7 +128,7 @@ def test_shards_become_parts_that_a_surrogate_learns_from(whole: Path, tmp_path:
     for share in ("1/3", "2/3", "3/3"):
         reap(tmp_path / "three", share)
     for name, folder in (("one", whole), ("three", tmp_path / "three")):
-        ran = here("pairs", "harvest", str(folder), "--out", str(tmp_path / name / "out"), "--test", "0.1")
+        ran = here("pairs", "harvest", str(folder), "--out", str(tmp_path / name / "out"), "--test", "0.3")
     out = tmp_path / "three" / "out"
     for part in PARTS:
         assert (out / f"{part}.tsv").read_bytes() == (tmp_path / "one" / "out" / f"{part}.tsv").read_bytes()
@@ -145,11 +145,14 @@ def test_shards_become_parts_that_a_surrogate_learns_from(whole: Path, tmp_path:
     )
     surrogate, figures = tmp_path / "surrogate", tmp_path / "figures.json"
     here("train", "surrogate", "--rows", str(out / "train.tsv"), "--config", str(config), "--out", str(surrogate))
-    here(
+    ran = here(
         *("evaluate", "--model", str(surrogate), "--against", str(tmp_path / "scratch"), "--measure", "cosine"),
         *("--sets", f"pairs:{out / 'test.tsv'}", "--json", str(figures)),
     )
     [outcome] = json.loads(figures.read_text("utf-8"))["outcomes"]
+    bundles = {row.split("\t")[4] for row in (out / "test.tsv").read_text("utf-8").splitlines()[1:]}
+    assert outcome["groups"] == len(bundles) == 18
+    assert f"{outcome['n']} in 18 groups" in ran.stdout
     assert outcome["against"]["low"] > 0, "it agrees no better with the teacher than before"
 
 
