@@ -34,7 +34,7 @@ def runs_of(corpus: Corpus) -> list[tuple[str, list[str]]]:
     """The name of the document and the sentences of every run."""
     numbers = range(len(corpus))
     return [
-        (corpus.document_name(at[0]), corpus.texts(at))
+        (corpus.names[int(corpus.document[at[0]])], corpus.texts(at))
         for _, members in groupby(numbers, lambda i: int(corpus.run[i]))
         for at in [list(members)]
     ]
