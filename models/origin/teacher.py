@@ -14,12 +14,7 @@ from models.origin.harvest import AllPairs
 from models.origin.origin import Origin
 from models.origin.scoring import FORMS, scores, similarity
 
-_DECIDE = (
-    "corpus/train.arrow",
-    "vocabulary/tokenizer.json",
-    "coherence/**/*.safetensors",
-    "generation/**/*.safetensors",
-)
+_DECIDE = ("coherence/**/*.safetensors", "generation/**/*.safetensors")  # Origin itself tells corpus and vocabulary
 
 
 class OriginTeacher:
@@ -35,7 +30,7 @@ class OriginTeacher:
         self._digests = digests
 
     def about(self) -> Mapping[str, Any]:
-        """The digests, and what Origin says of itself."""
+        """The digests, and what Origin says of itself, with those of corpus and vocabulary."""
         return {**self._origin.about(), "files": dict(self._digests)}
 
     def all_pairs(self, texts: Sequence[str]) -> AllPairs:
@@ -59,7 +54,7 @@ class OriginTeacher:
 
 
 def digests(folder: Path) -> Mapping[str, str]:
-    """SHA-256 of the files of an origin folder that decide what its scores are.
+    """SHA-256 of the files of an origin folder that decide what its scores are, beside corpus and vocabulary.
 
     Raises:
         BadCheckpoint: one cannot be read.

@@ -32,7 +32,7 @@ def test_what_scores_depend_on_is_the_files_and_the_settings(tmp_path: Path) -> 
     for name in (*names, "generation/all/model.safetensors", "generation/notes.txt"):
         write(tmp_path / name, "as it was")
     found = digests(tmp_path)
-    assert sorted(found) == sorted((*names, "generation/all/model.safetensors"))
+    assert sorted(found) == ["coherence/model.safetensors", "generation/all/model.safetensors"]
     about = json.loads(json.dumps(OriginTeacher(Counted(size=4).origin, found).about()))
     assert about["contexts"]["size"] == 4
     assert about["contexts"]["weights"] == pytest.approx((1, 1, 1, 1))
