@@ -24,10 +24,15 @@ _KEPT = _Kept()
 def normal_form(text: str) -> str:
     """The text in lower case, with neither punctuation nor symbols, and one space between words.
 
+    A letter with an accent is one character (NFC), in whichever way it is written.
+
     >>> normal_form("A man's  dog, running!")
     'a man s dog running'
+    >>> normal_form("Cafe\N{COMBINING ACUTE ACCENT}") == normal_form("caf\N{LATIN SMALL LETTER E WITH ACUTE}")
+    True
     """
-    return " ".join(text.translate(_KEPT).lower().split())
+    small = unicodedata.normalize("NFC", text).translate(_KEPT).lower()
+    return " ".join(unicodedata.normalize("NFC", small).split())  # again: there are accents on small letters only
 
 
 def texts_of(task: Task) -> Iterator[str]:

@@ -89,6 +89,7 @@ def _outcome(
         against=differences.get(names[0]),
         further_against={figure: each for figure, each in differences.items() if figure != names[0]},
         comparable=judged.comparable,
+        groups=judged.groups,
     )
 
 

@@ -44,7 +44,8 @@ class Outcome:
     """What one measure came to on one set of n items; the first of `figures` is the one to compare by.
 
     `against` is its difference to the baseline, `further_against` those of the other figures by name. `comparable` says
-    whether the figures of two measures are on one scale.
+    whether the figures of two measures are on one scale. `groups` is how many groups the items were resampled in, as
+    those of a group depend on each other; None if each was on its own.
     """
 
     set: str
@@ -56,6 +57,7 @@ class Outcome:
     against: Difference | None = None
     further_against: Mapping[str, Difference] = field(default_factory=dict)
     comparable: bool = True
+    groups: int | None = None
 
     def against_by(self, name: str) -> Difference | None:
         """The difference of the figure of that name to the baseline, if any."""

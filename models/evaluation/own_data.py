@@ -15,7 +15,8 @@ def read_own(kind: str, path: Path) -> Task:
     """A task of the user's own.
 
     ========= ==================================================================================
-    pairs     a table by tabs with the columns sentence1, sentence2 and score (any scale)
+    pairs     a table by tabs with the columns sentence1, sentence2 and score (any scale); a column bundle, if there
+              is one, names the group of pairs that are resampled together
     labels    the same with label instead of score: 1 or true for a match, 0 or false for none
     triplets  a table by tabs with the columns anchor, positive and negative
     ranking   a JSON object a line: query, candidates (texts), relevance (as many numbers)
@@ -36,6 +37,10 @@ def read_own(kind: str, path: Path) -> Task:
     return KINDS[kind](path)
 
 
+def _pairs(path: Path) -> Task:
+    return graded_pairs(path, Columns(group="bundle"))
+
+
 def _labels(path: Path) -> Task:
     return labelled_pairs(path, Columns(said="label"))
 
@@ -45,7 +50,7 @@ def _chunks(prefix: Path) -> Task:
 
 
 KINDS: Mapping[str, Callable[[Path], Task]] = {
-    "pairs": graded_pairs,
+    "pairs": _pairs,
     "labels": _labels,
     "triplets": wiki_sections.read,
     "ranking": ranking.read,

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.embeddings import Doubles
 from models.evaluation.bootstrap import Statistic
+from models.evaluation.counts import by_row_blocks
 from models.evaluation.outcomes import Part
 
 
@@ -20,6 +22,20 @@ class Sample:
 
     n: int
     statistic: Statistic
+
+    def by_groups(self, groups: NDArray[np.integer]) -> Sample:
+        """The same drawn by whole groups: a group's count is that of each of its items (cluster bootstrap).
+
+        Args:
+            groups: (n,) the number of the group of each item, from 0 without gaps.
+
+        Source: davison-hinkley-1997-bootstrap, section 3.8.
+        """
+
+        def statistic(counts: Doubles) -> Doubles:
+            return by_row_blocks(lambda rows: self.statistic(rows[:, groups]), counts, self.n)
+
+        return Sample(int(groups.max()) + 1, statistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +66,8 @@ class Quantity:
 class Judged:
     """What one measure came to on a set: quantities, the one to compare by first, and figures of the set's parts.
 
-    `comparable` says whether the quantities of two measures are on one scale.
+    `comparable` says whether the quantities of two measures are on one scale; `groups` how many groups the n items are
+    resampled in, None if each is on its own.
     """
 
     kind: str
@@ -58,6 +75,7 @@ class Judged:
     quantities: tuple[Quantity, ...]
     parts: Mapping[str, Part] = field(default_factory=dict)
     comparable: bool = True
+    groups: int | None = None
 
 
 def mean_value(name: str, values: Sequence[float]) -> Quantity:

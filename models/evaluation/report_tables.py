@@ -75,7 +75,8 @@ def _by_set(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, dict[str, Ou
 def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
         cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
-        yield first.set, f"{first.n:,}", first.figures[0].name, *cells
+        groups = "" if first.groups is None else f" in {first.groups:,} groups"
+        yield first.set, f"{first.n:,}{groups}", first.figures[0].name, *cells
 
 
 def _difference_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -14,13 +14,16 @@ from typing import TypeAlias
 class GradedPairs:
     """Pairs of sentences, and how alike people found each: n texts left, n right, n gold scores, any scale.
 
-    `subtasks` names the part of the benchmark that each pair comes from; all equal where there are no parts.
+    `subtasks` names the part of the benchmark that each pair comes from; all equal where there are no parts. `groups`
+    names the group of pairs that each belongs to, where pairs of a group depend on each other, as those that have
+    sentences in common; None where every pair stands alone.
     """
 
     left: Sequence[str]
     right: Sequence[str]
     gold: Sequence[float]
     subtasks: Sequence[str]
+    groups: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

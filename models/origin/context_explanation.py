@@ -9,7 +9,7 @@ import numpy as np
 
 from models.embeddings import Doubles
 from models.origin.parts import Integers
-from models.origin.scoring import TERMS, Form, centred, checked_weights, directions
+from models.origin.scoring import TERMS, Form, centred, checked_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,9 @@ class ContextExplanation:
         """
         a, b = (terms * checked_weights(weights) for terms in (first, second))
         v1, v2 = a.sum(axis=1), b.sum(axis=1)
-        unit1, unit2 = directions(v1, v2, form)
-        parts = (_divided(a, v1, form) * unit2[:, None] + unit1[:, None] * _divided(b, v2, form)) / 2
+        first_shares, second_shares = _divided(a, v1, form), _divided(b, v2, form)
+        unit1, unit2 = (shares.sum(axis=1, keepdims=True) for shares in (first_shares, second_shares))
+        parts = (first_shares * unit2 + unit1 * second_shares) / 2
         each, at, owners = np.unique(contexts, return_index=True, return_inverse=True)
         added = np.zeros((len(each), len(TERMS)))
         np.add.at(added, owners, parts)

@@ -49,7 +49,9 @@ def best_that_differ(
 
         |W(x) & W(y)| / |W(x) | W(y)| >= overlap        1 where neither has a word
 
-    So a choice of n is the beginning of any larger one. Equal scores go in the order given.
+    These are the words of the paper's example, not those by which chunks are screened: punctuation stays, and a text
+    without white space is one word. So a choice of n is the beginning of any larger one. Equal scores go in the order
+    given.
 
     Args:
         scores: (k,) by Eq. 3.

@@ -95,10 +95,6 @@ class Corpus:
         """The sentences of these numbers, in their order."""
         return [self.text(i) for i in np.asarray(numbers).tolist()]  # `take` of many batches is six times slower
 
-    def document_name(self, i: int) -> str:
-        """The name of the document that holds sentence i."""
-        return self.names[int(self.document[i])]
-
     def contexts(self) -> NDArray[np.int64]:
         """Ascending, the numbers of all sentences that have both neighbours, the one before and the one after them."""
         inner = (self.run[:-2] == self.run[1:-1]) & (self.run[1:-1] == self.run[2:])

@@ -63,14 +63,14 @@ def build_corpus(
     """Write the files that `Corpus` opens.
 
     A document that says the same as an earlier one is left out. A sentence breaks the run of its document, and is in
-    no part itself, where it has no letter and no digit, where an evaluation asks for it, or where it came before; runs
-    of fewer than three sentences are left out, since they have no context. What is the same is decided by normal
-    forms. So no sentence is in both parts.
+    no part itself, where it has no letter and no digit, where an evaluation asks for it, or where it came before, in
+    the same document or in what was kept of earlier ones; runs of fewer than three sentences are left out, since they
+    have no context. What is the same is decided by normal forms. So no sentence is in both parts.
 
     Which documents are held out, and which of the others are used, depends on the seed and on what they say: not on
     their names or order. A smaller share is a part of a larger one, with the same documents held out.
 
-    Memory holds a document at a time, and the hash of every sentence that was read.
+    Memory holds a document at a time, and the hash of every sentence that is kept.
 
     Args:
         documents: in any order.
@@ -127,28 +127,33 @@ class _Sorting:
             self.counts.update({DUPLICATES: 1, OF_DUPLICATES: len(sentences)})
             return []
         self._documents.add(self.content)
-        runs: list[list[str]] = [[]]
-        for sentence, form in zip(sentences, forms, strict=True):
-            if (reason := self._reason_against(form)) is None:
-                runs[-1].append(sentence)
+        found = self._unbroken(zip(sentences, forms, strict=True))
+        self._sentences.update(hashed for run in found for _, hashed in run)
+        self.counts[NO_ORDER] += not found
+        return [[sentence for sentence, _ in run] for run in found]
+
+    def _unbroken(self, said: Iterable[tuple[str, str]]) -> list[list[tuple[str, int]]]:
+        """The runs of a document that are long enough, with the hash of each sentence."""
+        runs: list[list[tuple[str, int]]] = [[]]
+        own: set[int] = set()
+        for sentence, form in said:
+            hashed = int.from_bytes(_hash(form)[:8])  # in a set, a third of what the text takes
+            reason = REPEATED if hashed in own else self._reason_against(form, hashed)
+            if reason is None:
+                own.add(hashed)
+                runs[-1].append((sentence, hashed))
             else:
                 self.counts[reason] += 1
                 runs.append([])
         self.counts[ALONE] += sum(len(run) for run in runs if len(run) < LEAST)
-        found = [run for run in runs if len(run) >= LEAST]
-        self.counts[NO_ORDER] += not found
-        return found
+        return [run for run in runs if len(run) >= LEAST]
 
-    def _reason_against(self, form: str) -> str | None:
+    def _reason_against(self, form: str, hashed: int) -> str | None:
         if not form:
             return WORDLESS
         if form in self._evaluated:
             return EVALUATED
-        hashed = int.from_bytes(_hash(form)[:8])  # in a set, a third of what the text takes
-        if hashed in self._sentences:
-            return REPEATED
-        self._sentences.add(hashed)
-        return None
+        return REPEATED if hashed in self._sentences else None
 
 
 def _hash(text: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.origin.errors import BadCorpus
+from models.origin.words import words
 
 Kind: TypeAlias = Literal["anchor", "near", "document", "random"]
 Numbers: TypeAlias = NDArray[np.int64]
@@ -57,7 +57,6 @@ class Mixture:
         random: any sentences.
         chunks: how many chunks screening is asked for, to find the near ones in.
         fewest_words: sentences of fewer words are not drawn: a single one says nothing that contexts could tell apart.
-        most_words: nor are sentences of more, since the teacher would read their beginning only.
     """
 
     near: int = 3
@@ -65,7 +64,6 @@ class Mixture:
     random: int = 1
     chunks: int = 50
     fewest_words: int = 2
-    most_words: int = 32
 
     @property
     def sentences(self) -> int:
@@ -99,9 +97,16 @@ class Drawing:
     words, in the chunks that screening finds for it, at most one a chunk and none of its own document; sentences of its
     document; and random ones. Where there are too few of a kind, random ones take their place, and are called so.
 
-    A sentence is drawn if its number of words (runs of letters, digits and underscores) is within the limits of the
-    mixture. No two bundles have the same anchor. A bundle depends on corpus, mixture, seed and its own number only, so
-    that a harvest can be shared out by numbers. The paper does not say how its pairs were drawn.
+    A sentence is drawn if it has words enough, and the teacher reads it to its end. No two bundles have the same
+    anchor. A bundle depends on corpus, mixture, seed and its own number only, so that a harvest can be shared out by
+    numbers. The paper does not say how its pairs were drawn.
+
+    Args:
+        corpus: the sentences, n of them.
+        screening: finds the near ones.
+        readable: (n,) whether the teacher reads a sentence to its end.
+        mixture: what a bundle holds.
+        seed: of all draws.
 
     Raises:
         BadCorpus: fewer sentences can be drawn than a bundle holds.
@@ -109,15 +114,18 @@ class Drawing:
     Source: sun-etal-2022-origin, section 3.4.
     """
 
-    def __init__(self, corpus: Sentences, screening: Chunks, mixture: Mixture, seed: int) -> None:
+    def __init__(
+        self, corpus: Sentences, screening: Chunks, readable: NDArray[np.bool_], mixture: Mixture, seed: int
+    ) -> None:
         self._corpus = corpus
         self._screening = screening
+        self._readable = readable
         self._mixture = mixture
         self._seed = seed
         if len(self._anchors) < mixture.sentences:
             raise BadCorpus(
-                f"the corpus has {len(self._anchors)} sentences of {mixture.fewest_words} to {mixture.most_words} "
-                f"words, too few for bundles of {mixture.sentences}"
+                f"the corpus has {len(self._anchors)} sentences of {mixture.fewest_words} words or more that are read "
+                f"to their end, too few for bundles of {mixture.sentences}"
             )
 
     def __len__(self) -> int:
@@ -131,7 +139,7 @@ class Drawing:
         kinds: dict[int, Kind] = {anchor: "anchor"}
         for i in self._near(anchor):
             kinds[i] = "near"
-        first, last = np.searchsorted(self._corpus.document, self._corpus.document[anchor] + np.arange(2))
+        first, last = _stretch(self._corpus.document, self._corpus.document[anchor])
         there = draw.permutation(np.flatnonzero(self._drawn[first:last]) + first)
         for i in [int(i) for i in there if i not in kinds][: self._mixture.document]:
             kinds[i] = "document"
@@ -148,8 +156,10 @@ class Drawing:
     def _drawn(self) -> NDArray[np.bool_]:
         starts = range(0, len(self._corpus), AT_ONCE)
         texts = (self._corpus.texts(range(i, min(i + AT_ONCE, len(self._corpus)))) for i in starts)
-        limits = range(self._mixture.fewest_words, self._mixture.most_words + 1)
-        return np.fromiter((len(words(text)) in limits for text in chain.from_iterable(texts)), np.bool_)
+        fewest = self._mixture.fewest_words
+        return self._readable & np.fromiter(
+            (len(words(each)) >= fewest for each in chain.from_iterable(texts)), np.bool_
+        )
 
     def _near(self, anchor: int) -> list[int]:
         """The sentences most like the anchor, best first; of equals that of the better chunk."""
@@ -157,7 +167,7 @@ class Drawing:
         wanted = set(words(text))
         alike: dict[int, float] = {}
         for chunk in self._screening.chunks(text, self._mixture.chunks)[0]:
-            first, last = np.searchsorted(self._corpus.chunk, chunk + np.arange(2))
+            first, last = _stretch(self._corpus.chunk, chunk)
             there = [int(i) for i in range(first, last) if self._drawn[i]]
             if there and self._corpus.document[first] != self._corpus.document[anchor]:
                 found = [set(words(each)) for each in self._corpus.texts(there)]
@@ -166,10 +176,8 @@ class Drawing:
         return sorted(alike, key=lambda i: -alike[i])[: self._mixture.near]
 
 
-def words(text: str) -> list[str]:
-    """The words of a sentence, in lower case.
-
-    >>> words("It's a dog, isn't it?")
-    ['it', 's', 'a', 'dog', 'isn', 't', 'it']
-    """
-    return re.findall(r"\w+", text.lower())
+def _stretch(numbers: NDArray[np.int32], number: np.integer) -> tuple[int, int]:
+    """Where a number begins and ends among ascending ones."""
+    # keys of another type would have the whole array converted, for every bundle
+    first, last = np.searchsorted(numbers, np.array([number, number + 1], numbers.dtype)).tolist()
+    return first, last

@@ -9,7 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from models.embeddings import Doubles
 from models.origin.drawing import Bundle, Chunks, Drawing, Mixture, Sentences
@@ -18,14 +20,27 @@ from models.origin.scoring import FORMS, Form
 from models.origin.shard import COLUMNS, Shard
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AllPairs:
+    """What a teacher says of n texts.
+
+    Attributes:
+        scores: every text with every text, (n, n), in each form.
+        fallback: (n,) whether a text was scored in the contexts of the nearest sentences, for want of better ones.
+    """
+
+    scores: Mapping[Form, Doubles]
+    fallback: NDArray[np.bool_]
+
+
 class Teacher(Protocol):
     """What scores."""
 
     def about(self) -> Mapping[str, Any]:
         """What its scores depend on: digests of models and corpus, and settings, as JSON has them."""
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
-        """Every text with every text, (n, n), in each form."""
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
+        """Every text with every text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +97,61 @@ class Plan:
         return [own[i : i + self.bundles_a_file] for i in range(0, len(own), self.bundles_a_file)]
 
 
+def read_plan(about: Mapping[str, Any]) -> tuple[Plan, Share]:
+    """The harvest that a shard says it is of, and which share.
+
+    Raises:
+        BadHarvest: it does not say so, or in the words of another version.
+    """
+    try:
+        mixture, share = Mixture(**about["mixture"]), Share(**about["shard"])
+        plan = Plan(**{name: about[name] for name in ("pairs", "seed", "bundles_a_file")}, mixture=mixture)
+        numbers = [plan.seed, *asdict(mixture).values()], [plan.pairs, plan.bundles_a_file, mixture.pairs]
+        if not all(isinstance(number, int) and number >= least for least in (0, 1) for number in numbers[least]):
+            raise BadHarvest("a number is too low, or none")
+        if {"mixture": asdict(mixture), "shard": asdict(share)} != {name: about[name] for name in ("mixture", "shard")}:
+            raise BadHarvest("mixture and shard do not say all")
+        Share.parse(f"{share.number}/{share.of}")
+        if not isinstance(about["teacher"], Mapping):
+            raise BadHarvest("the teacher does not say what it is")
+    except KeyError as error:
+        raise BadHarvest(f"there is no {error.args[0]!r}") from error
+    except TypeError as error:
+        raise BadHarvest(str(error)) from error
+    return plan, share
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a shard is: bundles of bundles, pairs, those of them that lay there at the start, and damaged files."""
+    """How far a shard is.
+
+    Attributes:
+        bundles: that are done.
+        of: bundles of the shard.
+        pairs: that are scored.
+        found: those of them that lay there at the start.
+        fallback: those of them with a sentence that was scored in the contexts of the nearest sentences.
+        damaged: what is wrong with the files that are made anew.
+    """
 
     bundles: int
     of: int
     pairs: int
     found: int
+    fallback: int
     damaged: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is harvested: a corpus with its screening, by a teacher."""
+    """What is harvested: a corpus with its screening, by a teacher.
+
+    `readable` says of each sentence of the corpus whether the teacher reads it to its end: others are not drawn.
+    """
 
     corpus: Sentences
     screening: Chunks
+    readable: NDArray[np.bool_]
     teacher: Teacher
 
 
@@ -120,7 +173,7 @@ def harvest(source: Source, plan: Plan, share: Share, out: Path, report: Callabl
             sentences to begin a bundle with than there are to be bundles.
         BadCorpus: there are fewer sentences than a bundle holds.
     """
-    drawing = Drawing(source.corpus, source.screening, plan.mixture, plan.seed)
+    drawing = Drawing(source.corpus, source.screening, source.readable, plan.mixture, plan.seed)
     if plan.bundles > len(drawing):
         most = len(drawing) * plan.mixture.pairs
         raise BadHarvest(f"the corpus has sentences for {most:,} pairs, not for {plan.pairs:,}: ask for fewer")
@@ -141,6 +194,7 @@ class _Worker:
     def __init__(self, source: Source, drawing: Drawing, shard: Shard, report: Callable[[Progress], None]) -> None:
         self._source, self._drawing, self._shard, self._report = source, drawing, shard, report
         self._seen: set[tuple[int, int]] = set()
+        self._fallback = 0
         self._damaged: list[str] = []
 
     def work(self, files: Sequence[range]) -> Progress:
@@ -148,14 +202,14 @@ class _Worker:
         found, left = len(self._seen), {i: numbers for i, numbers in enumerate(files) if i not in whole}
         of = sum(map(len, files))
         done = of - sum(map(len, left.values()))
-        progress = Progress(done, of, found, found, self._damaged)
+        progress = Progress(done, of, found, found, self._fallback, self._damaged)
         self._report(progress)
         for number, numbers in left.items():
             rows: list[Mapping[str, object]] = []
             for bundle in map(self._drawing.bundle, numbers):
                 rows += self._scored(bundle)
                 done += 1
-                progress = Progress(done, of, len(self._seen), found, self._damaged)
+                progress = Progress(done, of, len(self._seen), found, self._fallback, self._damaged)
                 self._report(progress)
             self._shard.write(number, pa.Table.from_pylist(rows, COLUMNS))
         return progress
@@ -172,22 +226,26 @@ class _Worker:
                 continue
             whole.add(number)
             self._seen.update(zip(table["number1"].to_pylist(), table["number2"].to_pylist(), strict=True))
+            self._fallback += sum(table["fallback"].to_pylist())
         return whole
 
     def _scored(self, bundle: Bundle) -> Iterator[Mapping[str, object]]:
         texts = self._source.corpus.texts(bundle.sentences)
-        scores = self._source.teacher.all_pairs(texts)
+        said = self._source.teacher.all_pairs(texts)
         for i, j in bundle.pairs():
             numbers = bundle.sentences[i], bundle.sentences[j]
             if numbers in self._seen or numbers[::-1] in self._seen:
                 continue
             self._seen.add(numbers)
+            fallback = bool(said.fallback[i] or said.fallback[j])
+            self._fallback += fallback
             yield {
                 "sentence1": texts[i],
                 "sentence2": texts[j],
-                **{form: float(scores[form][i, j]) for form in FORMS},
+                **{form: float(said.scores[form][i, j]) for form in FORMS},
                 "kind": f"{bundle.kinds[i]}-{bundle.kinds[j]}",
                 "bundle": bundle.number,
                 "number1": numbers[0],
                 "number2": numbers[1],
+                "fallback": fallback,
             }

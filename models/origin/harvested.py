@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from models.evaluation.row_files import one_space
-from models.origin.drawing import Mixture
 from models.origin.errors import BadHarvest
-from models.origin.harvest import Plan, Share
+from models.origin.harvest import Share, read_plan
 from models.origin.scoring import FORMS, Form
 from models.origin.shard import ABOUT, Shard, differing
 
@@ -84,7 +83,7 @@ def gather(folders: Sequence[Path]) -> Gathered:
     """
     shards, damaged = _shards(folders)
     about, shares = _shares(shards)
-    plan = Plan(about["pairs"], about["seed"], Mixture(**about["mixture"]), about["bundles_a_file"])
+    plan, _ = read_plan(shards[0].about())
     tables, missing = [], _absent(shares.values())
     for shard, share in shares.items():
         files, expected = shard.files(), len(plan.files(share))
@@ -134,15 +133,21 @@ def write_parts(gathered: Gathered, form: Form, split: Split, out: Path) -> Mapp
 
 
 def _shards(folders: Sequence[Path]) -> tuple[list[Shard], list[str]]:
-    """The shards in some folders, and what is wrong with those that do not say what they are."""
+    """The shards in some folders, and what is wrong with those that do not say what they are of."""
     found = {file.parent.resolve() for each in folders for file in (*each.glob(ABOUT), *each.glob(f"*/{ABOUT}"))}
     shards, damaged = [], []
     for folder in sorted(found):
         try:
-            Shard(folder).about()
-            shards.append(Shard(folder))
+            about = Shard(folder).about()
         except BadHarvest as error:
             damaged.append(str(error))
+            continue
+        try:
+            read_plan(about)
+        except BadHarvest as error:
+            damaged.append(f"{folder / ABOUT} is damaged, or of another version: {error}")
+            continue
+        shards.append(Shard(folder))
     if not shards:
         raise BadHarvest("; ".join(damaged) or f"there is no harvest in {', '.join(map(str, folders))}")
     return shards, damaged

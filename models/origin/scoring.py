@@ -70,11 +70,11 @@ def similarity(a: Doubles, b: Doubles, form: Form = "cosine") -> float:
 
     Source: sun-etal-2022-origin, Eq. 4; the centred form is ours.
     """
-    left, right = directions(a, b, form)
+    left, right = _directions(a, b, form)
     return float(np.clip(left @ right, -1.0, 1.0))  # rounding must not push it out of its bounds
 
 
-def directions(a: Doubles, b: Doubles, form: Form) -> tuple[Doubles, Doubles]:
+def _directions(a: Doubles, b: Doubles, form: Form) -> tuple[Doubles, Doubles]:
     """Both vectors at unit length, or all zeros, after their means were taken away if the form asks for it."""
     if form == "centred":
         a, b = centred(a), centred(b)

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
-from tokenizers import normalizers
 
 from models.embeddings import Doubles
-from models.evaluation.evaluated_texts import normal_form
-from models.origin.array_files import mapped
+from models.origin.array_files import GrowingArray, mapped
 from models.origin.corpus import Corpus
 from models.origin.errors import BadOrigin
+from models.origin.words import words
 from models.text_lines import Advance
 
 FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one
 AT_ONCE = 2_000  # chunks that are counted at once
+POSTINGS_AT_ONCE = 2**24  # bigrams of chunks that are put in order at once, about
 _ARRAYS = ("features", "starts", "chunks", "counts", "total")
-
-_SPACED = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
 
 
 class Screening:
@@ -101,33 +102,69 @@ class Screening:
 
 
 def write_screening(corpus: Corpus, folder: Path, advance: Advance) -> None:
-    """Write the arrays that `Screening` reads; they are held in memory on the way, some 20 bytes a bigram of a chunk.
+    """Write the arrays that `Screening` reads.
+
+    What is counted lies in files on the way, twelve bytes a bigram of a chunk, and is put in order by ranges of
+    features, some 16 million bigrams of chunks at a time. Memory holds these, and a byte of each of all others.
 
     Args:
         corpus: whose chunks.
         folder: an empty one.
         advance: is told how many more chunks are counted.
     """
-    batches = []
-    chunks = _chunks(corpus)
-    while batch := list(islice(chunks, AT_ONCE)):
-        batches.append(_counted(batch))
-        advance(len(batch))
-    table = scipy.sparse.vstack(batches).tocsr()
-    in_order = np.argsort(table.indices, kind="stable")  # not `tocsc`, which wants room for all possible features
-    features, starts = np.unique(table.indices[in_order], return_index=True)
-    holding = np.repeat(np.arange(corpus.chunks, dtype=np.int32), np.diff(table.indptr))[in_order]
-    counts = table.data[in_order]
-    narrow = np.min_scalar_type(int(counts.max(initial=0)))  # mostly a byte
-    arrays: tuple[NDArray[Any], ...] = (
-        features.astype(np.int32),
-        np.append(starts, table.nnz).astype(np.int64),
-        holding,
-        counts.astype(narrow),
-        np.array(corpus.chunks),
-    )
-    for name, array in zip(_ARRAYS, arrays, strict=True):
-        np.save(folder / f"{name}.npy", array)
+    with TemporaryDirectory(dir=folder) as scratch:
+        by_chunk = _Postings.counted(corpus, Path(scratch), advance)
+        narrow = np.min_scalar_type(int(by_chunk.counts.max(initial=0)))  # mostly a byte
+        types: tuple[DTypeLike, ...] = (np.int32, np.int64, np.int32, narrow)
+        with ExitStack() as stack:
+            features, starts, chunks, counts = (
+                stack.enter_context(GrowingArray(folder / f"{name}.npy", dtype))
+                for name, dtype in zip(_ARRAYS, types, strict=False)
+            )
+            done = 0
+            for some in by_chunk.by_feature():
+                its, first = np.unique(some.features, return_index=True)
+                features.append(its)
+                starts.append(first + done)
+                chunks.append(some.chunks)
+                counts.append(some.counts)
+                done += len(some.features)
+            starts.append(np.array([done]))
+    np.save(folder / f"{_ARRAYS[-1]}.npy", np.array(corpus.chunks))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Postings:
+    """Features, the chunks that hold them, and how often each does: three arrays of one length."""
+
+    features: NDArray[np.int32]
+    chunks: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    @classmethod
+    def counted(cls, corpus: Corpus, folder: Path, advance: Advance) -> Self:
+        """Those of a corpus, chunk by chunk, in files of a folder."""
+        files = [folder / f"{name}.npy" for name in ("features", "chunks", "counts")]
+        with ExitStack() as stack:
+            arrays = [stack.enter_context(GrowingArray(file, np.int32)) for file in files]
+            chunks, done = _chunks(corpus), 0
+            while batch := list(islice(chunks, AT_ONCE)):
+                table = _counted(batch)
+                owners = np.repeat(np.arange(done, done + len(batch)), np.diff(table.indptr))
+                columns: tuple[NDArray[Any], ...] = (table.indices, owners, table.data)
+                for array, values in zip(arrays, columns, strict=True):
+                    array.append(values)
+                done += len(batch)
+                advance(len(batch))
+        return cls(*(mapped(file, "semblance origin corpus") for file in files))
+
+    def by_feature(self) -> Iterator[Self]:
+        """The same ordered by feature, and then by chunk, in parts: no feature is in two of them."""
+        parts = 1 + len(self.features) // POSTINGS_AT_ONCE
+        for low, high in pairwise(np.linspace(0, FEATURES, parts + 1).astype(np.int64).tolist()):
+            at = np.flatnonzero((self.features >= low) & (self.features < high))
+            at = at[np.argsort(self.features[at], kind="stable")]
+            yield type(self)(self.features[at], self.chunks[at], self.counts[at])
 
 
 def bigrams(sentence: str) -> list[str]:
@@ -136,8 +173,7 @@ def bigrams(sentence: str) -> list[str]:
     >>> bigrams("The dog's bone, 你好")
     ['the dog', 'dog s', 's bone', 'bone 你', '你 好']
     """
-    words = normal_form(_SPACED.normalize_str(sentence)).split()
-    return [f"{left} {right}" for left, right in pairwise(words)]
+    return [f"{left} {right}" for left, right in pairwise(words(sentence))]
 
 
 def _of_all(sentences: Sequence[str]) -> list[str]:

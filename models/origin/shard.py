@@ -33,6 +33,7 @@ COLUMNS = pa.schema(
         ("bundle", pa.int64()),
         ("number1", pa.int64()),
         ("number2", pa.int64()),
+        ("fallback", pa.bool_()),
     ]
 )
 
@@ -99,6 +100,8 @@ class Shard:
             raise BadHarvest(f"{file} cannot be read: {error}") from error
         if json.loads((table.schema.metadata or {}).get(METADATA, b"null")) != self.about():
             raise BadHarvest(f"{file} is of another harvest than {self.folder / ABOUT} says")
+        if not table.schema.equals(COLUMNS):
+            raise BadHarvest(f"{file} has not the columns of a harvest")
         return table
 
     def write(self, number: int, table: pa.Table) -> None:

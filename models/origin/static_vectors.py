@@ -16,6 +16,8 @@ from models.projections.common_component_removal import CommonComponentRemoval
 from models.weightings.sif import A
 
 AT_ONCE = 10_000  # sentences that are read together
+WINDOW = 5  # tokens on either side that a token is to predict
+NEGATIVE = 5  # random tokens that are told apart from each of them
 SAMPLE = 20_000  # sentences that the common component is taken from
 
 
@@ -35,15 +37,11 @@ class SkipGram:
     Attributes:
         dim: numbers of a vector.
         epochs: how often the corpus is seen.
-        window: tokens on either side that a token is to predict.
-        negative: random tokens that are told apart from each of them.
         seed: of weights and draws.
     """
 
     dim: int
     epochs: int = 5
-    window: int = 5
-    negative: int = 5
     seed: int = 0
 
 
@@ -62,8 +60,8 @@ def learn(tokens: Tokens, size: int, how: SkipGram) -> tuple[Floats, Doubles]:
         _Rows(tokens),
         vector_size=how.dim,
         epochs=how.epochs,
-        window=how.window,
-        negative=how.negative,
+        window=WINDOW,
+        negative=NEGATIVE,
         seed=how.seed,
         sg=1,
         min_count=1,

@@ -9,17 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from models.embeddings import Doubles
 from models.model_files import file_sha256
+from models.origin.harvest import AllPairs
 from models.origin.origin import Origin
-from models.origin.scoring import FORMS, Form, scores, similarity
+from models.origin.scoring import FORMS, scores, similarity
 
-_DECIDE = (
-    "corpus/train.arrow",
-    "vocabulary/tokenizer.json",
-    "coherence/**/*.safetensors",
-    "generation/**/*.safetensors",
-)
+_DECIDE = ("coherence/**/*.safetensors", "generation/**/*.safetensors")  # Origin itself tells corpus and vocabulary
 
 
 class OriginTeacher:
@@ -35,30 +30,31 @@ class OriginTeacher:
         self._digests = digests
 
     def about(self) -> Mapping[str, Any]:
-        """The digests, and what Origin says of itself."""
+        """The digests, and what Origin says of itself, with those of corpus and vocabulary."""
         return {**self._origin.about(), "files": dict(self._digests)}
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
-        """Every text with every text, (n, n), in each form; a text with itself is 1.
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
+        """Every text with every text; one with itself is 1.
 
         Raises:
             BadTexts, BadCorpus: as `Origin.context_sets`.
         """
-        sets = [each.contexts for each in self._origin.context_sets(texts)]
+        chosen = self._origin.context_sets(texts)
+        sets = [each.contexts for each in chosen]
         joined = np.concatenate(sets)
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
         terms = self._origin.terms(texts, [joined] * len(texts))
         rows = np.stack([scores(each, self._origin.contexts.weights) for each in terms])
-        found: dict[Form, Doubles] = {form: np.eye(len(texts)) for form in FORMS}
+        found = {form: np.eye(len(texts)) for form in FORMS}
         for i, j in combinations(range(len(texts)), 2):
             both = np.isin(owners, (i, j))
             for form, matrix in found.items():
                 matrix[i, j] = matrix[j, i] = similarity(rows[i, both], rows[j, both], form)
-        return found
+        return AllPairs(found, np.array([each.fallback for each in chosen], np.bool_))
 
 
 def digests(folder: Path) -> Mapping[str, str]:
-    """SHA-256 of the files of an origin folder that decide what its scores are.
+    """SHA-256 of the files of an origin folder that decide what its scores are, beside corpus and vocabulary.
 
     Raises:
         BadCheckpoint: one cannot be read.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,11 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from models.origin.corpus import Corpus
-from models.origin.drawing import Mixture
 from models.origin.harvest import Plan, Progress, Share, Source, harvest
-from models.origin.origin_folder import CORPUS, SCREENING
+from models.origin.origin_folder import CORPUS, SCREENING, TOKENS
 from models.origin.screening import Screening
 from models.origin.teacher import OriginTeacher, digests
+from models.origin.token_table import TokenTable
 from service.cli.origin.opened import Opening
 
 
@@ -26,12 +25,15 @@ def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console)
         SemblanceError: the origin folder, the options or the folder of the shards will not do.
     """
     origin, folder = opening.open(), opening.folder
-    mixture = replace(Mixture(), most_words=origin.max_tokens)  # a word is a token or more
+    lengths = TokenTable.open(folder / TOKENS).lengths
     source = Source(
-        Corpus.open(folder / CORPUS), Screening.open(folder / SCREENING), OriginTeacher(origin, digests(folder))
+        Corpus.open(folder / CORPUS),
+        Screening.open(folder / SCREENING),
+        lengths < origin.max_tokens,  # in the table longer ones are cut to that many
+        OriginTeacher(origin, digests(folder)),
     )
     start = time.monotonic()
-    done = _watched(source, replace(plan, mixture=mixture), share, out, console)
+    done = _watched(source, plan, share, out, console)
     for damage in done.damaged:
         console.print(f"made anew: {damage}", markup=False, highlight=False, soft_wrap=True)
     seconds, new = time.monotonic() - start, done.pairs - done.found
@@ -42,6 +44,14 @@ def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console)
         highlight=False,
         soft_wrap=True,
     )
+    if done.fallback:
+        console.print(
+            f"{done.fallback:,} of the pairs have a sentence that shares no bigram with others: it was scored in "
+            "the contexts of the nearest sentences",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _watched(source: Source, plan: Plan, share: Share, out: Path, console: Console) -> Progress:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from models.embeddings import Doubles
-from models.origin.drawing import words
 from models.origin.errors import BadHarvest
-from models.origin.harvest import Plan, Progress, Share, harvest
-from models.origin.scoring import Form
+from models.origin.harvest import AllPairs, Plan, Progress, Share, harvest
+from models.origin.words import words
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 
 PLAN = Plan(pairs=900, bundles_a_file=4)
@@ -23,7 +21,7 @@ class Slow(WordCounts):
 
     seconds = 0.0
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
         time.sleep(self.seconds)
         return super().all_pairs([" ".join(words(text)[1:3]) for text in texts])
 

@@ -21,6 +21,7 @@ from models.origin.errors import BadHarvest
 from models.origin.harvest import Share, harvest
 from models.origin.harvested import PARTS, gather
 from models.origin.start import Shape, write_scratch
+from models.origin.token_table import TokenTable
 from models.origin.vocabulary import Vocabulary
 from service.cli.main import app
 from tests.command_line import semblance
@@ -28,6 +29,7 @@ from tests.dying import DEAD, Death, in_a_process
 from tests.integration.harvesting import CORPUS, PLAN, Slow, reap
 from tests.models.origin.field import small_source
 from tests.models.origin.test_harvest import flip
+from tests.models.origin.untrained import MAX_TOKENS, write_untrained
 from tests.written import write
 
 
@@ -57,19 +59,6 @@ def harvesting(out: Path) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def test_a_harvest_that_was_killed_goes_on_and_ends_as_one_that_was_not(whole: Path, tmp_path: Path) -> None:
-    with harvesting(tmp_path) as process:
-        process.kill()
-        assert process.wait(60) == -9
-    found = gather([tmp_path])
-    assert 0 < len(found.pairs) < len(pairs(whole))
-    assert found.missing
-    assert not found.damaged
-    done = reap(tmp_path)
-    assert done.found == len(found.pairs), "what was there was not gone on from"
-    assert pairs(tmp_path) == pairs(whole)
 
 
 def test_whatever_step_it_dies_at_no_pair_is_lost_or_written_twice(whole: Path, tmp_path: Path) -> None:
@@ -126,7 +115,7 @@ def test_shards_become_parts_that_a_surrogate_learns_from(whole: Path, tmp_path:
     for share in ("1/3", "2/3", "3/3"):
         reap(tmp_path / "three", share)
     for name, folder in (("one", whole), ("three", tmp_path / "three")):
-        ran = here("pairs", "harvest", str(folder), "--out", str(tmp_path / name / "out"), "--test", "0.1")
+        ran = here("pairs", "harvest", str(folder), "--out", str(tmp_path / name / "out"), "--test", "0.3")
     out = tmp_path / "three" / "out"
     for part in PARTS:
         assert (out / f"{part}.tsv").read_bytes() == (tmp_path / "one" / "out" / f"{part}.tsv").read_bytes()
@@ -143,40 +132,47 @@ def test_shards_become_parts_that_a_surrogate_learns_from(whole: Path, tmp_path:
     )
     surrogate, figures = tmp_path / "surrogate", tmp_path / "figures.json"
     here("train", "surrogate", "--rows", str(out / "train.tsv"), "--config", str(config), "--out", str(surrogate))
-    here(
+    ran = here(
         *("evaluate", "--model", str(surrogate), "--against", str(tmp_path / "scratch"), "--measure", "cosine"),
         *("--sets", f"pairs:{out / 'test.tsv'}", "--json", str(figures)),
     )
     [outcome] = json.loads(figures.read_text("utf-8"))["outcomes"]
+    bundles = {row.split("\t")[4] for row in (out / "test.tsv").read_text("utf-8").splitlines()[1:]}
+    assert outcome["groups"] == len(bundles) == 18
+    assert f"{outcome['n']} in 18 groups" in ran.stdout
     assert outcome["against"]["low"] > 0, "it agrees no better with the teacher than before"
 
 
-def test_damage_and_what_is_missing_are_reported_and_mixed_harvests_refused(whole: Path, tmp_path: Path) -> None:
+def test_damage_and_what_is_missing_are_reported_and_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
     reap(tmp_path / "in", "1/3")
-    reap(tmp_path / "in", "2/3")
-    cut, flipped, *_ = sorted(tmp_path.glob("in/*/part-*.parquet"))
-    cut.write_bytes(cut.read_bytes()[:-40])
-    flipped.write_bytes(flip(flipped.read_bytes(), 200))
+    damaged, *_ = sorted(tmp_path.glob("in/*/part-*.parquet"))
+    damaged.write_bytes(flip(damaged.read_bytes(), 200))
     ran = semblance("pairs", "harvest", str(tmp_path / "in"), "--out", str(tmp_path / "out"))
     assert ran.returncode == 0, ran.stderr
-    for file in (cut, flipped):
-        assert f"skipped: {file} is damaged: its bytes are not those that were written" in ran.stderr
+    assert f"skipped: {damaged} is damaged: its bytes are not those that were written" in ran.stderr
     assert "missing: shard 3/3" in ran.stderr
-    assert re.search(r"│ damaged files +│ +2 │", ran.stdout)
+    assert re.search(r"│ damaged files +│ +1 │", ran.stdout)
     about = json.loads((tmp_path / "out" / "about.json").read_text("utf-8"))
-    assert len(about["damaged"]) == 2
-    for folders, said in (
-        ([whole, tmp_path / "in"], r"differ in shard\.of: take one of them"),
-        ([tmp_path / "out"], "there is no harvest in"),
-    ):
-        refused = semblance("pairs", "harvest", *map(str, folders), "--out", str(tmp_path / "other"))
+    assert len(about["damaged"]) == 1
+    for folder, out, said in (("out", "other", "there is no harvest in"), ("in", "out", "exists already")):
+        refused = semblance("pairs", "harvest", str(tmp_path / folder), "--out", str(tmp_path / out))
         assert refused.returncode == 1
-        assert re.search(said, refused.stderr)
+        assert said in refused.stderr
         assert "Traceback" not in refused.stderr
-        assert not (tmp_path / "other").exists()
-    again = semblance("pairs", "harvest", str(whole), "--out", str(tmp_path / "out"))
-    assert again.returncode == 1
-    assert "exists already" in again.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_sentences_that_the_models_read_in_part_are_not_drawn_and_those_without_shared_bigrams_are_counted(
+    tmp_path: Path,
+) -> None:
+    origin, out = write_untrained(tmp_path / "origin"), tmp_path / "out"
+    ran = here("harvest", str(origin), "--out", str(out), "--pairs", "450", "--size", "4")
+    lengths = TokenTable.open(origin / "tokens").lengths
+    assert lengths.max() == MAX_TOKENS, "none is cut"
+    found = pairs(out)
+    assert max(lengths[row[name]] for row in found for name in ("number1", "number2")) < MAX_TOKENS
+    fallback = sum(row["fallback"] for row in found)
+    assert ("of the pairs have a sentence that shares no bigram" in ran.output) == (fallback > 0)
 
 
 def test_what_cannot_be_harvested_or_started_from_is_said_and_nothing_is_left_behind(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.embeddings import Doubles
 from models.evaluation.correlation import pearson, spearman
@@ -26,7 +27,7 @@ def judge(task: GradedPairs, scorer: Scorer, measures: Sequence[str]) -> Mapping
         spearman_mean    the plain mean over the subtasks ("mean": DynaMax, with Pearson's)
         spearman_wmean   their mean weighted by size ("wmean": SemEval)
 
-    The last two only where a set has several subtasks.
+    The last two only where a set has several subtasks. Where pairs are in groups, whole groups are resampled.
     """
     found = scorer.scores(measures, task.left, task.right)
     return {name: judged(task, scores) for name, scores in found.items()}
@@ -35,18 +36,30 @@ def judge(task: GradedPairs, scorer: Scorer, measures: Sequence[str]) -> Mapping
 def judged(task: GradedPairs, scores: Doubles) -> Judged:
     """What one measure's (n,) scores came to."""
     gold, parts = np.asarray(task.gold, np.float64), _parts(task)
-    quantities = [Quantity.of(name, len(gold), of, scores, gold) for name, of in CORRELATIONS.items()]
+    groups = None if task.groups is None else len(set(task.groups))
+
+    def sample(of: Callable[..., Doubles], rows: Sequence[int]) -> Sample:
+        alone = Sample(len(rows), partial(of, scores[rows], gold[rows]))
+        return alone if task.groups is None else alone.by_groups(_numbered([task.groups[row] for row in rows]))
+
+    quantities = [Quantity(name, (sample(of, range(len(gold))),)) for name, of in CORRELATIONS.items()]
     if len(parts) == 1:
-        return Judged("graded pairs", len(gold), tuple(quantities))
+        return Judged("graded pairs", len(gold), tuple(quantities), groups=groups)
     for name, of in CORRELATIONS.items():
-        samples = tuple(Sample(len(rows), partial(of, scores[rows], gold[rows])) for rows in parts.values())
+        samples = tuple(sample(of, rows) for rows in parts.values())
         quantities.append(Quantity(f"{name}_mean", samples, (1 / len(parts),) * len(parts)))
         quantities.append(Quantity(f"{name}_wmean", samples, tuple(len(rows) / len(gold) for rows in parts.values())))
     figures = {
         part: Part(len(rows), {name: float(of(scores[rows], gold[rows])[0]) for name, of in CORRELATIONS.items()})
         for part, rows in parts.items()
     }
-    return Judged("graded pairs", len(gold), tuple(quantities), figures)
+    return Judged("graded pairs", len(gold), tuple(quantities), figures, groups=groups)
+
+
+def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each name, in the order in which they come first."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], np.int64)
 
 
 def _parts(task: GradedPairs) -> dict[str, list[int]]:

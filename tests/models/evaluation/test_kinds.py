@@ -95,6 +95,63 @@ def test_a_set_of_one_part_has_no_means_over_parts() -> None:
     assert judged.parts == {}
 
 
+def in_groups(groups: Sequence[str] | None, parts: Sequence[str]) -> tuple[Judged, Doubles, Doubles]:
+    """One system on 60 pairs, its scores, and the grades."""
+    rng = np.random.default_rng(1)
+    gold = rng.normal(size=60)
+    scores = gold + rng.normal(size=60)
+    texts = [str(i) for i in range(60)]
+    task = GradedPairs(texts, texts, gold.tolist(), parts, groups)
+    return judge(task, Drawn(scores), ["cosine"])["cosine"], scores, gold
+
+
+def test_pairs_in_groups_are_resampled_by_whole_groups() -> None:
+    groups = [f"of {i % 7 if i < 50 else 7 + i % 3}" for i in range(60)]  # ten, of several sizes
+    judged, scores, gold = in_groups(groups, [""] * 60)
+    assert (judged.n, judged.groups) == (60, 10)
+    found = interval_of(judged.quantities[1], FEW)
+    names = list(dict.fromkeys(groups))
+    rows = [np.array([i for i, own in enumerate(groups) if own == name]) for name in names]
+    random = np.random.RandomState(FEW.seed)
+    drawn = [np.concatenate([rows[i] for i in random.randint(10, size=10)]) for _ in range(FEW.draws)]
+    np.testing.assert_allclose(found.draws, [pearsonr(scores[at], gold[at])[0] for at in drawn], atol=1e-12)
+    left = [np.concatenate([*rows[:i], *rows[i + 1 :]]) for i in range(10)]
+    without = np.array([pearsonr(scores[at], gold[at])[0] for at in left])
+    np.testing.assert_allclose(found.influence, 0.9 * (without.mean() - without), atol=1e-12)
+    assert found.estimate == pytest.approx(pearsonr(scores, gold)[0])
+
+
+@pytest.mark.parametrize("parts", [[""] * 60, ["a"] * 25 + ["b"] * 35])
+def test_groups_of_one_pair_each_change_nothing(parts: Sequence[str]) -> None:
+    alone, _, _ = in_groups(None, parts)
+    grouped, _, _ = in_groups([str(99 - i) for i in range(60)], parts)
+    assert (alone.groups, grouped.groups) == (None, 60)
+    for one, other in zip(alone.quantities, grouped.quantities, strict=True):
+        first, second = interval_of(one, FEW), interval_of(other, FEW)
+        assert (first.low, first.high, first.draws.tolist()) == (second.low, second.high, second.draws.tolist())
+
+
+def test_intervals_by_groups_hold_the_truth_where_pairs_share_sentences_and_others_do_not() -> None:
+    """Bundles of six sentences, whose 15 pairs an unrelated scorer and the grades both give a sentence's own effect."""
+    first, second = np.triu_indices(6, 1)
+    groups = [str(i // 15) for i in range(40 * 15)]
+    texts, parts = [""] * len(groups), [""] * len(groups)
+    held = {"alone": 0, "groups": 0}
+    for run in range(100):
+        rng = np.random.default_rng(run)
+        effects = rng.normal(size=(2, 40, 6))
+        scores, gold = (effects[:, :, first] + effects[:, :, second] + 0.3 * rng.normal(size=(2, 40, 15))).reshape(
+            2, -1
+        )
+        for name, its in (("alone", None), ("groups", groups)):
+            task = GradedPairs(texts, texts, gold.tolist(), parts, its)
+            judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+            found = interval_of(judged.quantities[1], Resampling(draws=300))
+            held[name] += found.low <= 0 <= found.high
+    assert held["groups"] >= 88  # of 95: with 2.2 as the standard error of such a share
+    assert held["alone"] < 80
+
+
 def test_labelled_pairs() -> None:
     matches = RNG.random(60) < 0.4
     scores = (matches + RNG.normal(size=60)).round(1)

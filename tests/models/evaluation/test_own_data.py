@@ -51,6 +51,16 @@ def test_each_kind_is_read_as_the_benchmarks_are(tmp_path: Path, kind: str) -> N
         assert task == EXPECTED[kind]
 
 
+def test_a_column_of_bundles_puts_pairs_into_groups(tmp_path: Path) -> None:
+    header = ("bundle", "sentence1", "sentence2", "score")
+    rows = [(4, "a", "b", 1), (2, "c", "d", 2), (4, "e", "f", 3)]
+    task = read_own("pairs", write_table(tmp_path / "own.tsv", [header, *rows]))
+    assert isinstance(task, GradedPairs)
+    assert (task.left, task.groups) == (("a", "c", "e"), ("4", "2", "4"))
+    with pytest.raises(BadDataSet, match=r"own\.tsv, line 3: bundle is empty"):
+        read_own("pairs", write_table(tmp_path / "own.tsv", [header, rows[0], ("", "c", "d", 2)]))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_there_is_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(BadDataSet, match=r"absent.* cannot be read: No such file"):

@@ -11,9 +11,9 @@ from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 
 
 @pytest.fixture(scope="package")
-def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Corpus, vocabulary and tokens: not to be written to."""
-    return write_tiny_origin(tmp_path_factory.mktemp("origin") / "untrained")
+    return write_tiny_origin(tmp_path_factory.mktemp("origin") / "corpus")
 
 
 @pytest.fixture(scope="package")

@@ -10,10 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles
-from models.origin.drawing import words
-from models.origin.harvest import Source, Teacher
-from models.origin.scoring import Form
+from models.origin.harvest import AllPairs, Source, Teacher
+from models.origin.words import words
 from tests.models.training.tiny import NOUNS, VERBS
 
 
@@ -73,7 +71,7 @@ class SharedWords:
 
 @dataclass
 class WordCounts:
-    """A teacher whose scores are cosines and correlations of word counts."""
+    """A teacher whose scores are cosines and correlations of word counts, and who knows no context of ships."""
 
     settings: Mapping[str, object] = field(default_factory=lambda: {"size": 100, "corpus": "lines"})
     asked: int = 0
@@ -81,12 +79,13 @@ class WordCounts:
     def about(self) -> Mapping[str, object]:
         return self.settings
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
         self.asked += 1
         known = sorted({word for text in texts for word in words(text)})
         counts = np.array([[words(text).count(word) for word in known] for text in texts], dtype=float) + 0.1
         unit = counts / np.linalg.norm(counts, axis=1, keepdims=True)
-        return {"cosine": unit @ unit.T, "centred": np.asarray(np.corrcoef(counts))}
+        near = np.array(["ship" in text for text in texts])
+        return AllPairs({"cosine": unit @ unit.T, "centred": np.asarray(np.corrcoef(counts))}, near)
 
 
 def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:
@@ -101,4 +100,4 @@ def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:
 
 def small_source(corpus: Lines | None = None, teacher: Teacher | None = None) -> Source:
     corpus = corpus or small_corpus()
-    return Source(corpus, SharedWords(corpus), teacher or WordCounts())
+    return Source(corpus, SharedWords(corpus), np.ones(len(corpus), np.bool_), teacher or WordCounts())

@@ -83,9 +83,9 @@ def test_without_interaction_every_sentence_puts_the_contexts_in_one_order() -> 
 
 @pytest.mark.parametrize("interaction", ["bilinear", "none"])
 def test_the_ranking_is_what_the_network_says_of_every_context(
-    untrained: Path, tmp_path: Path, interaction: str
+    corpus_only: Path, tmp_path: Path, interaction: str
 ) -> None:
-    corpus, tokens = Corpus.open(untrained / "corpus"), TokenTable.open(untrained / "tokens")
+    corpus, tokens = Corpus.open(corpus_only / "corpus"), TokenTable.open(corpus_only / "tokens")
     settings = SETTINGS.coherence.model_copy(update={"interaction": interaction})
     torch.manual_seed(1)
     model = Coherence(SETTINGS.vocabulary.size, settings).eval()
@@ -122,8 +122,8 @@ def test_vectors_of_another_corpus_are_refused(trained: Path) -> None:
         Coherence.open(trained / "corpus")
 
 
-def test_every_context_comes_once_a_pass_and_with_others_of_its_document(untrained: Path) -> None:
-    corpus = Corpus.open(untrained / "corpus")
+def test_every_context_comes_once_a_pass_and_with_others_of_its_document(corpus_only: Path) -> None:
+    corpus = Corpus.open(corpus_only / "corpus")
     order = order_of(corpus, SETTINGS.coherence)
     for epoch in (0, 1):
         batches = order.batches(epoch)
@@ -147,12 +147,12 @@ def accuracies(folder: Path, interaction: str, work: Path) -> dict[str, dict[str
 
 
 def test_order_is_learned_with_the_bilinear_terms_and_not_without(
-    trained: Path, untrained: Path, tmp_path: Path
+    trained: Path, corpus_only: Path, tmp_path: Path
 ) -> None:
     learned = read_about(trained)[COHERENCE]["held_out_accuracy"]
     assert set(learned) == {"same document", "anywhere", "both"}
     assert all(each["low"] > 0.6 for each in learned.values())
-    additive = accuracies(untrained, "none", tmp_path)
+    additive = accuracies(corpus_only, "none", tmp_path)
     assert all(each["low"] <= 0.5 <= each["high"] for each in additive.values())
     assert knows_order(learned)
     assert not knows_order(additive)

@@ -34,7 +34,7 @@ def runs_of(corpus: Corpus) -> list[tuple[str, list[str]]]:
     """The name of the document and the sentences of every run."""
     numbers = range(len(corpus))
     return [
-        (corpus.document_name(at[0]), corpus.texts(at))
+        (corpus.names[int(corpus.document[at[0]])], corpus.texts(at))
         for _, members in groupby(numbers, lambda i: int(corpus.run[i]))
         for at in [list(members)]
     ]
@@ -43,21 +43,28 @@ def runs_of(corpus: Corpus) -> list[tuple[str, list[str]]]:
 def expected_runs(documents: Documents, evaluated: set[str]) -> Iterator[tuple[str, list[str]]]:
     """What is kept, told slowly."""
     known: list[list[str]] = []
-    said: list[str] = []
+    kept: list[str] = []
     for name, its in documents:
         forms = [normal_form(each) for each in its]
         if forms in known:
             continue
         known.append(forms)
-        run: list[str] = []
-        for sentence, form in [*zip(its, forms, strict=True), ("", "")]:
-            if form in ("", *evaluated, *said):
+        before, run = list(kept), range(0)
+        for at, form in enumerate([*forms, ""]):
+            if form in ("", *evaluated, *before, *(own for own in forms[:at] if own not in before)):
                 if len(run) >= 3:
-                    yield name, run
-                run = []
+                    kept += forms[run.start : run.stop]
+                    yield name, its[run.start : run.stop]
+                run = range(at + 1, at + 1)
             else:
-                said.append(form)
-                run.append(sentence)
+                run = range(run.start, at + 1)
+
+
+def test_a_sentence_whose_run_was_left_out_did_not_come_before(tmp_path: Path) -> None:
+    long = ["One.", "Two.", "Three.", "Four.", "Five."]
+    counts = build(tmp_path / "corpus", [("short", ["Three.", "Four."]), ("long", long), ("other", ["A.", "B.", "C."])])
+    assert long in [its for part in PARTS for _, its in runs_of(Corpus.open(tmp_path / "corpus", part))]
+    assert counts.read[counted.REPEATED] == 0
 
 
 @given(documents=drawn_documents, evaluated=st.sets(sentences.map(normal_form), max_size=3), size=st.integers(1, 5))

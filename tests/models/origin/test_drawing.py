@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from models.origin.drawing import Bundle, Drawing, Mixture, words
+from models.origin.drawing import Bundle, Drawing, Mixture
 from models.origin.errors import BadCorpus
 from tests.models.origin.field import Lines, SharedWords, small_corpus
 
@@ -12,7 +13,8 @@ CORPUS = small_corpus()
 
 
 def drawing(corpus: Lines = CORPUS, seed: int = 0, mixture: Mixture | None = None) -> Drawing:
-    return Drawing(corpus, SharedWords(corpus), mixture or Mixture(), seed)
+    readable = np.array([len(line) < 200 for line in corpus.lines])
+    return Drawing(corpus, SharedWords(corpus), readable, mixture or Mixture(), seed)
 
 
 def of_kind(bundle: Bundle, kind: str) -> list[int]:
@@ -56,14 +58,19 @@ def test_every_sentence_is_an_anchor_once_and_bundles_do_not_depend_on_what_was_
     assert [drawing(seed=1).bundle(i) for i in range(5)] != forth[:5]
 
 
-def test_sentences_of_one_word_and_of_more_than_the_teacher_reads_are_not_drawn() -> None:
-    corpus = Lines([["Yes.", "...", "a " * 33, *document] for document in CORPUS.documents])
+def test_sentences_of_one_word_and_those_that_the_teacher_reads_in_part_are_not_drawn() -> None:
+    corpus = Lines([["Yes.", "...", "a " * 100, *document] for document in CORPUS.documents])
     drawn = drawing(corpus)
     assert len(drawn) == len(CORPUS)
-    found = {i for number in range(len(drawn)) for i in drawn.bundle(number).sentences}
-    assert {len(words(corpus.text(i))) for i in found} == {8}
-    longest = drawing(corpus, mixture=Mixture(most_words=33))
-    assert len(longest) == len(CORPUS) + len(corpus.documents)
+    found = {corpus.text(i) for number in range(len(drawn)) for i in drawn.bundle(number).sentences}
+    assert found == set(CORPUS.lines)
+
+
+def test_han_characters_are_words_as_they_are_where_chunks_are_screened() -> None:
+    lines = ["你好吗", "我很好。", "再见!", "谢谢_你", "don't", "a_b"]  # none has white space
+    assert len(drawing(Lines([lines]))) == 6
+    with pytest.raises(BadCorpus, match="has 5 sentences of 2 words or more"):
+        drawing(Lines([[*lines[:-1], "你"]]))
 
 
 def test_random_sentences_stand_in_where_there_are_no_near_ones() -> None:
@@ -75,5 +82,7 @@ def test_random_sentences_stand_in_where_there_are_no_near_ones() -> None:
 
 
 def test_a_corpus_that_is_too_small_is_refused() -> None:
-    with pytest.raises(BadCorpus, match="has 5 sentences of 2 to 32 words, too few for bundles of 6"):
+    with pytest.raises(
+        BadCorpus, match="has 5 sentences of 2 words or more that are read to their end, too few for bundles of 6"
+    ):
         drawing(Lines([["One word more.", "Two words.", "Three words.", "Four words.", "Five words.", "Six"]]))

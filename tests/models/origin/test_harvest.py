@@ -46,22 +46,24 @@ def test_every_pair_of_every_bundle_is_there_once_with_its_scores_and_where_it_i
     source = small_source()
     done = harvest(source, PLAN, WHOLE, tmp_path, quietly)
     assert PLAN.bundles == math.ceil(200 / 15) == 14
-    drawing = Drawing(source.corpus, source.screening, PLAN.mixture, PLAN.seed)
+    drawing = Drawing(source.corpus, source.screening, source.readable, PLAN.mixture, PLAN.seed)
     expected: dict[object, tuple[object, ...]] = {}
     for bundle in map(drawing.bundle, range(14)):
         texts = source.corpus.texts(bundle.sentences)
         for i, j in bundle.pairs():
-            scores = WordCounts().all_pairs(texts)
+            scores = WordCounts().all_pairs(texts).scores
             pair = frozenset((bundle.sentences[i], bundle.sentences[j]))
             kinds = f"{bundle.kinds[i]}-{bundle.kinds[j]}"
             where = (kinds, bundle.number)
-            said = (texts[i], texts[j], scores["cosine"][i, j], scores["centred"][i, j], *where)
+            fallback = "ship" in texts[i] + texts[j]
+            said = (texts[i], texts[j], scores["cosine"][i, j], scores["centred"][i, j], *where, fallback)
             expected.setdefault(pair, said)
     found = rows(tmp_path)
     assert len(found) == len(expected) == done.pairs
+    assert 0 < done.fallback == sum(its[-1] is True for its in expected.values()) < done.pairs
     for row in found:
-        *shown, first, second = row.values()
-        assert tuple(shown) == expected[frozenset((first, second))]
+        *shown, first, second, near = row.values()
+        assert (*shown, near) == expected[frozenset((first, second))]
     assert {row["kind"] for row in found} >= {
         "anchor-near",
         "near-near",
@@ -89,6 +91,7 @@ def test_a_harvest_that_was_cut_off_goes_on_and_ends_as_one_that_was_not(tmp_pat
     done = harvest(small_source(teacher=teacher), PLAN, WHOLE, tmp_path / "cut", quietly)
     assert teacher.asked == 0, "what is complete was harvested again"
     assert done.pairs == len(rows(tmp_path / "whole"))
+    assert done.fallback == seen[-1].fallback == len([row for row in rows(tmp_path / "cut") if row["fallback"]])
 
 
 def test_a_file_that_is_damaged_is_named_and_made_anew(tmp_path: Path) -> None:

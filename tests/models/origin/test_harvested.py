@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from models.embeddings import Doubles
 from models.evaluation.pairs import graded_pairs
 from models.origin.errors import BadHarvest
-from models.origin.harvest import Plan, Share, harvest
+from models.origin.harvest import AllPairs, Plan, Share, harvest
 from models.origin.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
 from models.origin.scoring import Form
-from models.origin.shard import ABOUT
+from models.origin.shard import ABOUT, Shard
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 from tests.models.origin.test_harvest import flip, quietly
 
@@ -33,6 +35,11 @@ def harvested(out: Path, *shares: str, plan: Plan = PLAN) -> Path:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return harvested(tmp_path_factory.mktemp("whole") / "out")
+
+
+@pytest.fixture(scope="module")
+def two_thirds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return harvested(tmp_path_factory.mktemp("two") / "out", "1/3", "2/3")
 
 
 def table(file: Path) -> list[list[str]]:
@@ -80,6 +87,52 @@ def test_files_that_are_cut_or_altered_are_named_and_skipped_and_what_is_missing
     assert [row for row in rows if row in left] == left  # and the pairs of lost bundles that others had, too
     (gone.parent / ABOUT).write_text("{")
     assert "is no shard of a harvest" in gather([out]).damaged[0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda about: about.clear(),
+        lambda about: about.pop("mixture"),
+        lambda about: about.pop("bundles_a_file"),
+        lambda about: about["mixture"].update(unknown=1),
+        lambda about: about["mixture"].pop("near"),
+        lambda about: about["mixture"].update(near="many"),
+        lambda about: about["mixture"].update(near=-2),
+        lambda about: about["shard"].pop("of"),
+        lambda about: about["shard"].update(number=9),
+        lambda about: about.update(shard=None),
+        lambda about: about.update(pairs="900"),
+        lambda about: about.update(bundles_a_file=0),
+        lambda about: about.update(teacher=None),
+    ],
+)
+def test_a_shard_that_says_only_in_part_what_it_is_of_is_named_and_skipped(
+    two_thirds: Path, tmp_path: Path, damage: Callable[[dict[str, Any]], object]
+) -> None:
+    shutil.copytree(two_thirds, tmp_path / "out")
+    file = tmp_path / "out" / "shard-1-of-3" / ABOUT
+    about = json.loads(file.read_text("utf-8"))
+    damage(about)
+    file.write_text(json.dumps(about), "utf-8")
+    found = gather([tmp_path / "out"])
+    [said] = found.damaged
+    assert said.startswith(f"{file} is damaged, or of another version: ")
+    assert found.missing == ["shard 1/3", "shard 3/3"]
+    assert set(found.pairs["bundle"].to_pylist()) == set(range(1, 60, 3))
+    with pytest.raises(BadHarvest, match="is damaged, or of another version"):
+        gather([file.parent])
+
+
+def test_a_file_with_other_columns_is_named_and_skipped(tmp_path: Path) -> None:
+    out = harvested(tmp_path / "out")
+    shard = Shard(out / "shard-1-of-1")
+    first, *_ = shard.files().values()
+    table = shard.read(first).drop_columns(["fallback"])
+    first.unlink()
+    shard.write(0, table)
+    [damage] = gather([out]).damaged
+    assert damage.endswith("has not the columns of a harvest")
 
 
 def test_a_file_of_another_harvest_is_named_and_skipped(whole: Path, tmp_path: Path) -> None:
@@ -162,10 +215,11 @@ def test_the_form_that_is_asked_for_is_the_score(whole: Path, tmp_path: Path) ->
 class Undecided(WordCounts):
     """A teacher that finds no number for a sentence with a dog."""
 
-    def all_pairs(self, texts: Sequence[str]) -> Mapping[Form, Doubles]:
+    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
         dogs = np.array(["dog" in text for text in texts])
-        scores = dict(super().all_pairs(texts))
-        return scores | {"centred": np.where(dogs[:, None] | dogs, math.nan, scores["centred"])}
+        said = super().all_pairs(texts)
+        centred = np.where(dogs[:, None] | dogs, math.nan, said.scores["centred"])
+        return replace(said, scores={**said.scores, "centred": centred})
 
 
 def test_pairs_without_a_finite_score_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -143,6 +143,18 @@ def test_bigrams_are_of_words_in_any_script(text: str, pairs: list[str]) -> None
     assert bigrams(text) == pairs
 
 
+def test_the_files_are_the_same_however_many_bigrams_are_put_in_order_at_once(
+    tmp_path: Path, tiny: tuple[Corpus, Screening], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, at_once in (("one", 2**24), ("many", 100)):
+        monkeypatch.setattr(screening, "POSTINGS_AT_ONCE", at_once)
+        (tmp_path / name).mkdir()
+        write_screening(tiny[0], tmp_path / name, lambda _more: None)
+    one, many = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("one", "many"))
+    assert one == many
+    assert len(one) == 5, "what was needed on the way is left"
+
+
 def test_a_folder_that_is_not_whole_is_refused(tmp_path: Path, tiny: tuple[Corpus, Screening]) -> None:
     with pytest.raises(BadOrigin, match=r"features\.npy: make it by `semblance origin corpus`"):
         Screening.open(tmp_path)

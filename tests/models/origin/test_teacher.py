@@ -18,12 +18,13 @@ from tests.written import write
 def test_all_pairs_of_a_bundle_have_the_scores_of_origin() -> None:
     for weights in ((1, 1, 1, 1), (0.5, 1, 0, 2)):
         counted = Counted(weights=weights)
-        scores = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
+        said = OriginTeacher(counted.origin, {}).all_pairs(TEXTS)
         pairs = list(product(TEXTS, repeat=2))
         alone = Counted(weights=weights).origin
         for form in FORMS:
             expected = alone.similarities([a for a, _ in pairs], [b for _, b in pairs], form)
-            np.testing.assert_allclose(scores[form].ravel(), expected, atol=1e-9)
+            np.testing.assert_allclose(said.scores[form].ravel(), expected, atol=1e-9)
+        assert said.fallback.tolist() == [each.fallback for each in alone.context_sets(TEXTS)]
 
 
 def test_what_scores_depend_on_is_the_files_and_the_settings(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_what_scores_depend_on_is_the_files_and_the_settings(tmp_path: Path) -> 
     for name in (*names, "generation/all/model.safetensors", "generation/notes.txt"):
         write(tmp_path / name, "as it was")
     found = digests(tmp_path)
-    assert sorted(found) == sorted((*names, "generation/all/model.safetensors"))
+    assert sorted(found) == ["coherence/model.safetensors", "generation/all/model.safetensors"]
     about = json.loads(json.dumps(OriginTeacher(Counted(size=4).origin, found).about()))
     assert about["contexts"]["size"] == 4
     assert about["contexts"]["weights"] == pytest.approx((1, 1, 1, 1))

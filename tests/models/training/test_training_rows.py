@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from models.errors import BadDataSet
@@ -92,6 +95,20 @@ def test_rows_with_a_text_that_is_evaluated_are_left_out_whatever_its_case_and_p
     assert found.removed == 2
     with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
         read_rows(file, ["text_a", "text_b"], None, SbertNli().number, {*asked, "a dog ran"})
+
+
+@given(st.text())
+@example("J\N{COMBINING CARON}")
+def test_the_ways_to_write_one_text_in_unicode_have_one_normal_form(text: str) -> None:
+    apart = unicodedata.normalize("NFD", text)
+    assert normal_form(apart) == normal_form(text) == normal_form(normal_form(text))
+
+
+def test_rows_with_an_evaluated_text_whose_accents_are_written_apart_are_left_out(tmp_path: Path) -> None:
+    rows = [("text_a", "text_b"), (unicodedata.normalize("NFD", "Le café, là."), "x"), ("y", "z")]
+    file = write_table(tmp_path / "pairs.tsv", rows)
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, {normal_form("le café là")})
+    assert found.texts == {"text_a": ["y"], "text_b": ["z"]}
 
 
 def test_every_text_of_a_task_counts_as_evaluated() -> None:
