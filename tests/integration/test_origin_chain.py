@@ -26,7 +26,7 @@ def ran(*arguments: str) -> None:
 
 
 def test_a_model_learns_from_text_alone_what_origin_says_of_pairs(tmp_path: Path) -> None:
-    """So little text cannot show what a surrogate makes of pairs that are new to it: here it learns those that it sees."""
+    """So little text cannot show what a surrogate makes of pairs new to it: here it learns those that it sees."""
     origin, harvest, pairs = tmp_path / "origin", tmp_path / "harvest", tmp_path / "pairs"
     settings = SETTINGS.model_copy(
         update={
