@@ -80,6 +80,7 @@ def own_files(folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.timeout(900)  # two models on all of STS take minutes
 def test_the_yardsticks_of_both_built_in_models(data: Path, tmp_path: Path) -> None:
     """Seven STS sets by "all", interpretable STS by the protocol of CLRCMD, and what the card of minilm-clrcmd says."""
     models = ("--model", "minilm-clrcmd", "--against", "minilm", "--measure", "rcmd,cosine,dynamax_jaccard")
