@@ -90,7 +90,8 @@ def drawn(name: str, asked: Asked) -> GradedPairs:
     )
     if len(set(gold)) == 1:
         raise BadDataSet(f"{name}: the {len(rows)} pairs drawn have one grade: draw more, or with another seed")
-    return GradedPairs(left, right, gold, subtasks)
+    groups = None if task.groups is None else [task.groups[i] for i in rows]
+    return GradedPairs(left, right, gold, subtasks, groups)
 
 
 def spread_table(found: Mapping[str, Spread]) -> TextTable:
