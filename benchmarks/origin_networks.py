@@ -25,13 +25,13 @@ from rich.table import Table
 from transformers import EncoderDecoderModel
 
 from benchmarks.figures import keep
-from models.origin.coherence import Coherence
-from models.origin.coherence_ranking import CoherenceRanking
-from models.origin.generation import Generation, token_losses
-from models.origin.generation_inputs import PARTS, Inputs, Marks, Row, inputs
-from models.origin.generation_network import new_network, parameters
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.coherence_ranking import CoherenceRanking
+from models.origin.networks.generation import Generation, token_losses
+from models.origin.networks.generation_inputs import PARTS, Inputs, Marks, Row, inputs
+from models.origin.networks.generation_network import new_network, parameters
+from models.origin.networks.reduced_precision import Asked, autocast
 from models.origin.origin_settings import CoherenceSettings, GenerationSettings
-from models.origin.reduced_precision import Asked, autocast
 
 MARKS = Marks(pad=0, start=2, end=3)
 DIMS, LAYERS, PIECES = (128, 192, 256), (1, 2), (4_096, 8_192)

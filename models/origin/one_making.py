@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from models.model_files import file_sha256
-from models.origin.corpus import PARTS
+from models.origin.corpus.corpus import PARTS
 from models.origin.errors import BadOrigin
 from models.origin.origin_folder import COHERENCE, CORPUS, GENERATION, SCREENING, TOKENS, VOCABULARY
 

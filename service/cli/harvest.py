@@ -37,7 +37,7 @@ def harvest(  # noqa: PLR0913 - one parameter an option
       semblance pairs harvest runs/harvest --out runs/pairs
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("harvest"):
-        from models.origin.harvest import Plan, Share  # noqa: PLC0415 - with it comes pyarrow
+        from models.origin.harvest.harvest import Plan, Share  # noqa: PLC0415 - with it comes pyarrow
         from service.cli.harvesting import run  # noqa: PLC0415 - with it comes torch
         from service.cli.origin.opened import Opening  # noqa: PLC0415
 

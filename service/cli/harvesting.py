@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from models.origin.corpus import Corpus
-from models.origin.harvest import Plan, Progress, Share, Source, harvest
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.screening import Screening
+from models.origin.corpus.token_table import TokenTable
+from models.origin.harvest.harvest import Plan, Progress, Share, Source, harvest
+from models.origin.harvest.teacher import OriginTeacher, digests
 from models.origin.origin_folder import CORPUS, SCREENING, TOKENS
-from models.origin.screening import Screening
-from models.origin.teacher import OriginTeacher, digests
-from models.origin.token_table import TokenTable
 from service.cli.origin.opened import Opening
 
 

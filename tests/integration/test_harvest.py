@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadHarvest
-from models.origin.harvest import Share, harvest
-from models.origin.harvested import PARTS, gather
-from models.origin.start import Shape, write_scratch
-from models.origin.token_table import TokenTable
-from models.origin.vocabulary import Vocabulary
+from models.origin.harvest.harvest import Share, harvest
+from models.origin.harvest.harvested import PARTS, gather
+from models.origin.surrogate.start import Shape, write_scratch
 from service.cli.main import app
 from tests.command_line import semblance
 from tests.dying import DEAD, Death, in_a_process

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from models.origin.corpus import PARTS, Corpus
+from models.origin.corpus.corpus import PARTS, Corpus
+from models.origin.corpus.screening import Screening
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.origin_folder import read_about
-from models.origin.screening import Screening
-from models.origin.token_table import TokenTable
-from models.origin.vocabulary import Vocabulary
 from service.cli.main import app
 from tests.command_line import interruptible, semblance
 from tests.models.origin.tiny_corpus import write_tiny_corpus

@@ -12,11 +12,12 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
-from models.origin.coherence import Coherence
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
-from models.origin.generation import Generation
-from models.origin.generation_inputs import PARTS
-from models.origin.origin import Origin
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.generation import Generation
+from models.origin.networks.generation_inputs import PARTS
 from models.origin.origin_folder import (
     COHERENCE,
     GENERATION,
@@ -27,10 +28,9 @@ from models.origin.origin_folder import (
     write_step_about,
 )
 from models.origin.origin_settings import ContextSettings
-from models.origin.scoring import FORMS, TERMS, scores
-from models.origin.token_table import TokenTable
-from models.origin.variant import CHOICES, variant
-from models.origin.vocabulary import Vocabulary
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import FORMS, TERMS, scores
+from models.origin.scoring.variant import CHOICES, variant
 from service.cli.main import app
 from tests.command_line import semblance
 from tests.models.origin.tiny_corpus import tiny_documents

@@ -13,9 +13,12 @@ from rich.table import Table
 from models.evaluation.evaluated_texts import normal_form
 from models.formats.transformer_folder import read_transformer
 from models.model_files import digest, file_sha256
-from models.origin.corpus import PARTS, Corpus
-from models.origin.corpus_builder import build_corpus
-from models.origin.documents import read_documents, sentences_of, text_files
+from models.origin.corpus.corpus import PARTS, Corpus
+from models.origin.corpus.corpus_builder import build_corpus
+from models.origin.corpus.documents import read_documents, sentences_of, text_files
+from models.origin.corpus.screening import Screening, write_screening
+from models.origin.corpus.token_table import TokenTable, write_token_table
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.origin_folder import (
     CORPUS,
     SCREENING,
@@ -28,9 +31,6 @@ from models.origin.origin_folder import (
     write_step_about,
 )
 from models.origin.origin_settings import OriginSettings
-from models.origin.screening import Screening, write_screening
-from models.origin.token_table import TokenTable, write_token_table
-from models.origin.vocabulary import Vocabulary
 from service.cli.evaluate.held_out_texts import held_out_texts
 from service.cli.progress import bar
 from service.cli.whole_folder import whole_folder

@@ -15,10 +15,10 @@ from models.evaluation.evaluation import evaluate
 from models.evaluation.report import write_json, write_report
 from models.evaluation.report_tables import TextTable, tables
 from models.evaluation.tasks import GradedPairs
-from models.origin.origin_scorer import OriginScorer
-from models.origin.scoring import FORMS, Form
-from models.origin.spread import Spread, spreads
-from models.origin.variant import fitting, variant
+from models.origin.scoring.origin_scorer import OriginScorer
+from models.origin.scoring.scoring import FORMS, Form
+from models.origin.scoring.spread import Spread, spreads
+from models.origin.scoring.variant import fitting, variant
 from service.cli.evaluate.sets import read_task
 from service.cli.origin.opened import Oddities, Opening
 from service.cli.progress import bars

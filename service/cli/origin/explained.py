@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from models.evaluation.report_tables import TextTable
-from models.origin.context_explanation import ContextExplanation, Reason
-from models.origin.origin import Origin
-from models.origin.scoring import TERMS
+from models.origin.scoring.context_explanation import ContextExplanation, Reason
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import TERMS
 
 GAP = "___"
 

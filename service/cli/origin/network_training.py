@@ -11,9 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from models.formats.transformer_folder import read_transformer
-from models.origin.coherence_training import knows_order
+from models.origin.networks.coherence_training import knows_order
+from models.origin.networks.training import Training, train_networks
 from models.origin.origin_folder import COHERENCE, GENERATION
-from models.origin.training import Training, train_networks
 from service.cli.origin.settings_file import settings_of
 from service.devices import torch_device
 from service.served_models import source_of

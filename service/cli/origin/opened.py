@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.origin.context_set import ContextSet
-from models.origin.origin import Origin
+from models.origin.scoring.context_set import ContextSet
+from models.origin.scoring.origin import Origin
 from service.cli.origin.settings_file import settings_of
 from service.devices import torch_device
 from service.settings import read_settings

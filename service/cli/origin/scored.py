@@ -10,8 +10,8 @@ from rich.console import Console
 
 from models.errors import BadDataSet
 from models.evaluation.row_files import table
-from models.origin.origin import Origin
-from models.origin.scoring import Form
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import Form
 from service.cli.origin.opened import Oddities
 from service.cli.progress import bars
 

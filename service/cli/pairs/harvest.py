@@ -40,7 +40,7 @@ def harvest(
       semblance evaluate --model runs/surrogate --sets pairs:runs/pairs/test.tsv
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("pairs"):
-        from models.origin.harvested import Split  # noqa: PLC0415 - with it comes pyarrow, of the extra train
+        from models.origin.harvest.harvested import Split  # noqa: PLC0415 - with it comes pyarrow, of the extra train
         from service.cli.pairs.joining import join  # noqa: PLC0415
 
     try:

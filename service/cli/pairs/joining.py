@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from models.origin.harvested import Gathered, Split, gather, write_parts
-from models.origin.scoring import Form
+from models.origin.harvest.harvested import Gathered, Split, gather, write_parts
+from models.origin.scoring.scoring import Form
 from service.cli.whole_folder import whole_folder
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from models.origin.corpus_builder import Counts, build_corpus
-from models.origin.documents import Document
+from models.origin.corpus.corpus_builder import Counts, build_corpus
+from models.origin.corpus.documents import Document
 from models.origin.origin_settings import CorpusSettings
 
 

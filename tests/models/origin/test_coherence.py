@@ -9,15 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from models.origin.coherence import Coherence
-from models.origin.coherence_ranking import CoherenceRanking, write_vectors
-from models.origin.coherence_training import as_json, held_out_accuracies, knows_order, order_of, train_coherence
-from models.origin.corpus import Corpus
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
 from models.origin.errors import BadOrigin
-from models.origin.fitting import Plan
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.coherence_ranking import CoherenceRanking, write_vectors
+from models.origin.networks.coherence_training import (
+    as_json,
+    held_out_accuracies,
+    knows_order,
+    order_of,
+    train_coherence,
+)
+from models.origin.networks.fitting import Plan
 from models.origin.origin_folder import COHERENCE, read_about
 from models.origin.origin_settings import CoherenceSettings
-from models.origin.token_table import TokenTable
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 

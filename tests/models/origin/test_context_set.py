@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.origin.context_set import ContextSet, best_that_differ
+from models.origin.scoring.context_set import ContextSet, best_that_differ
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "origin.json").read_text())
 

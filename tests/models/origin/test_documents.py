@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.origin.documents import Document, read_documents, sentences_of, text_files
+from models.origin.corpus.documents import Document, read_documents, sentences_of, text_files
 from models.origin.errors import BadCorpus
 from tests.written import write, write_json
 

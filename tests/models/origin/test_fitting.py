@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from models.origin.errors import BadOrigin
-from models.origin.fitting import Plan, Progress, fit
+from models.origin.networks.fitting import Plan, Progress, fit
 from models.training.errors import TrainingDiverged
 
 

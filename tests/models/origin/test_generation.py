@@ -17,11 +17,12 @@ from transformers import AutoModel, BertConfig, BertModel
 from models.errors import BadCheckpoint
 from models.formats.transformer_folder import read_transformer
 from models.model_files import Source
-from models.origin.corpus import Corpus
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
 from models.origin.errors import BadOrigin
-from models.origin.generation import Generation
-from models.origin.generation_inputs import PARTS, Marks, Part, by_length, inputs
-from models.origin.generation_network import (
+from models.origin.networks.generation import Generation
+from models.origin.networks.generation_inputs import PARTS, Marks, Part, by_length, inputs
+from models.origin.networks.generation_network import (
     marks_of,
     new_network,
     open_network,
@@ -29,10 +30,9 @@ from models.origin.generation_network import (
     save_network,
     started_network,
 )
-from models.origin.generation_training import GenerationBatches
+from models.origin.networks.generation_training import GenerationBatches
 from models.origin.origin_folder import GENERATION, read_about
 from models.origin.origin_settings import GenerationSettings
-from models.origin.token_table import TokenTable
 from tests.small_model import DIM, edit, make_small
 
 RNG = np.random.default_rng(0)

@@ -15,10 +15,10 @@ import pytest
 
 from models.evaluation.pairs import graded_pairs
 from models.origin.errors import BadHarvest
-from models.origin.harvest import AllPairs, Plan, Share, harvest
-from models.origin.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
-from models.origin.scoring import Form
-from models.origin.shard import ABOUT, Shard
+from models.origin.harvest.harvest import AllPairs, Plan, Share, harvest
+from models.origin.harvest.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
+from models.origin.harvest.shard import ABOUT, Shard
+from models.origin.scoring.scoring import Form
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 from tests.models.origin.test_harvest import flip, quietly
 

@@ -9,10 +9,10 @@ from models.errors import NotExplainable, UnknownName
 from models.evaluation.bootstrap import Resampling
 from models.evaluation.evaluation import evaluate
 from models.evaluation.tasks import GradedPairs, Retrieval
-from models.origin.origin_scorer import OriginScorer
-from models.origin.scoring import FORMS, TERMS
-from models.origin.spread import spread, spreads
-from models.origin.variant import CHOICES, Choice, Variant, variant
+from models.origin.scoring.origin_scorer import OriginScorer
+from models.origin.scoring.scoring import FORMS, TERMS
+from models.origin.scoring.spread import spread, spreads
+from models.origin.scoring.variant import CHOICES, Choice, Variant, variant
 from tests.models.origin.counted import TEXTS, Counted
 from tests.models.origin.test_origin import PAIRS
 from tests.untracked import untracked

@@ -15,7 +15,7 @@ from scipy.stats import pearsonr
 
 from models.embeddings import Doubles
 from models.origin.origin_settings import ContextSettings
-from models.origin.scoring import FORMS, TERMS, Form, scores, similarity
+from models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "origin.json").read_text())
 V1, V2 = (np.array(GOLDEN[name], np.float64) for name in ("v1", "v2"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.origin.scoring import FORMS
-from models.origin.teacher import OriginTeacher, digests
+from models.origin.harvest.teacher import OriginTeacher, digests
+from models.origin.scoring.scoring import FORMS
 from tests.models.origin.counted import TEXTS, Counted
 from tests.written import write
 

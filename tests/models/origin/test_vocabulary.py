@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from models.origin import token_table
-from models.origin.corpus import PARTS, Corpus
+from models.origin.corpus import token_table
+from models.origin.corpus.corpus import PARTS, Corpus
+from models.origin.corpus.token_table import TokenTable, write_token_table
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
-from models.origin.token_table import TokenTable, write_token_table
-from models.origin.vocabulary import Vocabulary
 from tests.models.origin.building import build
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.small_model import BUILT_IN_FOLDER, draw_weights, edit, load

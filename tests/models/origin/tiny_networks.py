@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.origin.corpus import PARTS, Corpus
-from models.origin.corpus_builder import build_corpus
-from models.origin.documents import read_documents, text_files
+from models.origin.corpus.corpus import PARTS, Corpus
+from models.origin.corpus.corpus_builder import build_corpus
+from models.origin.corpus.documents import read_documents, text_files
+from models.origin.corpus.token_table import write_token_table
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY, write_step_about
 from models.origin.origin_settings import (
     CoherenceSettings,
@@ -15,8 +17,6 @@ from models.origin.origin_settings import (
     OriginSettings,
     VocabularySettings,
 )
-from models.origin.token_table import write_token_table
-from models.origin.vocabulary import Vocabulary
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 
 SETTINGS = OriginSettings(

@@ -8,11 +8,13 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from models.origin.coherence import Coherence
-from models.origin.coherence_ranking import write_vectors
-from models.origin.corpus import Corpus
-from models.origin.generation_inputs import Marks
-from models.origin.generation_network import new_network, save_network
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.coherence_ranking import write_vectors
+from models.origin.networks.generation_inputs import Marks
+from models.origin.networks.generation_network import new_network, save_network
 from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import COHERENCE, CORPUS, GENERATION, TOKENS, VOCABULARY, write_step_about
 from models.origin.origin_settings import (
@@ -22,8 +24,6 @@ from models.origin.origin_settings import (
     OriginSettings,
     VocabularySettings,
 )
-from models.origin.token_table import TokenTable
-from models.origin.vocabulary import Vocabulary
 from service.cli.origin.corpus_steps import make_corpus
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 

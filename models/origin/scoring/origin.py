@@ -10,13 +10,13 @@ import numpy as np
 from cachetools import LRUCache
 
 from models.embeddings import Doubles
-from models.origin.candidates import Candidates, CandidateSearch
-from models.origin.coherence_ranking import CoherenceRanking
-from models.origin.context_explanation import ContextExplanation, Reason
-from models.origin.context_set import ContextSet, best_that_differ
-from models.origin.corpus import Corpus
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.screening import Screening
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
-from models.origin.generation import Generation
+from models.origin.networks.coherence_ranking import CoherenceRanking
+from models.origin.networks.generation import Generation
 from models.origin.one_making import require_one_making
 from models.origin.origin_folder import (
     COHERENCE,
@@ -29,13 +29,13 @@ from models.origin.origin_folder import (
     read_step_about,
 )
 from models.origin.origin_settings import ContextSettings
-from models.origin.parts import Integers, Parts
-from models.origin.scoring import Form, scores, similarity
-from models.origin.screening import Screening
-from models.origin.term_table import AT_ONCE, TermTable
-from models.origin.token_table import TokenTable
-from models.origin.variant import FULL, Choice
-from models.origin.vocabulary import Vocabulary
+from models.origin.scoring.candidates import Candidates, CandidateSearch
+from models.origin.scoring.context_explanation import ContextExplanation, Reason
+from models.origin.scoring.context_set import ContextSet, best_that_differ
+from models.origin.scoring.parts import Integers, Parts
+from models.origin.scoring.scoring import Form, scores, similarity
+from models.origin.scoring.term_table import AT_ONCE, TermTable
+from models.origin.scoring.variant import FULL, Choice
 from models.text_faults import require_visible
 
 REMEMBERED_SETS = 1 << 22  # contexts in the sets that are kept: 170 MB

@@ -11,8 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from models.origin.corpus.words import words
 from models.origin.errors import BadCorpus
-from models.origin.words import words
 
 Kind: TypeAlias = Literal["anchor", "near", "document", "random"]
 Numbers: TypeAlias = NDArray[np.int64]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from models.errors import UnknownName
-from models.origin.scoring import FORMS, TERMS, Form
+from models.origin.scoring.scoring import FORMS, TERMS, Form
 
 
 @dataclass(frozen=True, slots=True)

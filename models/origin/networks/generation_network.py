@@ -23,7 +23,7 @@ from models.checkpoint import Checkpoint
 from models.encoders.merged_adapter import merge
 from models.errors import BadCheckpoint
 from models.origin.errors import BadOrigin
-from models.origin.generation_inputs import Marks
+from models.origin.networks.generation_inputs import Marks
 from models.origin.origin_settings import GenerationSettings
 
 WEIGHTS = "model.safetensors"

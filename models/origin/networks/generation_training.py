@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import EncoderDecoderModel
 
-from models.origin.fitting import Passes, Plan, Progress, fit
-from models.origin.generation import Generation, token_losses
-from models.origin.generation_inputs import NARROW, PARTS, Inputs, Numbers, Part, inputs
-from models.origin.generation_network import marks_of
+from models.origin.corpus.token_table import TokenTable
+from models.origin.networks.fitting import Passes, Plan, Progress, fit
+from models.origin.networks.generation import Generation, token_losses
+from models.origin.networks.generation_inputs import NARROW, PARTS, Inputs, Numbers, Part, inputs
+from models.origin.networks.generation_network import marks_of
+from models.origin.networks.reduced_precision import autocast
 from models.origin.origin_settings import GenerationSettings
-from models.origin.reduced_precision import autocast
-from models.origin.token_table import TokenTable
 
 POOL = 64  # batches that are drawn at random together, then sorted by length among themselves
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.evaluation.evaluated_texts import normal_form
-from models.origin.corpus import DOCUMENTS, PARTS, Corpus, Part
-from models.origin.corpus_writer import LEFT_OUT, SentenceWriter, distribute
-from models.origin.documents import Document
+from models.origin.corpus.corpus import DOCUMENTS, PARTS, Corpus, Part
+from models.origin.corpus.corpus_writer import LEFT_OUT, SentenceWriter, distribute
+from models.origin.corpus.documents import Document
 from models.origin.errors import BadCorpus
 from models.origin.origin_settings import CorpusSettings
 

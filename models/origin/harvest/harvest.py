@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from models.embeddings import Doubles
-from models.origin.drawing import Bundle, Chunks, Drawing, Mixture, Sentences
 from models.origin.errors import BadHarvest
-from models.origin.scoring import FORMS, Form
-from models.origin.shard import COLUMNS, Shard
+from models.origin.harvest.drawing import Bundle, Chunks, Drawing, Mixture, Sentences
+from models.origin.harvest.shard import COLUMNS, Shard
+from models.origin.scoring.scoring import FORMS, Form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +159,7 @@ def harvest(source: Source, plan: Plan, share: Share, out: Path, report: Callabl
     """Score the pairs of a shard, and write them into its folder in `out`; go on where that was cut off.
 
     Of bundles that have a pair in common the first of the shard has it; other shards may have it too, and
-    `models.origin.harvested` keeps one. A file that is damaged is reported, and made anew.
+    `models.origin.harvest.harvested` keeps one. A file that is damaged is reported, and made anew.
 
     Args:
         source: what is harvested.

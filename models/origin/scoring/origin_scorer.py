@@ -12,9 +12,9 @@ from models.errors import NotExplainable, UnknownName
 from models.evaluation.scorer import Track
 from models.evaluation.tasks import Retrieval
 from models.explanation import LinkList
-from models.origin.origin import Origin
-from models.origin.scoring import FORMS
-from models.origin.variant import CHOICES, Variant, variant
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import FORMS
+from models.origin.scoring.variant import CHOICES, Variant, variant
 from models.text import Granularity
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from cachetools import LRUCache
 
 from models.embeddings import Doubles, Floats
-from models.origin.parts import Ids, Integers, Part, Parts
-from models.origin.scoring import TERMS
+from models.origin.scoring.parts import Ids, Integers, Part, Parts
+from models.origin.scoring.scoring import TERMS
 
 REMEMBERED = 1 << 22  # pairs of sentence and context whose terms are kept: 160 MB
 RANKED_BYTES = 1 << 28  # of Eq. 1 in all contexts of the corpus, of the sentences asked last

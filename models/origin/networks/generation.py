@@ -14,7 +14,7 @@ from transformers import EncoderDecoderModel
 
 from models.embeddings import Doubles, Floats
 from models.origin.errors import BadOrigin
-from models.origin.generation_inputs import (
+from models.origin.networks.generation_inputs import (
     MARKS_READ,
     MARKS_WRITTEN,
     PARTS,
@@ -25,8 +25,8 @@ from models.origin.generation_inputs import (
     by_length,
     inputs,
 )
-from models.origin.generation_network import longest, marks_of, open_network, sides
-from models.origin.reduced_precision import Asked, autocast, precision
+from models.origin.networks.generation_network import longest, marks_of, open_network, sides
+from models.origin.networks.reduced_precision import Asked, autocast, precision
 
 ALL = "all"  # the folder of a network that writes all parts
 MOST_TOKENS = {"cpu": 4_096}  # padded tokens of a batch

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from models.evaluation.row_files import one_space
 from models.origin.errors import BadHarvest
-from models.origin.harvest import Share, read_plan
-from models.origin.scoring import FORMS, Form
-from models.origin.shard import ABOUT, Shard, differing
+from models.origin.harvest.harvest import Share, read_plan
+from models.origin.harvest.shard import ABOUT, Shard, differing
+from models.origin.scoring.scoring import FORMS, Form
 
 PARTS = ("train", "dev", "test")
 COLUMNS = ("sentence1", "sentence2", "score", "kind", "bundle", "number1", "number2")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.embeddings import Doubles, unit_rows
-from models.origin.origin import Origin
-from models.origin.scoring import TERMS, centred, scores
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import TERMS, centred, scores
 
 SENTENCES = 32
 CONTEXTS_EACH = 8

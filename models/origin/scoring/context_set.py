@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from models.embeddings import Doubles
-from models.origin.parts import Integers
+from models.origin.scoring.parts import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

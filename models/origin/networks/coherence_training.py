@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.evaluation.bootstrap import bca
-from models.origin.coherence import Coherence
-from models.origin.corpus import Corpus
-from models.origin.fitting import Passes, Plan, Progress, fit
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.fitting import Passes, Plan, Progress, fit
+from models.origin.networks.reduced_precision import autocast
 from models.origin.origin_settings import CoherenceSettings
-from models.origin.reduced_precision import autocast
-from models.origin.token_table import TokenTable
 
 Numbers: TypeAlias = NDArray[np.int64]
 Kind: TypeAlias = Literal["same document", "anywhere", "both"]

@@ -17,8 +17,8 @@ from torch import nn
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from models.embeddings import Doubles
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
-from models.origin.vocabulary import Vocabulary
 
 CARRIER = 2  # numbers of a token's vector that stand in for what its weight takes away
 

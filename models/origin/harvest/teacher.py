@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from models.model_files import file_sha256
-from models.origin.harvest import AllPairs
-from models.origin.origin import Origin
-from models.origin.scoring import FORMS, scores, similarity
+from models.origin.harvest.harvest import AllPairs
+from models.origin.scoring.origin import Origin
+from models.origin.scoring.scoring import FORMS, scores, similarity
 
 _DECIDE = ("coherence/**/*.safetensors", "generation/**/*.safetensors")  # Origin itself tells corpus and vocabulary
 

@@ -16,10 +16,10 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from models.embeddings import Doubles
-from models.origin.array_files import GrowingArray, mapped
-from models.origin.corpus import Corpus
+from models.origin.corpus.array_files import GrowingArray, mapped
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.words import words
 from models.origin.errors import BadOrigin
-from models.origin.words import words
 from models.text_lines import Advance
 
 FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one

@@ -18,16 +18,18 @@ from transformers import EncoderDecoderModel
 from models.checkpoint import Checkpoint
 from models.durable_files import sync
 from models.model_files import digest
-from models.origin.coherence import Coherence
-from models.origin.coherence_ranking import write_vectors
-from models.origin.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
-from models.origin.corpus import Corpus
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadCorpus, BadOrigin
-from models.origin.fitting import CHECK_EVERY, Plan, Progress
-from models.origin.generation import ALL, Generation
-from models.origin.generation_inputs import PARTS, Marks, Part
-from models.origin.generation_network import new_network, parameters, save_network, started_network
-from models.origin.generation_training import GenerationBatches, Teacher, perplexities, train_generation
+from models.origin.networks.coherence import Coherence
+from models.origin.networks.coherence_ranking import write_vectors
+from models.origin.networks.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
+from models.origin.networks.fitting import CHECK_EVERY, Plan, Progress
+from models.origin.networks.generation import ALL, Generation
+from models.origin.networks.generation_inputs import PARTS, Marks, Part
+from models.origin.networks.generation_network import new_network, parameters, save_network, started_network
+from models.origin.networks.generation_training import GenerationBatches, Teacher, perplexities, train_generation
 from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import (
     COHERENCE,
@@ -42,8 +44,6 @@ from models.origin.origin_folder import (
     write_step_about,
 )
 from models.origin.origin_settings import OriginSettings
-from models.origin.token_table import TokenTable
-from models.origin.vocabulary import Vocabulary
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".training.lock"

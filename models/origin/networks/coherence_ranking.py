@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.embeddings import Floats
-from models.origin.array_files import mapped
-from models.origin.coherence import Coherence
-from models.origin.corpus import Corpus
+from models.origin.corpus.array_files import mapped
+from models.origin.corpus.corpus import Corpus
+from models.origin.corpus.token_table import TokenTable
 from models.origin.errors import BadOrigin
-from models.origin.token_table import TokenTable
+from models.origin.networks.coherence import Coherence
 
 VECTORS = "vectors.npy"  # (sentences, 2h) float16, of length 1
 KEYS = "keys.npy"  # (contexts, 2k) float16

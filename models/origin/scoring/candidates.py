@@ -13,8 +13,8 @@ from models.embeddings import Floats
 from models.evaluation.evaluated_texts import normal_form
 from models.origin.errors import BadCorpus
 from models.origin.origin_settings import ContextSettings
-from models.origin.parts import Integers, Parts
-from models.origin.term_table import TermTable
+from models.origin.scoring.parts import Integers, Parts
+from models.origin.scoring.term_table import TermTable
 
 RANDOM_SEED = 0
 OWN_PLACES = 3  # contexts that hold a sentence of the corpus: its own, and those of its neighbours

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.origin.array_files import GrowingArray, mapped
-from models.origin.corpus import Corpus, Part
+from models.origin.corpus.array_files import GrowingArray, mapped
+from models.origin.corpus.corpus import Corpus, Part
+from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
-from models.origin.vocabulary import Vocabulary
 from models.text_lines import Advance
 
 AT_ONCE = 10_000  # sentences that are tokenised at once

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.embeddings import Doubles
-from models.origin.parts import Integers
-from models.origin.scoring import TERMS, Form, centred, checked_weights
+from models.origin.scoring.parts import Integers
+from models.origin.scoring.scoring import TERMS, Form, centred, checked_weights
 
 
 @dataclass(frozen=True, slots=True)

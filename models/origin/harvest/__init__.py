@@ -1,0 +1,1 @@
+"""Pairs of sentences that Origin scores, for a surrogate to learn from."""
