@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ from rich.table import Table
 
 from benchmarks.figures import keep
 
+SEMBLANCE = "service.cli.main"
+SHARDS = 2  # of the harvest, at the same time
 PAIRS = 5_600  # harvested, of which 5,000 or so are left to train on
 SPLIT = ("--dev", "0.05", "--test", "0.06")  # a hundredth would be three bundles, too few for an interval
 STARTS = ("scratch", "static", "minilm")
@@ -35,10 +38,10 @@ DEV, TEST = "stsb_dev", "stsb"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command of `semblance`, with its name among the steps."""
+    """Programs that run at the same time, each as `python -m` takes it, with their name among the steps."""
 
     name: str
-    command: tuple[str, ...]
+    programs: Sequence[tuple[str, ...]]
 
 
 def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iterator[Step]:
@@ -55,28 +58,29 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     for folder, share in ((full, 1.0), (tenth, 0.1)):
         name = Path(folder).name
         config = _yaml(out / f"{name}.yaml", {"corpus": {"share": share}, "coherence": {"epochs": 3}})
-        yield Step(
-            f"{name}-corpus", ("origin", "corpus", texts, *_given(out=folder, config=config, exclude="evaluation"))
-        )
-        yield Step(f"{name}-train", ("origin", "train", folder))
+        made = _given(out=folder, config=config, exclude="evaluation")
+        yield _semblance(f"{name}-corpus", "origin", "corpus", texts, *made)
+        yield _semblance(f"{name}-train", "origin", "train", folder)
     chosen = _given(sets=DEV, pairs=ablated, form=form)
-    yield Step("full-dev", ("origin", "evaluate", full, *chosen, *_json(out, "full-dev")))
+    yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_json(out, "full-dev"))
     both = _given(variants="cosine,centred")
-    yield Step("tenth-dev", ("origin", "evaluate", tenth, *chosen, *both, *_json(out, "tenth-dev")))
-    yield Step(
-        "full-test", ("origin", "evaluate", full, *_given(sets=TEST, pairs=tested), *both, *_json(out, "full-test"))
-    )
+    yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_json(out, "tenth-dev"))
+    many = _given(sets=TEST, pairs=tested)
+    yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_json(out, "full-test"))
     sized = _given(variants="contexts_500,contexts_100,contexts_20,random", size="500")
     some = _given(sets=DEV, pairs=wide, form=form)
-    yield Step("wide-dev", ("origin", "evaluate", full, *some, *sized, *_json(out, "wide-dev")))
+    yield _semblance("wide-dev", "origin", "evaluate", full, *some, *sized, *_json(out, "wide-dev"))
     harvested, drawn = str(out / "harvest"), str(out / "pairs")
-    yield Step("harvest", ("harvest", full, *_given(out=harvested, pairs=str(PAIRS))))
-    yield Step("pairs", ("pairs", "harvest", harvested, *_given(out=drawn, form=form), *SPLIT))
+    shards = [_given(out=harvested, pairs=str(PAIRS), shard=f"{i}/{SHARDS}") for i in range(1, SHARDS + 1)]
+    yield Step("harvest", [(SEMBLANCE, "harvest", full, *shard) for shard in shards])
+    yield _semblance("pairs", "pairs", "harvest", harvested, *_given(out=drawn, form=form), *SPLIT)
     for by in STARTS[:2]:
-        yield Step(f"start-{by}", ("origin", "start", full, *_given(by=by, out=str(out / f"start-{by}"))))
+        yield _semblance(f"start-{by}", "origin", "start", full, *_given(by=by, out=str(out / f"start-{by}")))
     for by in STARTS:
         for size in SIZES if by == "static" else SIZES[-1:]:
             yield from _surrogate(out, by, size)
+    fast = str(out / f"surrogate-static-{SIZES[-1]}")
+    yield Step("speed", [("benchmarks.surrogate_speed", full, fast, *_given(rows=str(out / "pairs" / "test.tsv")))])
 
 
 def _surrogate(out: Path, by: str, size: int) -> Iterator[Step]:
@@ -87,10 +91,13 @@ def _surrogate(out: Path, by: str, size: int) -> Iterator[Step]:
     dev, test = (f"pairs:{out / 'pairs' / part}.tsv" for part in ("dev", "test"))
     config = _yaml(out / f"{name}.yaml", {"model": start, "dev": [dev], "epochs": 8, "check_every": 50})
     rows = out / f"first-{size}.tsv"
-    trained = ("train", "surrogate", *_given(rows=str(rows), config=config, out=made))
-    yield Step(f"train-{name}", trained)
+    yield _semblance(f"train-{name}", "train", "surrogate", *_given(rows=str(rows), config=config, out=made))
     compared = _given(model=made, against=start, sets=f"{test},{DEV},{TEST}", measure="cosine")
-    yield Step(f"evaluate-{name}", ("evaluate", *compared, *_json(out, f"evaluate-{name}")))
+    yield _semblance(f"evaluate-{name}", "evaluate", *compared, *_json(out, f"evaluate-{name}"))
+
+
+def _semblance(name: str, *arguments: str) -> Step:
+    return Step(name, [(SEMBLANCE, *arguments)])
 
 
 def _given(**options: str) -> tuple[str, ...]:
@@ -107,15 +114,20 @@ def _yaml(file: Path, settings: Any) -> str:
 
 
 def run(step: Step, out: Path, times: dict[str, float]) -> None:
-    """Do a step unless it is done. Ends the program if it fails."""
+    """Do a step unless it is done; the programs share the cores. Ends this program if one fails."""
     if step.name in times:
         return
     log, began = out / f"{step.name}.log", time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
-        print("semblance", *step.command, file=stream, flush=True)
-        command = [sys.executable, "-m", "service.cli.main", *step.command]
-        ended = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, check=False)
-    if ended.returncode:
+        threads = max(1, (os.cpu_count() or 1) // len(step.programs))
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        running = []
+        for program in step.programs:
+            print("python -m", *program, file=stream, flush=True)
+            command = [sys.executable, "-m", *program]
+            running.append(subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=environment))
+        failed = [code for each in running if (code := each.wait())]
+    if failed:
         sys.exit(f"{step.name} failed: see {log}")
     times[step.name] = time.monotonic() - began
     (out / "times.json").write_text(json.dumps(times, indent=1) + "\n", "utf-8")

@@ -25,10 +25,11 @@ from rich.table import Table
 from transformers import EncoderDecoderModel
 
 from benchmarks.figures import keep
+from models.origin.context_parts import PARTS
 from models.origin.networks.coherence import Coherence
 from models.origin.networks.coherence_ranking import CoherenceRanking
 from models.origin.networks.generation import Generation, token_losses
-from models.origin.networks.generation_inputs import PARTS, Inputs, Marks, Row, inputs
+from models.origin.networks.generation_inputs import Inputs, Marks, Row, inputs
 from models.origin.networks.generation_network import new_network, parameters
 from models.origin.networks.reduced_precision import Asked, autocast
 from models.origin.origin_settings import CoherenceSettings, GenerationSettings

@@ -13,6 +13,7 @@ from models.text import TokenizedText
 
 Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
 Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; words are tokens that know their text
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from models.durable_files import write_json
 from models.errors import BadCheckpoint
 from models.model_files import read_json
 from models.origin.errors import BadOrigin
@@ -45,16 +46,12 @@ def add_about(folder: Path, step: str, what: Mapping[str, Any]) -> None:
     """
     file = folder / ORIGIN
     with FileLock(folder / f".{ORIGIN}.lock"):
-        found = {**read_about(folder), step: dict(what)}
-        partial = folder / f"{ORIGIN}.partial"
-        partial.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        partial.replace(file)
+        write_json(file, {**read_about(folder), step: dict(what)})
 
 
 def write_step_about(folder: Path, made_of: Mapping[str, Any], what: Mapping[str, Any]) -> None:
     """Say in the folder of a step what it was made of, and what came of it."""
-    content = {MADE_OF: dict(made_of), **what}
-    (folder / ABOUT).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_json(folder / ABOUT, {MADE_OF: dict(made_of), **what})
 
 
 def read_step_about(folder: Path) -> dict[str, Any]:

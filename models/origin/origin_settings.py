@@ -53,9 +53,9 @@ class GenerationSettings(BaseModel):
 
     model_config = _FROZEN
 
-    dim: int = Field(192, ge=8, description="Numbers of a token's vector.")
+    dim: int = Field(128, ge=8, description="Numbers of a token's vector.")
     layers: int = Field(1, ge=1, description="Of the encoder, and of the decoder.")
-    heads: int = Field(3, ge=1, description="Of every attention; they divide `dim`.")
+    heads: int = Field(2, ge=1, description="Of every attention; they divide `dim`.")
     one_network: bool = Field(
         True, description="One network for all three parts, told by sentence positions; the paper has three."
     )

@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from transformers import PrinterCallback, TrainerState
 
+from models.claimed_folder import claimed
 from models.errors import SemblanceError
 from models.training.curves import curves_of
 from models.training.dev_sets import MEAN, DevSets
@@ -24,8 +25,8 @@ from models.training.finished_model import finish
 from models.training.run import Progress, Run
 from models.training.sentence_model import trainable
 from models.training.trainer import Reporter, Trainer, last_checkpoint
-from models.training.working_folder import claimed
 
+RUN = "run.json"  # what the run in a working folder is made of
 POINTS = 100  # of the loss in a run: the mean of the steps between
 
 
@@ -43,7 +44,7 @@ def train(run: Run, report: Callable[[Progress], None]) -> Progress:
     """
     _require_trainable(run)
     processes = PartialState(cpu=run.device == "cpu")
-    with claimed(run) if processes.is_main_process else nullcontext():
+    with claimed(run.work / RUN, run.about(), BadRecipe) if processes.is_main_process else nullcontext():
         processes.wait_for_everyone()
         try:
             trainer = _trained(run, report)

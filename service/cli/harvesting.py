@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import TextColumn
 
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.screening import Screening
@@ -15,7 +14,9 @@ from models.origin.corpus.token_table import TokenTable
 from models.origin.harvest.harvest import Plan, Progress, Share, Source, harvest
 from models.origin.harvest.teacher import OriginTeacher, digests
 from models.origin.origin_folder import CORPUS, SCREENING, TOKENS
+from service.cli.lines import say
 from service.cli.origin.opened import Opening
+from service.cli.progress import counting
 
 
 def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console) -> None:
@@ -35,28 +36,23 @@ def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console)
     start = time.monotonic()
     done = _watched(source, plan, share, out, console)
     for damage in done.damaged:
-        console.print(f"made anew: {damage}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"made anew: {damage}")
     seconds, new = time.monotonic() - start, done.pairs - done.found
     rate = f"; {new / seconds:,.2f} pairs/s" if new else ""
-    console.print(
+    say(
+        console,
         f"{out}: {done.pairs:,} pairs in shard {share.number}/{share.of}, {done.found:,} of them from before{rate}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
     )
     if done.fallback:
-        console.print(
+        say(
+            console,
             f"{done.fallback:,} of the pairs have a sentence that shares no bigram with others: it was scored in "
             "the contexts of the nearest sentences",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
         )
 
 
 def _watched(source: Source, plan: Plan, share: Share, out: Path, console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+    with counting(console, TextColumn("{task.fields[rate]}")) as bar:
         task, start = bar.add_task("bundles", total=None, rate=""), time.monotonic()
 
         def report(progress: Progress) -> None:

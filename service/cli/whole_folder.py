@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from models.durable_files import sync
+from models.durable_files import publish
 from models.errors import BadDataSet
 
 
@@ -33,7 +33,4 @@ def whole_folder(out: Path) -> Iterator[tuple[Path, Path]]:
         made.mkdir()
         scratch.mkdir()
         yield made, scratch
-        for path in [*made.rglob("*"), made]:
-            sync(path)
-        made.rename(out)
-        sync(out.parent)
+        publish(made, out)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from models import catalogue
+from models.durable_files import publish, sync
 from service.indexes.collection_index import CollectionIndex
 from service.ports import AUTO, ENGINES, Collection, CollectionSettings, VectorRows, Version
 
@@ -73,13 +73,11 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         index_file=_publish(vectors, f"index-{_digest(vectors)}.{suffix}"),
         rows_file=_publish(documents, f"rows-{_digest(documents)}.jsonl"),
     )
-    _sync(folder)
     partial = folder / f"{PARTIAL}manifest"
     content = asdict(manifest)
     partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
     _publish(partial, MANIFEST)
-    _sync(folder)
-    _sync(folder.parent)
+    sync(folder.parent)
     _remove_leftovers(folder, manifest)
 
 
@@ -108,7 +106,7 @@ def discard(folder: Path) -> None:
     manifest = folder / MANIFEST
     if manifest.exists():
         manifest.unlink()
-        _sync(folder)
+        sync(folder)
 
 
 def _read_manifest(folder: Path) -> _Manifest:
@@ -147,19 +145,10 @@ def _read(folder: Path, manifest: _Manifest, setting: str) -> CollectionIndex:
     return index
 
 
-def _publish(partial: Path, name: str) -> str:
+def _publish(aside: Path, name: str) -> str:
     """Give a file that is written its name, after all of it is on disk."""
-    _sync(partial)
-    partial.replace(partial.with_name(name))
+    publish(aside, aside.with_name(name))
     return name
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _digest(file: Path) -> str:

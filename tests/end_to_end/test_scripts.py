@@ -11,8 +11,11 @@ import time
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from benchmarks.running_service import PROJECT, running_process
+
+pytestmark = pytest.mark.alone
 
 
 def test_serve_prints_its_address_answers_and_ends_when_told(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from tests.integration.conftest import BODY_LIMIT, Api
 
+pytestmark = pytest.mark.alone
+
 FINE = {"a": "A cat.", "b": "A dog."}
 STORE = "/collections/default/documents"
 NESTED: Any = "x"

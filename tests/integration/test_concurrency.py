@@ -16,6 +16,8 @@ import pytest
 
 from tests.integration.conftest import Api
 
+pytestmark = pytest.mark.alone
+
 BOUND = 1e-5  # of scores in float32
 TOPICS = ("a parcel", "the garden", "two cats", "the password", "an invoice", "rain", "a guitar", "the harbour")
 

@@ -19,6 +19,8 @@ from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from tests.integration.raw_http import PAIR, answer_on, dialled, head
 
+pytestmark = pytest.mark.alone
+
 JSON = {"content-type": "application/json"}
 SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog " * 240} for i in range(24)]}
 

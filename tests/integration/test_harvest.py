@@ -81,7 +81,7 @@ def test_whatever_step_it_dies_at_no_pair_is_lost_or_written_twice(whole: Path, 
 
 
 def test_a_process_that_finds_another_one_at_work_says_so(tmp_path: Path) -> None:
-    with harvesting(tmp_path), pytest.raises(BadHarvest, match="another process harvests into"):
+    with harvesting(tmp_path), pytest.raises(BadHarvest, match="another process is at work in"):
         reap(tmp_path)
 
 

@@ -9,6 +9,8 @@ from benchmarks.running_service import running_process
 from benchmarks.vital_signs import VitalSigns
 from service.server.connections import allow_files
 
+pytestmark = pytest.mark.alone
+
 LARGEST = 2**20
 BUSY_P99_MS = 250.0  # for /live beside other work on the machine; the benchmarks hold it to 100
 GROWING_MB = 250.0  # seconds are too few for memory to settle

@@ -22,6 +22,8 @@ from service.usecases.index_stream import Line
 from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, dialled, head, heard_until
 
+pytestmark = pytest.mark.alone
+
 NDJSON = {"content-type": "application/x-ndjson"}
 STREAM = head(
     "POST", "/collections/lines/documents", "content-type: application/x-ndjson", "transfer-encoding: chunked"

@@ -12,12 +12,12 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
+from models.origin.context_parts import PARTS
 from models.origin.corpus.token_table import TokenTable
 from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
 from models.origin.networks.coherence import Coherence
 from models.origin.networks.generation import Generation
-from models.origin.networks.generation_inputs import PARTS
 from models.origin.origin_folder import (
     COHERENCE,
     GENERATION,

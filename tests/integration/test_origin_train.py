@@ -19,13 +19,13 @@ from safetensors.numpy import load_file
 
 from models.formats.transformer_folder import read_transformer
 from models.model_files import Source
+from models.origin.context_parts import PARTS
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.token_table import TokenTable, write_token_table
 from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadOrigin
 from models.origin.networks.coherence_ranking import CoherenceRanking
 from models.origin.networks.generation import ALL, Generation
-from models.origin.networks.generation_inputs import PARTS
 from models.origin.networks.generation_network import longest, open_network
 from models.origin.networks.training import Report, Training, train_networks
 from models.origin.origin_folder import COHERENCE, GENERATION, add_about

@@ -16,6 +16,8 @@ from benchmarks.running_service import running_service
 from tests.integration.conftest import Api
 from tests.redis_server import RedisServer
 
+pytestmark = pytest.mark.alone
+
 TEXTS = [
     f"{who} {what}" for who in ("A man", "The committee", "My cat") for what in ("sleeps.", "plays music.", "ate.")
 ]

@@ -204,14 +204,14 @@ def test_a_folder_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path) -
     note = tmp_path / "out.training" / "notes.txt"
     note.parent.mkdir()
     note.write_text("mine")
-    with pytest.raises(BadRecipe, match=r"holds notes\.txt, which no run of ours left"):
+    with pytest.raises(BadRecipe, match=r"holds notes\.txt, which was not left by such work"):
         train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
     assert note.read_text() == "mine"
 
 
 def test_two_processes_do_not_train_in_one_place(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "out.training").mkdir()
-    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is training in"):
+    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is at work in"):
         train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
 
 
@@ -278,7 +278,7 @@ def test_another_run_in_the_same_place_is_refused_by_what_differs(folder: Path, 
     data = rows(3)
     with pytest.raises(Cut):
         train(run(Clrcmd(**FAST, dev=()), folder, data, tmp_path / "out"), cut_at(5))
-    with pytest.raises(BadRecipe, match=r"another value of settings: start it as it was"):
+    with pytest.raises(BadRecipe, match=r"another value of settings\.seed: start it as it was"):
         train(run(Clrcmd(**FAST, dev=(), seed=1), folder, data, tmp_path / "out"), quietly)
     with pytest.raises(BadRecipe, match=r"another value of rows"):
         train(run(Clrcmd(**FAST, dev=()), folder, rows(3, n=40), tmp_path / "out"), quietly)

@@ -11,11 +11,12 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from models.embeddings import Integers
 from models.origin.corpus.words import words
 from models.origin.errors import BadCorpus
+from models.origin.scoring.parts import ChunkSearch
 
 Kind: TypeAlias = Literal["anchor", "near", "document", "random"]
-Numbers: TypeAlias = NDArray[np.int64]
 
 AT_ONCE = 10_000  # sentences whose words are looked at together
 
@@ -36,15 +37,8 @@ class Sentences(Protocol):
     def text(self, i: int) -> str:
         """One sentence."""
 
-    def texts(self, numbers: Sequence[int] | Numbers) -> list[str]:
+    def texts(self, numbers: Sequence[int] | Integers) -> list[str]:
         """Some sentences."""
-
-
-class Chunks(Protocol):
-    """What is asked of screening."""
-
-    def chunks(self, sentence: str, limit: int) -> tuple[Numbers, NDArray[np.float64]]:
-        """The chunks most like a sentence, best first, and their scores; none where nothing is shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +109,7 @@ class Drawing:
     """
 
     def __init__(
-        self, corpus: Sentences, screening: Chunks, readable: NDArray[np.bool_], mixture: Mixture, seed: int
+        self, corpus: Sentences, screening: ChunkSearch, readable: NDArray[np.bool_], mixture: Mixture, seed: int
     ) -> None:
         self._corpus = corpus
         self._screening = screening
@@ -148,7 +142,7 @@ class Drawing:
         return Bundle(number, tuple(kinds), tuple(kinds.values()))
 
     @cached_property
-    def _anchors(self) -> Numbers:
+    def _anchors(self) -> Integers:
         """The sentences that can be drawn, in the order in which they are anchors."""
         return np.random.default_rng(self._seed).permutation(np.flatnonzero(self._drawn))
 

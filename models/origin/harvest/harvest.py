@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from models.embeddings import Doubles
 from models.origin.errors import BadHarvest
-from models.origin.harvest.drawing import Bundle, Chunks, Drawing, Mixture, Sentences
+from models.origin.harvest.drawing import Bundle, Drawing, Mixture, Sentences
 from models.origin.harvest.shard import COLUMNS, Shard
+from models.origin.scoring.parts import ChunkSearch
 from models.origin.scoring.scoring import FORMS, Form
 
 
@@ -150,7 +151,7 @@ class Source:
     """
 
     corpus: Sentences
-    screening: Chunks
+    screening: ChunkSearch
     readable: NDArray[np.bool_]
     teacher: Teacher
 

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from models.claimed_folder import differing
 from models.evaluation.row_files import one_space
 from models.origin.errors import BadHarvest
 from models.origin.harvest.harvest import Share, read_plan
-from models.origin.harvest.shard import ABOUT, Shard, differing
+from models.origin.harvest.shard import ABOUT, Shard
 from models.origin.scoring.scoring import FORMS, Form
 
 PARTS = ("train", "dev", "test")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -13,15 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 
-from models.durable_files import sync
+from models.claimed_folder import claimed
+from models.durable_files import publish
 from models.errors import BadCheckpoint
 from models.model_files import read_json
 from models.origin.errors import BadHarvest
 
 ABOUT = "harvest.json"
-LOCK = "lock"
 METADATA = b"semblance"
 COLUMNS = pa.schema(
     [
@@ -50,23 +49,14 @@ class Shard:
 
     folder: Path
 
-    @contextmanager
-    def claimed(self, about: Mapping[str, Any]) -> Iterator[None]:
+    def claimed(self, about: Mapping[str, Any]) -> AbstractContextManager[None]:
         """The folder, new or of the same harvest, while no other process has it.
 
         Raises:
             BadHarvest: another harvest lies there, another process writes there, or it cannot be made or written.
+            BadCheckpoint: what lies there does not say what it was made of.
         """
-        with self._written():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / LOCK)
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                raise BadHarvest(f"another process harvests into {self.folder}") from error
-        with lock:
-            self._require_same(about)
-            yield
+        return claimed(self.folder / ABOUT, about, BadHarvest)
 
     def about(self) -> Mapping[str, Any]:
         """What it was made of.
@@ -111,53 +101,11 @@ class Shard:
             BadHarvest: a disk is full, say.
         """
         aside = self.folder / f"part-{number:06}.partial"
-        with self._written():
-            pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(self.about())}), aside)
-            sync(aside)
-            aside.rename(self.folder / f"part-{number:06}-{_digest(aside)}.parquet")
-            sync(self.folder)
-
-    @contextmanager
-    def _written(self) -> Iterator[None]:
         try:
-            yield
+            pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(self.about())}), aside)
+            publish(aside, self.folder / f"part-{number:06}-{_digest(aside)}.parquet")
         except (OSError, pa.ArrowException) as error:
             raise BadHarvest(f"{self.folder} cannot be written ({error}): what was harvested before is kept") from error
-
-    def _require_same(self, about: Mapping[str, Any]) -> None:
-        if not (self.folder / ABOUT).exists():
-            aside = self.folder / f"{ABOUT}.partial"
-            if strangers := [each.name for each in self.folder.iterdir() if each.name not in (LOCK, aside.name)]:
-                raise BadHarvest(f"{self.folder} holds {strangers[0]}, which no harvest left: name another folder")
-            with self._written():
-                aside.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-                sync(aside)
-                aside.rename(self.folder / ABOUT)
-                sync(self.folder)
-        elif changed := differing(json.loads(json.dumps(about)), self.about()):
-            raise BadHarvest(
-                f"{self.folder} holds a harvest with another value of {', '.join(changed)}: start it as it was, remove "
-                "that folder, or name another one"
-            )
-
-
-def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The names under which two harvests do not say the same, but for the version that made them.
-
-    >>> differing({"seed": 1, "teacher": {"size": 100}}, {"seed": 1, "teacher": {"size": 500}})
-    ['teacher.size']
-    """
-    left, right = dict(_flat(one)), dict(_flat(other))
-    names = sorted((left.keys() | right.keys()) - {"semblance"})
-    return [name for name in names if left.get(name) != right.get(name)]
-
-
-def _flat(about: Mapping[str, Any], of: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in about.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{of}{name}.")
-        else:
-            yield f"{of}{name}", value
 
 
 def _digest(file: Path) -> str:

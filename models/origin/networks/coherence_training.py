@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from models.embeddings import Integers
 from models.evaluation.bootstrap import bca
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.token_table import TokenTable
@@ -21,7 +22,6 @@ from models.origin.networks.fitting import Passes, Plan, Progress, fit
 from models.origin.networks.reduced_precision import autocast
 from models.origin.origin_settings import CoherenceSettings
 
-Numbers: TypeAlias = NDArray[np.int64]
 Kind: TypeAlias = Literal["same document", "anywhere", "both"]
 
 STRETCH = 16  # contexts that follow each other in a batch
@@ -51,7 +51,7 @@ class Accuracy:
 class CoherenceBatches:
     """The contexts of a corpus in stretches of neighbours, anew for every pass over them."""
 
-    contexts: Numbers
+    contexts: Integers
     document: NDArray[np.int32]
     stretches: int
     seed: int
@@ -61,7 +61,7 @@ class CoherenceBatches:
         """Batches of a pass."""
         return math.ceil(math.ceil(len(self.contexts) / STRETCH) / self.stretches)
 
-    def batches(self, epoch: int) -> list[Numbers]:
+    def batches(self, epoch: int) -> list[Integers]:
         """The batches of a pass: contexts, ascending in each.
 
         Two stretches of one document come together wherever it has two, so that the other sentences of its document
@@ -167,7 +167,7 @@ def sentence_vectors(network: Coherence, tokens: TokenTable) -> Tensor:
     return torch.cat(parts)
 
 
-def _others(tested: Numbers, centres: Numbers, group: NDArray[np.int32], rng: np.random.Generator) -> Numbers:
+def _others(tested: Integers, centres: Integers, group: NDArray[np.int32], rng: np.random.Generator) -> Integers:
     """For each context the centre of another one of its group, at random; -1 where none but its neighbours is found."""
     of_group = group[centres]
     starts, ends = (np.searchsorted(of_group, group[tested], side) for side in ("left", "right"))
@@ -178,7 +178,7 @@ def _others(tested: Numbers, centres: Numbers, group: NDArray[np.int32], rng: np
     return found
 
 
-def _right(network: Coherence, vectors: Tensor, contexts: Numbers, others: Numbers) -> NDArray[np.float64]:
+def _right(network: Coherence, vectors: Tensor, contexts: Integers, others: Integers) -> NDArray[np.float64]:
     """(contexts,) the share of the two decisions that is right; nan without another sentence."""
     at = torch.from_numpy(contexts).to(vectors.device)
     put = torch.from_numpy(others).to(vectors.device)

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from models.durable_files import sync
+from models.durable_files import partial, publish
 from models.origin.errors import BadOrigin
 from models.training.errors import CheckpointNotSaved, TrainingDiverged
 
@@ -122,7 +122,7 @@ def _require_finite(network: nn.Module, plan: Plan) -> None:
 
 def _save(network: nn.Module, optimizer: torch.optim.Optimizer, plan: Plan, step: int) -> None:
     _require_finite(network, plan)
-    partial = plan.checkpoint.with_name(f"{plan.checkpoint.name}.partial")
+    aside = partial(plan.checkpoint)
     state = {
         "made_of": plan.made_of,
         "step": step,
@@ -131,10 +131,8 @@ def _save(network: nn.Module, optimizer: torch.optim.Optimizer, plan: Plan, step
     }
     try:
         plan.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(state, partial)
-        sync(partial)
-        partial.replace(plan.checkpoint)
-        sync(plan.checkpoint.parent)
+        torch.save(state, aside)
+        publish(aside, plan.checkpoint)
     except (OSError, RuntimeError) as error:
         raise CheckpointNotSaved(f"{plan.checkpoint} could not be written: {error}") from error
 

@@ -12,19 +12,10 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import EncoderDecoderModel
 
-from models.embeddings import Doubles, Floats
+from models.embeddings import Doubles, Floats, Integers
+from models.origin.context_parts import PARTS, Part
 from models.origin.errors import BadOrigin
-from models.origin.networks.generation_inputs import (
-    MARKS_READ,
-    MARKS_WRITTEN,
-    PARTS,
-    Inputs,
-    Numbers,
-    Part,
-    Row,
-    by_length,
-    inputs,
-)
+from models.origin.networks.generation_inputs import MARKS_READ, MARKS_WRITTEN, Inputs, Row, by_length, inputs
 from models.origin.networks.generation_network import longest, marks_of, open_network, sides
 from models.origin.networks.reduced_precision import Asked, autocast, precision
 
@@ -105,7 +96,7 @@ class Generation:
 
     def _sums(
         self, part: Part, left: Sequence[Row], centre: Sequence[Row], right: Sequence[Row]
-    ) -> tuple[Doubles, Numbers]:
+    ) -> tuple[Doubles, Integers]:
         """(n,) log-likelihoods of the whole parts, and how many tokens those have."""
         network = self._networks[part]
         most = longest(network)

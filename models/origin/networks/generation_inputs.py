@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Part: TypeAlias = Literal["left", "centre", "right"]
-"""Which of three sentences in a row is written from the two others."""
-Row: TypeAlias = NDArray[np.integer[Any]]
-Numbers: TypeAlias = NDArray[np.int64]
+from models.embeddings import Integers
 
-PARTS: tuple[Part, ...] = ("left", "centre", "right")  # by sentence position
+Row: TypeAlias = NDArray[np.integer[Any]]
+
 GIVEN = ((1, 2), (0, 2), (0, 1))  # sentence positions of the two others
 MARKS_READ, MARKS_WRITTEN = 3, 1  # markers among what is read, and at the end of what is written
 NARROW = 4  # tokens: sentences whose lengths fall into one band of this width are written together
@@ -99,7 +97,7 @@ def inputs(triples: Sequence[Sequence[Row]], parts: Sequence[int], marks: Marks)
     )
 
 
-def _grid(pieces: Sequence[Row], lengths: Numbers, pad: int) -> tuple[Numbers, NDArray[np.bool_]]:
+def _grid(pieces: Sequence[Row], lengths: Integers, pad: int) -> tuple[Integers, NDArray[np.bool_]]:
     """Rows of these lengths, filled by the pieces one after the other, then by padding; and where they are filled."""
     mask: NDArray[np.bool_] = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, pad, np.int64)
@@ -111,7 +109,7 @@ def _tensor(values: NDArray[Any]) -> Tensor:
     return torch.from_numpy(np.array(values))  # a copy: torch warns of arrays that cannot be written to
 
 
-def by_length(read: Numbers, written: Numbers, most: int) -> Iterator[Numbers]:
+def by_length(read: Integers, written: Integers, most: int) -> Iterator[Integers]:
     """Numbers of sentences in batches of about one length.
 
     Args:

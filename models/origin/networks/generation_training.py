@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import EncoderDecoderModel
 
+from models.embeddings import Integers
+from models.origin.context_parts import PARTS, Part
 from models.origin.corpus.token_table import TokenTable
 from models.origin.networks.fitting import Passes, Plan, Progress, fit
 from models.origin.networks.generation import Generation, token_losses
-from models.origin.networks.generation_inputs import NARROW, PARTS, Inputs, Numbers, Part, inputs
+from models.origin.networks.generation_inputs import NARROW, inputs
 from models.origin.networks.generation_network import marks_of
-from models.origin.networks.reduced_precision import autocast
-from models.origin.origin_settings import GenerationSettings
+from models.origin.networks.reduced_precision import Asked, autocast
 
+MOST_TESTED = 20_000  # contexts
 POOL = 64  # batches that are drawn at random together, then sorted by length among themselves
 
 
@@ -34,7 +36,7 @@ class GenerationBatches:
         seed: of the order.
     """
 
-    contexts: Numbers
+    contexts: Integers
     parts: Sequence[int]
     lengths: NDArray[np.int32]
     batch_size: int
@@ -48,7 +50,7 @@ class GenerationBatches:
         """Batches of a pass."""
         return math.ceil(len(self) / self.batch_size)
 
-    def batches(self, epoch: int) -> list[tuple[Numbers, Numbers]]:
+    def batches(self, epoch: int) -> list[tuple[Integers, Integers]]:
         """The batches of a pass: contexts, and the part of each that is written."""
         rng = np.random.default_rng([self.seed, epoch])
         drawn = rng.permutation(len(self))
@@ -60,48 +62,41 @@ class GenerationBatches:
         return [(contexts[found[i]], parts[found[i]]) for i in rng.permutation(len(found))]
 
 
-class Teacher:
-    """The loss of each step of a training.
+def train_generation(
+    network: EncoderDecoderModel,
+    tokens: TokenTable,
+    sentences: GenerationBatches,
+    precision: Asked,
+    plan: Plan,
+    report: Callable[[Progress], None],
+) -> None:
+    """Train a network by maximum likelihood: the mean of -log p over all tokens that a step writes, end markers too.
 
     Args:
         network: what is trained.
         tokens: of the corpus.
         sentences: what it writes.
-        settings: `precision` is read.
-    """
-
-    def __init__(
-        self,
-        network: EncoderDecoderModel,
-        tokens: TokenTable,
-        sentences: GenerationBatches,
-        settings: GenerationSettings,
-    ) -> None:
-        self.network = network
-        self._tokens = tokens
-        self._precision = settings.precision
-        self._passes = Passes(sentences.batches, sentences.steps)
-
-    def loss(self, step: int) -> Tensor:
-        """The mean of -log p over the tokens that are written in a step, end markers included."""
-        with autocast(self.network.device.type, self._precision):
-            return token_losses(self.network, self._inputs(*self._passes.batch(step))).mean()
-
-    def _inputs(self, contexts: Numbers, parts: Numbers) -> Inputs:
-        left, centre, right = (self._tokens.rows(contexts + side) for side in (-1, 0, 1))
-        return inputs(list(zip(left, centre, right, strict=True)), parts.tolist(), marks_of(self.network))
-
-
-def train_generation(teacher: Teacher, plan: Plan, report: Callable[[Progress], None]) -> None:
-    """Train the network of a teacher by maximum likelihood.
+        precision: what the loss is computed in.
+        plan: how long, and where checkpoints lie.
+        report: told every step.
 
     Raises:
         TrainingDiverged, CheckpointNotSaved, BadOrigin: as `fit`.
     """
-    fit(teacher.network, teacher.loss, plan, report)
+    passes, marks = Passes(sentences.batches, sentences.steps), marks_of(network)
+
+    def loss(step: int) -> Tensor:
+        contexts, parts = passes.batch(step)
+        left, centre, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
+        written = inputs(list(zip(left, centre, right, strict=True)), parts.tolist(), marks)
+        with autocast(network.device.type, precision):
+            return token_losses(network, written).mean()
+
+    fit(network, loss, plan, report)
 
 
-def perplexities(generation: Generation, contexts: Numbers, tokens: TokenTable) -> Mapping[Part, float]:
-    """Of each part of these contexts."""
+def perplexities(generation: Generation, contexts: Integers, tokens: TokenTable) -> Mapping[Part, float]:
+    """Of each part of these contexts; where there are many, of some that are spread over all of them."""
+    contexts = contexts[:: math.ceil(len(contexts) / MOST_TESTED)]
     left, centre, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
     return {part: generation.perplexity(part, left, centre, right) for part in PARTS}

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from transformers import EncoderDecoderModel
 
 from models.checkpoint import Checkpoint
-from models.durable_files import sync
+from models.claimed_folder import only_process
+from models.durable_files import publish
 from models.model_files import digest
+from models.origin.context_parts import PARTS, Part
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.token_table import TokenTable
 from models.origin.corpus.vocabulary import Vocabulary
@@ -27,9 +28,9 @@ from models.origin.networks.coherence_ranking import write_vectors
 from models.origin.networks.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
 from models.origin.networks.fitting import CHECK_EVERY, Plan, Progress
 from models.origin.networks.generation import ALL, Generation
-from models.origin.networks.generation_inputs import PARTS, Marks, Part
+from models.origin.networks.generation_inputs import Marks
 from models.origin.networks.generation_network import new_network, parameters, save_network, started_network
-from models.origin.networks.generation_training import GenerationBatches, Teacher, perplexities, train_generation
+from models.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
 from models.origin.one_making import read_by_networks
 from models.origin.origin_folder import (
     COHERENCE,
@@ -135,13 +136,11 @@ def train_networks(training: Training, report: Report) -> dict[str, dict[str, An
         if not len(part.contexts()):
             raise BadCorpus(f"{part.file} has no three sentences that follow each other")
     _require_fitting(training)
-    try:
-        with FileLock(training.folder / LOCK, timeout=0):
-            for name, make in ((COHERENCE, _coherence), (GENERATION, _generation)):
-                make(training, report)
-                add_about(training.folder, name, read_step_about(training.folder / name))
-    except Timeout as error:
-        raise BadOrigin(f"another process is training in {training.folder}") from error
+    busy = BadOrigin(f"another process is training in {training.folder}")
+    with only_process(training.folder / LOCK, busy):
+        for name, make in ((COHERENCE, _coherence), (GENERATION, _generation)):
+            make(training, report)
+            add_about(training.folder, name, read_step_about(training.folder / name))
     return {name: read_step_about(training.folder / name) for name in (COHERENCE, GENERATION)}
 
 
@@ -235,9 +234,8 @@ def _writer(
     order = (training.tokens.lengths, settings.batch_size, settings.seed)
     sentences = GenerationBatches(training.corpus.contexts(), positions, *order)
     plan = training.plan({**made_of, "network": name}, settings.epochs, sentences.steps, settings.learning_rate)
-    train_generation(
-        Teacher(network, training.tokens, sentences, settings), plan, _steps(f"{GENERATION} {name}", report)
-    )
+    said = _steps(f"{GENERATION} {name}", report)
+    train_generation(network, training.tokens, sentences, settings.precision, plan, said)
     return network, plan
 
 
@@ -261,7 +259,4 @@ def _step(folder: Path, name: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     aside.mkdir()
     yield aside
-    for path in (*aside.rglob("*"), aside):
-        sync(path)
-    aside.rename(folder / name)
-    sync(folder)
+    publish(aside, folder / name)

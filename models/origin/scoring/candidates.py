@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Floats
+from models.embeddings import Floats, Integers
 from models.evaluation.evaluated_texts import normal_form
 from models.origin.errors import BadCorpus
 from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.parts import Integers, Parts
+from models.origin.scoring.parts import Parts
 from models.origin.scoring.term_table import TermTable
 
 RANDOM_SEED = 0

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import Doubles
-from models.origin.scoring.parts import Integers
+from models.embeddings import Doubles, Integers
 from models.origin.scoring.scoring import TERMS, Form, centred, checked_weights
 
 

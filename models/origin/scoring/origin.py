@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from cachetools import LRUCache
 
-from models.embeddings import Doubles
+from models.embeddings import Doubles, Integers
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.screening import Screening
 from models.origin.corpus.token_table import TokenTable
@@ -32,7 +32,7 @@ from models.origin.origin_settings import ContextSettings
 from models.origin.scoring.candidates import Candidates, CandidateSearch
 from models.origin.scoring.context_explanation import ContextExplanation, Reason
 from models.origin.scoring.context_set import ContextSet, best_that_differ
-from models.origin.scoring.parts import Integers, Parts
+from models.origin.scoring.parts import Parts
 from models.origin.scoring.scoring import Form, scores, similarity
 from models.origin.scoring.term_table import AT_ONCE, TermTable
 from models.origin.scoring.variant import FULL, Choice

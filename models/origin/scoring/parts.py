@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles, Floats
+from models.embeddings import Doubles, Floats, Integers
+from models.origin.context_parts import Part
 
-Integers: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.int32]
-Part: TypeAlias = Literal["left", "centre", "right"]
-"""Which of three sentences in a row is written from the two others."""
 
 
 class Sentences(Protocol):

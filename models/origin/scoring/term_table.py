@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from cachetools import LRUCache
 
-from models.embeddings import Doubles, Floats
-from models.origin.scoring.parts import Ids, Integers, Part, Parts
+from models.embeddings import Doubles, Floats, Integers
+from models.origin.context_parts import Part
+from models.origin.scoring.parts import Ids, Parts
 from models.origin.scoring.scoring import TERMS
 
 REMEMBERED = 1 << 22  # pairs of sentence and context whose terms are kept: 160 MB

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from models.evaluation.row_files import Row
-from models.training.objective import Objective
-from models.training.objectives.cosine_regression import CosineRegression
-from models.training.recipe import Dev, Epochs, Label, Order, Recipe
+from models.training.graded_recipe import GradedRecipe
+from models.training.recipe import Dev, Epochs, Order
 
 
-class SbertRegression(Recipe):
+class SbertRegression(GradedRecipe):
     """SBERT's regression objective: the cosine of two sentences is to be their grade, brought to [0, 1].
 
     Rows are sentence1, sentence2 and score. Defaults of the paper for STS-B: 4 epochs, batch 16, learning rate 2e-5
@@ -21,29 +18,14 @@ class SbertRegression(Recipe):
     Source: reimers-gurevych-2019-sbert, section 3.
     """
 
-    columns: ClassVar = ("sentence1", "sentence2")
-
-    label: Label = "score"
-    lowest: float = Field(0.0, description="Grade of sentences that have nothing in common.")
     highest: float = Field(5.0, description="Grade of sentences that say the same.")
     epochs: Epochs = 4.0
     dev: Dev = ("stsb_dev",)
     batches: Order = "by_length"
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.lowest >= self.highest:
-            raise ValueError("lowest must be below highest")
-        return self
 
     def number(self, row: Row) -> float:
         """The grade, in [0, 1]."""
         grade = row.number(str(self.label))
         if not self.lowest <= grade <= self.highest:
             raise row.fault(f"{self.label} is {grade:g}, not from {self.lowest:g} to {self.highest:g}")
-        return (grade - self.lowest) / (self.highest - self.lowest)
-
-    def objective(self, dim: int) -> Objective:
-        """The mean squared error of the cosine."""
-        del dim
-        return CosineRegression()
+        return self.cosine(grade)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
-
-from pydantic import Field, model_validator
-
 from models.evaluation.row_files import Row
-from models.training.objective import Objective
-from models.training.objectives.cosine_regression import CosineRegression
-from models.training.recipe import (
-    BatchSize,
-    Epochs,
-    Label,
-    LearningRate,
-    Order,
-    Pooled,
-    Recipe,
-    WeightDecay,
-)
+from models.training.graded_recipe import GradedRecipe
+from models.training.recipe import BatchSize, Epochs, LearningRate, Order, Pooled, WeightDecay
 
 
-class Surrogate(Recipe):
+class Surrogate(GradedRecipe):
     """The surrogate of Origin: a Siamese encoder whose cosine is to be the score that a slow teacher gave the pair.
 
     Rows are sentence1, sentence2 and score, as `semblance pairs harvest` writes them. A score is learned as it is,
@@ -33,34 +19,18 @@ class Surrogate(Recipe):
     Source: sun-etal-2022-origin, section 3.4.
     """
 
-    columns: ClassVar = ("sentence1", "sentence2")
-
     pooling: Pooled = "mean"
-    label: Label = "score"
-    lowest: float = Field(0.0, description="Grade of sentences that have nothing in common.")
-    highest: float = Field(1.0, description="Grade of sentences that say the same.")
     epochs: Epochs = 4.0
     batch_size: BatchSize = 32
     batches: Order = "by_length"
     learning_rate: LearningRate = 1e-4
     weight_decay: WeightDecay = 0.0
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.lowest >= self.highest:
-            raise ValueError("lowest must be below highest")
-        return self
-
     def number(self, row: Row) -> float:
         """The cosine that is wanted, in [-1, 1]."""
         score = row.number(str(self.label))
-        wanted = (score - self.lowest) / (self.highest - self.lowest)
+        wanted = self.cosine(score)
         if not -1 <= wanted <= 1:
             least = 2 * self.lowest - self.highest
             raise row.fault(f"{self.label} is {score:g}, not from {least:g} to {self.highest:g}: no cosine can be that")
         return wanted
-
-    def objective(self, dim: int) -> Objective:
-        """The mean squared error of the cosine."""
-        del dim
-        return CosineRegression()

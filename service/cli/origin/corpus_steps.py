@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.console import Console
-from rich.table import Table
 
 from models.evaluation.evaluated_texts import normal_form
 from models.formats.transformer_folder import read_transformer
@@ -32,7 +31,9 @@ from models.origin.origin_folder import (
 )
 from models.origin.origin_settings import OriginSettings
 from service.cli.evaluate.held_out_texts import held_out_texts
+from service.cli.lines import say
 from service.cli.progress import bar
+from service.cli.tables import show_counts
 from service.cli.whole_folder import whole_folder
 from service.served_models import source_of
 
@@ -68,7 +69,7 @@ def make_corpus(
     steps.screening()
     add_about(out, "settings", settings.model_dump(mode="json"))
     _show(read_about(out))
-    console.print(f"{out}: ready for `semblance origin train`", highlight=False, markup=False, soft_wrap=True)
+    say(console, f"{out}: ready for `semblance origin train`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +158,16 @@ class Steps:
 
 def _show(about: Mapping[str, Any]) -> None:
     """One line a count, on standard output."""
-    grid = Table("what", "count", title="what became of the text", title_justify="left", title_style="bold")
-    grid.columns[1].justify = "right"
+    called = {part: part.replace("_", " ") for part in PARTS}
+    parts = about[CORPUS]["parts"]
     sections = [
         about[CORPUS]["read"],
-        *({f"{part}: {what}": count for what, count in about[CORPUS]["parts"][part].items()} for part in PARTS),
+        *({f"{name}: {what}": count for what, count in parts[part].items()} for part, name in called.items()),
         {
             "pieces of the vocabulary": about[VOCABULARY]["size"],
-            **{f"tokens, {part}": about[TOKENS][part] for part in PARTS},
+            **{f"tokens, {name}": about[TOKENS][part] for part, name in called.items()},
             "bigrams": about[SCREENING]["bigrams"],
             "bigrams of chunks": about[SCREENING]["postings"],
         },
     ]
-    for section in sections:
-        for what, count in section.items():
-            grid.add_row(what.replace("held_out", "held out"), f"{count:,}" if count else "none")
-        grid.add_section()
-    Console(width=None if Console().is_terminal else 160).print(grid)
+    show_counts("what became of the text", sections)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from models.formats.transformer_folder import read_transformer
 from models.origin.networks.coherence_training import knows_order
 from models.origin.networks.training import Training, train_networks
 from models.origin.origin_folder import COHERENCE, GENERATION
 from service.cli.origin.settings_file import settings_of
+from service.cli.progress import counting
+from service.cli.tables import show_counts
 from service.devices import torch_device
 from service.served_models import source_of
 from service.settings import read_settings
@@ -34,8 +34,7 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
         torch_device(read_settings(device=device)),
         None if model is None else read_transformer(source_of(model)),
     )
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bars:
+    with counting(console) as bars:
         tasks: dict[str, Any] = {}
 
         def report(what: str, done: int, total: int, more: str) -> None:
@@ -44,7 +43,7 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
             bars.update(tasks[what], completed=done, description=f"{what} {more}")
 
         made = train_networks(training, report)
-    _show(made)
+    show_counts("the networks of Origin", (_figures(name, made[name]) for name in (COHERENCE, GENERATION)), "figure")
     if not knows_order(made[COHERENCE]["held_out_accuracy"]):
         console.print(
             "warning: on held-out documents the coherence model does no better than chance. Either the corpus has no "
@@ -53,17 +52,16 @@ def train_folder(folder: Path, config: Path | None, device: str | None, console:
         )
 
 
-def _show(made: Mapping[str, Mapping[str, Any]]) -> None:
-    """One line a figure, on standard output."""
-    grid = Table("what", "figure", title="the networks of Origin", title_justify="left", title_style="bold")
-    grid.columns[1].justify = "right"
-    for name in (COHERENCE, GENERATION):
-        for count in ("training_tokens", "parameters", "steps"):
-            grid.add_row(f"{name}: {count.replace('_', ' ')}", f"{made[name][count]:,}")
-        for kind, each in made[name].get("held_out_accuracy", {}).items():
-            interval = f"[{100 * each['low']:.1f}, {100 * each['high']:.1f}]"
-            grid.add_row(f"{name}: held-out accuracy, {kind}, %", f"{100 * each['estimate']:.1f} {interval}")
-        for part, figure in made[name].get("held_out_perplexity", {}).items():
-            grid.add_row(f"{name}: held-out perplexity, {part}", f"{figure:,.1f}")
-        grid.add_section()
-    Console(width=None if Console().is_terminal else 160).print(grid)
+def _figures(name: str, made: Mapping[str, Any]) -> dict[str, int | str]:
+    """What came of a network."""
+    counts = {f"{name}: {what.replace('_', ' ')}": made[what] for what in ("training_tokens", "parameters", "steps")}
+    accuracies = {
+        f"{name}: held-out accuracy, {kind}, %": f"{100 * each['estimate']:.1f} "
+        f"[{100 * each['low']:.1f}, {100 * each['high']:.1f}]"
+        for kind, each in made.get("held_out_accuracy", {}).items()
+    }
+    perplexities = {
+        f"{name}: held-out perplexity, {part}": f"{figure:,.1f}"
+        for part, figure in made.get("held_out_perplexity", {}).items()
+    }
+    return counts | accuracies | perplexities

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from models.errors import SemblanceError
+from service.cli.lines import say
 from service.cli.origin.options import Folder
 from service.cli.train_extra import needing_train
 from service.cli.whole_folder import whole_folder
@@ -63,4 +64,4 @@ def start(  # noqa: PLR0913 - one parameter an option
                 what = f"word vectors of {tokens.tokens:,} tokens"
     except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error
-    console.print(f"{out}: {size:,} pieces, {layers} layers, {what}", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"{out}: {size:,} pieces, {layers} layers, {what}")

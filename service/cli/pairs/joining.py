@@ -9,10 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from models.origin.harvest.harvested import Gathered, Split, gather, write_parts
 from models.origin.scoring.scoring import Form
+from service.cli.lines import say
+from service.cli.tables import show_counts
 from service.cli.whole_folder import whole_folder
 
 
@@ -40,22 +41,18 @@ def join(folders: Sequence[Path], form: Form, split: Split, out: Path) -> None:
     _show(gathered, counts)
     console = Console(stderr=True)
     for what in gathered.damaged:
-        console.print(f"skipped: {what}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"skipped: {what}")
     for what in gathered.missing:
-        console.print(f"missing: {what}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{out}: {counts['train']:,} pairs to train on", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"missing: {what}")
+    say(console, f"{out}: {counts['train']:,} pairs to train on")
 
 
 def _show(gathered: Gathered, counts: Mapping[str, int]) -> None:
     """One line a count, on standard output."""
-    grid = Table("what", "count", title="what became of the harvest", title_justify="left", title_style="bold")
-    grid.columns[1].justify = "right"
-    rows = {
+    counted = {
         "damaged files": len(gathered.damaged),
         **{f"left out: {why}": count for why, count in gathered.dropped.items()},
         "pairs, each once": len(gathered.pairs),
         **counts,
     }
-    for name, count in rows.items():
-        grid.add_row(name, f"{count:,}" if count else "none")
-    Console(width=None if Console().is_terminal else 160).print(grid)
+    show_counts("what became of the harvest", [counted])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from models.corpora.sets import Made, Plan, make_sets
 from models.corpora.tables import Tables
 from models.corpora.tweets import Tally
 from models.text_lines import Advance
+from service.cli.progress import counting
+from service.cli.tables import show_counts
 from service.cli.whole_folder import whole_folder
 
 
@@ -49,12 +49,11 @@ def make(
         OSError: the disk will not do.
     """
     tally, console = Tally(), Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     with (
         whole_folder(out) as (made, scratch),
         closing(Tables(scratch, resources.memory_mb, resources.threads)) as tables,
     ):
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        with counting(console, of_bytes=True) as bar:
             reading = bar.add_task("reading", total=sum(file.stat().st_size for file in files))
             found = link(tables, tally, lambda read: bar.advance(reading, read))
             bar.remove_task(reading)
@@ -86,19 +85,17 @@ def _write_about(file: Path, plan: Plan, tally: Tally, found: dict[str, int], se
 
 def _show(tally: Tally, found: dict[str, int], sets: Made) -> None:
     """One line a count, on standard output."""
-    grid = Table("what", "count", title="what became of the lines", title_justify="left", title_style="bold")
-    grid.columns[1].justify = "right"
+    sections: list[Mapping[str, int]] = [
+        {"lines read": tally.lines, "kept": tally.kept},
+        _called("refused: {}", dict(tally.refused.most_common())),
+        _called("quoted tweet refused: {}", dict(tally.refused_quoted.most_common())),
+        _called("file that breaks off, read up to there: {}", {str(path): 1 for path in tally.damaged}),
+        {**found, **_called("links: {}", sets.links)},
+        _called("queries of the ranking {}", sets.queries),
+        _called("pairs: {}", sets.pairs),
+    ]
+    show_counts("what became of the lines", sections)
 
-    def section(rows: dict[str, int], what: str = "{}") -> None:
-        for name, count in rows.items():
-            grid.add_row(what.format(name), f"{count:,}" if count else "none")
-        grid.add_section()
 
-    section({"lines read": tally.lines, "kept": tally.kept})
-    section(dict(tally.refused.most_common()), "refused: {}")
-    section(dict(tally.refused_quoted.most_common()), "quoted tweet refused: {}")
-    section({str(path): 1 for path in tally.damaged}, "file that breaks off, read up to there: {}")
-    section({**found, **{f"links: {name}": count for name, count in sets.links.items()}})
-    section(sets.queries, "queries of the ranking {}")
-    section(sets.pairs, "pairs: {}")
-    Console(width=None if Console().is_terminal else 160).print(grid)
+def _called(form: str, counts: Mapping[str, int]) -> dict[str, int]:
+    return {form.format(name): count for name, count in counts.items()}

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from accelerate import PartialState
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from models import catalogue
 from models.adapted_files import read_model
@@ -25,6 +23,8 @@ from models.training.trainer import last_checkpoint
 from models.training.training_rows import read_rows
 from service.cli.evaluate.held_out_texts import held_out_texts
 from service.cli.evaluate.sets import read_task
+from service.cli.lines import say
+from service.cli.progress import counting
 from service.cli.train.asked import RECIPES, Asked
 from service.cli.yaml_file import read_yaml
 from service.devices import device_for
@@ -45,11 +45,11 @@ def run(asked: Asked, console: Console) -> None:
     console.quiet = not processes.is_main_process  # under torchrun all processes come here
     rows = planned.rows
     left = f"{rows.removed:,} left out as evaluated, {rows.unlabelled:,} as unlabelled"
-    console.print(f"{asked.rows}: {len(rows):,} rows ({left})", highlight=False, markup=False, soft_wrap=True)
+    say(console, f"{asked.rows}: {len(rows):,} rows ({left})")
     if start := last_checkpoint(planned.work):
-        console.print(f"going on from {start}", highlight=False, markup=False, soft_wrap=True)
+        say(console, f"going on from {start}")
     done = _watched(planned, console)
-    console.print(f"{asked.out}: {done.steps:,} steps{_chosen(done)}", highlight=False, markup=False, soft_wrap=True)
+    say(console, f"{asked.out}: {done.steps:,} steps{_chosen(done)}")
 
 
 def read_run(asked: Asked) -> Run:
@@ -88,8 +88,7 @@ def read_recipe(name: str, config: Path | None) -> Recipe:
 
 def _watched(run: Run, console: Console) -> Progress:
     """Train while a bar tells the step, the loss and the last dev figure."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+    with counting(console) as bar:
         task = bar.add_task(run.name, total=None)
 
         def report(progress: Progress) -> None:

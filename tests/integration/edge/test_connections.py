@@ -16,6 +16,8 @@ from benchmarks.running_service import Service
 from tests.integration.edge.conftest import AS_READER, BODY_S, CONNECTIONS, HEADER_BYTES, HEADER_S, PAUSE_S
 from tests.integration.raw_http import PAIR, answer_on, chunk, closed_after, dialled, head
 
+pytestmark = pytest.mark.alone
+
 CHUNKED = head("POST", "/similarity", AS_READER, "content-type: application/json", "transfer-encoding: chunked")
 
 

@@ -17,6 +17,8 @@ from benchmarks.running_service import Service
 from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, WRITER, bearer
 from tests.integration.raw_http import answer_on, dialled, head
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json"])
 def test_open_routes_need_no_key(anyone: httpx2.Client, path: str) -> None:

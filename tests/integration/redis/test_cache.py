@@ -18,6 +18,8 @@ from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, lo
 from tests.redis_server import RedisServer
 from tests.standing_clock import Clock
 
+pytestmark = pytest.mark.alone
+
 
 def test_values_have_a_time_to_live_and_those_too_large_are_not_written(redis_server: RedisServer) -> None:
     async def use() -> None:

@@ -17,6 +17,8 @@ from tests.integration.redis.faulty_proxy import Faults
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
 from tests.redis_server import RedisServer
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize(
     "says",

@@ -17,11 +17,12 @@ from transformers import AutoModel, BertConfig, BertModel
 from models.errors import BadCheckpoint
 from models.formats.transformer_folder import read_transformer
 from models.model_files import Source
+from models.origin.context_parts import PARTS, Part
 from models.origin.corpus.corpus import Corpus
 from models.origin.corpus.token_table import TokenTable
 from models.origin.errors import BadOrigin
 from models.origin.networks.generation import Generation
-from models.origin.networks.generation_inputs import PARTS, Marks, Part, by_length, inputs
+from models.origin.networks.generation_inputs import Marks, by_length, inputs
 from models.origin.networks.generation_network import (
     marks_of,
     new_network,

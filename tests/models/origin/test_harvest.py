@@ -125,7 +125,7 @@ def test_what_differs_from_the_harvest_that_lies_there_is_named(tmp_path: Path) 
 def test_two_processes_do_not_harvest_one_shard(tmp_path: Path) -> None:
     folder = tmp_path / "shard-1-of-1"
     folder.mkdir()
-    with FileLock(folder / "lock"), pytest.raises(BadHarvest, match="another process harvests into"):
+    with FileLock(folder / "lock"), pytest.raises(BadHarvest, match="another process is at work in"):
         harvest(small_source(), PLAN, WHOLE, tmp_path, quietly)
 
 
@@ -133,7 +133,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     note = tmp_path / "shard-1-of-1" / "notes.txt"
     note.parent.mkdir()
     note.write_text("mine")
-    with pytest.raises(BadHarvest, match=r"holds notes\.txt, which no harvest left"):
+    with pytest.raises(BadHarvest, match=r"holds notes\.txt, which was not left by such work"):
         harvest(small_source(), PLAN, WHOLE, tmp_path, quietly)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(BadHarvest, match="cannot be written"):
