@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,8 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     """
     full, tenth = str(out / "full"), str(out / "tenth")
     ablated, tested, wide = map(str, pairs)
-    for folder, share in ((full, 1.0), (tenth, 0.1)):
-        name = Path(folder).name
-        config = _yaml(out / f"{name}.yaml", {"corpus": {"share": share}, "coherence": {"epochs": 3}})
-        made = _given(out=folder, config=config, exclude="evaluation")
-        yield _semblance(f"{name}-corpus", "origin", "corpus", texts, *made)
-        yield _semblance(f"{name}-train", "origin", "train", folder)
+    yield from _trained(out, "full", texts, {"coherence": {"epochs": 3}})
+    yield from _trained(out, "tenth", texts, {"coherence": {"epochs": 3}, "corpus": {"share": 0.1}})
     chosen = _given(sets=DEV, pairs=ablated, form=form)
     yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_json(out, "full-dev"))
     both = _given(variants="cosine,centred")
@@ -79,8 +75,18 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     for by in STARTS:
         for size in SIZES if by == "static" else SIZES[-1:]:
             yield from _surrogate(out, by, size)
+    as_written = {"interaction": "none", "epochs": 0.3}  # only its accuracy is of interest
+    yield from _trained(out, "as-written", texts, {"coherence": as_written, "generation": {"dim": 16, "epochs": 0.01}})
     fast = str(out / f"surrogate-static-{SIZES[-1]}")
     yield Step("speed", [("benchmarks.surrogate_speed", full, fast, *_given(rows=str(out / "pairs" / "test.tsv")))])
+
+
+def _trained(out: Path, name: str, texts: str, settings: Mapping[str, Any]) -> Iterator[Step]:
+    """A corpus and its networks."""
+    folder, config = str(out / name), _yaml(out / f"{name}.yaml", settings)
+    made = _given(out=folder, config=config, exclude="evaluation")
+    yield _semblance(f"{name}-corpus", "origin", "corpus", texts, *made)
+    yield _semblance(f"{name}-train", "origin", "train", folder)
 
 
 def _surrogate(out: Path, by: str, size: int) -> Iterator[Step]:
