@@ -37,7 +37,14 @@ class CoherenceSettings(BaseModel):
     model_config = _FROZEN
 
     embedding: int = Field(128, ge=1, description="Numbers of a token's vector.")
+    start: Literal["static", "random"] = Field(
+        "static", description="What the vectors of tokens start from: ones learned from the corpus, or chance."
+    )
     hidden: int = Field(300, ge=1, description="Units of the LSTM in either direction; 300 in the paper.")
+    states: Literal["mean", "last"] = Field(
+        "mean",
+        description="What of the LSTM is a sentence's vector: the mean of its states, or the last, as in the paper.",
+    )
     interaction: Literal["bilinear", "none"] = Field(
         "bilinear", description="What joins a sentence with its neighbours; none, as the paper has it, learns nothing."
     )

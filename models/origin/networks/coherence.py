@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from models.embeddings import Doubles
 from models.origin.errors import BadOrigin
 from models.origin.origin_settings import CoherenceSettings
 
@@ -25,7 +27,8 @@ WEIGHTS = "model.safetensors"
 class Coherence(nn.Module):
     """p(y=1 | s, l, r): whether sentence s stands between the sentences l and r, or was put there.
 
-    With h_x (2h,) the two final states of a BiLSTM with h units over the tokens of a sentence x, side by side::
+    With h_x (2h,) the mean of the states of a BiLSTM with h units over the tokens of sentence x, or its two final ones
+    where the settings say so, side by side::
 
         p(y=1 | s, l, r) = sigmoid(w . [h_l; h_s; h_r] + b + h_l^T A h_s + h_s^T B h_r)    A, B (2h, 2h) of rank k
 
@@ -37,9 +40,12 @@ class Coherence(nn.Module):
     is still one row of numbers and an offset, and all of a sentence another, so that a sentence is ranked in every
     context by one product of matrices over what was computed before.
 
+    The paper has the final states, and does not say what its word vectors start from. It had ten thousand times the
+    text: little text teaches more by the mean, and from word vectors of the same text (`start_from`).
+
     Args:
         pieces: size of the vocabulary.
-        settings: `embedding`, `hidden`, `interaction` and `rank` are read.
+        settings: `embedding`, `hidden`, `states`, `interaction` and `rank` are read.
 
     Source: sun-etal-2022-origin, section 3.1, Eq. 1.
     """
@@ -56,6 +62,11 @@ class Coherence(nn.Module):
         self._of_context = nn.ModuleList(nn.Linear(self.dim, self.rank, bias=False) for _ in range(2 * bool(self.rank)))
         self._of_centre = nn.Linear(self.dim, 2 * self.rank, bias=False) if self.rank else None
 
+    def start_from(self, vectors: Doubles) -> None:
+        """Let tokens start from vectors (pieces, embedding) of length 1 at most, made as long as chance would."""
+        with torch.no_grad():
+            self._embeddings.weight.copy_(torch.from_numpy(vectors * math.sqrt(vectors.shape[1])))
+
     def vectors(self, rows: Sequence[NDArray[np.integer[Any]]]) -> Tensor:
         """h (n, 2h) of n sentences of one token or more; the same for a sentence alone and in any batch."""
         device = self._embeddings.weight.device
@@ -64,8 +75,11 @@ class Coherence(nn.Module):
         lengths = torch.tensor([len(row) for row in rows])
         ids = pad_sequence([torch.from_numpy(np.asarray(row, np.int64)) for row in rows], batch_first=True)
         packed = pack_padded_sequence(self._embeddings(ids.to(device)), lengths, batch_first=True, enforce_sorted=False)
-        _, (last, _) = self._lstm(packed)
-        return cast("Tensor", last.transpose(0, 1).reshape(len(rows), self.dim))
+        states, (last, _) = self._lstm(packed)
+        if self.settings.states == "last":
+            return cast("Tensor", last.transpose(0, 1).reshape(len(rows), self.dim))
+        padded, _ = pad_packed_sequence(states, batch_first=True)  # with zeros
+        return padded.float().sum(dim=1) / lengths[:, None].to(device)
 
     def logits(self, left: Tensor, centre: Tensor, right: Tensor) -> Tensor:
         """(n,) log-odds that each sentence stands between the two others, of their vectors (n, 2h)."""

@@ -42,11 +42,11 @@ def start(  # noqa: PLR0913 - one parameter an option
     if dim % heads:
         raise typer.BadParameter(f"{heads} heads do not divide {dim} numbers", param_hint="--heads and --dim")
     with needing_train("origin start"):
+        from models.origin.corpus.static_vectors import SkipGram, learn, weighted  # noqa: PLC0415
         from models.origin.corpus.token_table import TokenTable  # noqa: PLC0415
         from models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415
         from models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
         from models.origin.surrogate.start import Shape, write_scratch, write_static  # noqa: PLC0415
-        from models.origin.surrogate.static_vectors import SkipGram, learn, weighted  # noqa: PLC0415
 
     console = Console(stderr=True)
     try:

@@ -41,17 +41,25 @@ def network(**settings: object) -> Coherence:
     return Coherence(PIECES, CoherenceSettings.model_validate(given)).eval()
 
 
-def test_a_sentence_alone_and_in_a_batch_of_other_lengths_has_the_same_vector() -> None:
+@pytest.mark.parametrize("states", ["mean", "last"])
+def test_a_sentence_alone_and_in_a_batch_of_other_lengths_has_the_same_vector(states: str) -> None:
     asked = rows(1, 1_000, 7, 32, 3, 7)
-    model = network()
+    model = network(states=states)
     with torch.inference_mode():
         together = model.vectors(asked)
         alone = torch.cat([model.vectors([row]) for row in asked])
     torch.testing.assert_close(together, alone, atol=1e-6, rtol=1e-5)
 
 
-def test_a_vector_is_the_final_state_of_either_direction() -> None:
+def test_a_vector_is_the_mean_of_the_states() -> None:
     model, [row] = network(), rows(9)
+    with torch.inference_mode():
+        outputs, _ = model._lstm(model._embeddings(torch.from_numpy(row)))
+        torch.testing.assert_close(model.vectors([row])[0], outputs.mean(dim=0))
+
+
+def test_a_vector_is_the_final_state_of_either_direction_where_that_is_asked() -> None:
+    model, [row] = network(states="last"), rows(9)
     with torch.inference_mode():
         embedded = model._embeddings(torch.from_numpy(row))
         outputs, _ = model._lstm(embedded)
@@ -126,6 +134,15 @@ def test_vectors_of_another_corpus_are_refused(trained: Path) -> None:
         CoherenceRanking.open(trained / COHERENCE, Corpus.open(trained / "corpus", "held_out"))
     with pytest.raises(BadOrigin, match="origin train"):
         Coherence.open(trained / "corpus")
+
+
+def test_tokens_start_from_vectors_of_the_corpus_as_long_as_chance_would_draw_them() -> None:
+    model = network()
+    given = np.eye(PIECES, 8)
+    model.start_from(given)
+    with torch.inference_mode():
+        found = model._embeddings.weight.numpy()
+    np.testing.assert_allclose(found, given * np.sqrt(8), rtol=1e-6)
 
 
 def test_every_context_comes_once_a_pass_and_with_others_of_its_document(corpus_only: Path) -> None:

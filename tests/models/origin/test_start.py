@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from models.embeddings import Doubles
+from models.origin.corpus.static_vectors import SkipGram, learn, weighted
 from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadCorpus, BadOrigin
 from models.origin.surrogate.start import Shape, write_scratch, write_static
-from models.origin.surrogate.static_vectors import SkipGram, learn, weighted
 from tests.models.origin.field import small_corpus
 from tests.small_model import load
 
