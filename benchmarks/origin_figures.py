@@ -55,8 +55,8 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     """
     full, tenth = str(out / "full"), str(out / "tenth")
     ablated, tested, wide = map(str, pairs)
-    yield from _trained(out, "full", texts, {"coherence": {"epochs": 3}})
-    yield from _trained(out, "tenth", texts, {"coherence": {"epochs": 3}, "corpus": {"share": 0.1}})
+    yield from _trained(out, "full", texts, {"coherence": {"epochs": 2}})
+    yield from _trained(out, "tenth", texts, {"coherence": {"epochs": 2}, "corpus": {"share": 0.1}})
     chosen = _given(sets=DEV, pairs=ablated, form=form)
     yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_json(out, "full-dev"))
     both = _given(variants="cosine,centred")
