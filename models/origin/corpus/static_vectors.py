@@ -45,8 +45,13 @@ class SkipGram:
     seed: int = 0
 
 
-def learn(tokens: Tokens, size: int, how: SkipGram) -> tuple[Floats, Doubles]:
-    """The vectors (size, dim) of all pieces, and how often each stands in the corpus (size,).
+def learn(tokens: Tokens, size: int, how: SkipGram) -> Doubles:
+    """The vectors (size, dim) of all pieces, weighted. Raises BadCorpus: there is no token."""
+    return weighted(*skip_gram(tokens, size, how), tokens)
+
+
+def skip_gram(tokens: Tokens, size: int, how: SkipGram) -> tuple[Floats, Doubles]:
+    """The vectors (size, dim) of all pieces as word2vec learns them, and how often each stands in the corpus (size,).
 
     One thread learns, so that the same corpus and seed give the same vectors. A piece that does not occur has a vector
     of zeros.

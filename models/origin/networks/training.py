@@ -20,7 +20,7 @@ from models.durable_files import publish
 from models.model_files import digest
 from models.origin.context_parts import PARTS, Part
 from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.static_vectors import SkipGram, learn, weighted
+from models.origin.corpus.static_vectors import SkipGram, learn
 from models.origin.corpus.token_table import TokenTable
 from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadCorpus, BadOrigin
@@ -180,8 +180,7 @@ def _coherence(training: Training, report: Report) -> None:
     if settings.start == "static" and not plan.checkpoint.exists():
         report("word vectors", 0, 1, "")
         how = SkipGram(settings.embedding, seed=settings.seed)
-        vectors, counts = learn(training.tokens, training.vocabulary.size, how)
-        network.start_from(weighted(vectors, counts, training.tokens))
+        network.start_from(learn(training.tokens, training.vocabulary.size, how))
         report("word vectors", 1, 1, "")
     train_coherence(training.corpus, training.tokens, network, plan, _steps(COHERENCE, report))
     accuracies = held_out_accuracies(network, training.held_out, training.held_out_tokens, settings.seed)

@@ -42,7 +42,7 @@ def start(  # noqa: PLR0913 - one parameter an option
     if dim % heads:
         raise typer.BadParameter(f"{heads} heads do not divide {dim} numbers", param_hint="--heads and --dim")
     with needing_train("origin start"):
-        from models.origin.corpus.static_vectors import SkipGram, learn, weighted  # noqa: PLC0415
+        from models.origin.corpus.static_vectors import SkipGram, learn  # noqa: PLC0415
         from models.origin.corpus.token_table import TokenTable  # noqa: PLC0415
         from models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415
         from models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
@@ -59,8 +59,8 @@ def start(  # noqa: PLR0913 - one parameter an option
             else:
                 tokens = TokenTable.open(folder / TOKENS)
                 with console.status(f"word vectors of {tokens.tokens:,} tokens"):
-                    vectors, counts = learn(tokens, size, SkipGram(shape.of_words, seed=seed))
-                write_static(vocabulary, weighted(vectors, counts, tokens), shape, made)
+                    vectors = learn(tokens, size, SkipGram(shape.of_words, seed=seed))
+                write_static(vocabulary, vectors, shape, made)
                 what = f"word vectors of {tokens.tokens:,} tokens"
     except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error

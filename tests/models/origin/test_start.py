@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from models.embeddings import Doubles
-from models.origin.corpus.static_vectors import SkipGram, learn, weighted
+from models.origin.corpus.static_vectors import SkipGram, learn, skip_gram, weighted
 from models.origin.corpus.vocabulary import Vocabulary
 from models.origin.errors import BadCorpus, BadOrigin
 from models.origin.surrogate.start import Shape, write_scratch, write_static
@@ -51,8 +51,7 @@ def tokens(vocabulary: Path) -> Rows:
 
 @pytest.fixture(scope="module")
 def static(vocabulary: Path, tokens: Rows) -> Doubles:
-    vectors, counts = learn(tokens, Vocabulary.open(vocabulary).size, HOW)
-    return weighted(vectors, counts, tokens)
+    return learn(tokens, Vocabulary.open(vocabulary).size, HOW)
 
 
 def pooled(folder: Path, texts: Sequence[str]) -> Doubles:
@@ -111,10 +110,10 @@ def test_the_same_corpus_and_seed_give_the_same_vectors_and_words_of_one_place_a
     rng = np.random.default_rng(0)
     one, other = rng.integers(10, 20, (300, 8)), rng.integers(20, 30, (300, 8))
     rows = Rows([row.astype(np.int32) for row in np.concatenate([one, other])])
-    vectors, counts = learn(rows, 40, SkipGram(16, epochs=20))
-    again, _ = learn(rows, 40, SkipGram(16, epochs=20))
+    vectors, counts = skip_gram(rows, 40, SkipGram(16, epochs=20))
+    again, _ = skip_gram(rows, 40, SkipGram(16, epochs=20))
     np.testing.assert_array_equal(vectors, again)
-    assert not np.array_equal(vectors, learn(rows, 40, SkipGram(16, epochs=5, seed=1))[0])
+    assert not np.array_equal(vectors, skip_gram(rows, 40, SkipGram(16, epochs=5, seed=1))[0])
     np.testing.assert_array_equal(counts, np.bincount(np.concatenate([one, other]).ravel(), minlength=40))
     assert not vectors[30:].any()
     unit = vectors[10:30] / np.linalg.norm(vectors[10:30], axis=1, keepdims=True)
