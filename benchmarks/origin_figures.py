@@ -59,7 +59,7 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     yield from _trained(out, "tenth", texts, {"coherence": {"epochs": 2}, "corpus": {"share": 0.1}})
     chosen = _given(sets=DEV, pairs=ablated, form=form)
     yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_json(out, "full-dev"))
-    both = _given(variants="cosine,centred")
+    both = _given(variants="centred,random_centred,cosine,random_cosine")
     yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_json(out, "tenth-dev"))
     many = _given(sets=TEST, pairs=tested)
     yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_json(out, "full-test"))

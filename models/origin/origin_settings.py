@@ -101,7 +101,8 @@ class ContextSettings(BaseModel):
         0.5, gt=0, le=1, description="Jaccard of words at which two previous sentences are too alike; 1: never."
     )
     weights: Annotated[tuple[float, float, float, float], AfterValidator(_lambdas)] = Field(
-        (1.0, 1.0, 1.0, 1.0), description="Lambdas of Eq. 3: coherence, centre, left, right."
+        (1.0, 1.0, 0.3, 0.3),
+        description="Lambdas of Eq. 3: coherence, centre, left, right; the paper does not give any.",
     )
 
 

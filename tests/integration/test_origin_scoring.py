@@ -87,7 +87,7 @@ def test_terms_are_what_the_networks_of_the_folder_say_of_one_sentence_in_one_co
     tokens, vocabulary = TokenTable.open(folder / "tokens"), Vocabulary.open(folder / "vocabulary")
     for text, each in zip((A, B), origin.context_sets([A, B]), strict=True):
         assert len(each) >= 3
-        assert np.all(np.diff(scores(each.terms, (1, 1, 1, 1))) <= 1e-6)
+        assert np.all(np.diff(scores(each.terms, origin.contexts.weights)) <= 1e-6)
         for context, found in zip(each.contexts.tolist(), each.terms, strict=True):
             left, right = ([row] for row in tokens.rows([context - 1, context + 1]))
             centre = vocabulary.encode([text], MAX_TOKENS)

@@ -34,8 +34,8 @@ def scores(terms: Doubles, weights: Sequence[float]) -> Doubles:
 
         S(s, c) = w1 log p(y=1 | s, l, r) + w2/|s| log p(s | l, r) + w3/|l| log p(l | s, r) + w4/|r| log p(r | l, s)
 
-    Never above 0, as no weight is negative. A weight of 0 takes its model out. The paper leaves the weights open; the
-    settings have 1 for each. `terms` (..., 4) are the logarithms, already divided by lengths.
+    Never above 0, as no weight is negative. A weight of 0 takes its model out. The paper leaves the weights open.
+    `terms` (..., 4) are the logarithms, already divided by lengths.
 
     >>> terms = np.array([np.log(0.8), -12 / 6, -30 / 15, -21 / 14])
     >>> round(float(scores(terms, (1, 1, 1, 1))), 6)

@@ -144,10 +144,10 @@ class CountedGeneration:
 
 
 class Counted:
-    """The parts of an Origin, and the whole."""
+    """The parts of an Origin, and the whole. Every term weighs the same unless the test says otherwise."""
 
     def __init__(self, documents: Sequence[str] = DOCUMENTS, **contexts: object) -> None:
-        chosen: dict[str, object] = {"chunks": 12, "size": 5, "candidates": 3, **contexts}
+        chosen: dict[str, object] = {"chunks": 12, "size": 5, "candidates": 3, "weights": (1, 1, 1, 1), **contexts}
         self.contexts = ContextSettings.model_validate(chosen)
         self.corpus = CountedCorpus(documents)
         self.words = CountedWords(self.corpus)
