@@ -34,6 +34,7 @@ SPLIT = ("--dev", "0.05", "--test", "0.06")  # a hundredth would be three bundle
 STARTS = ("scratch", "static", "minilm")
 SIZES = (1_000, 2_500, 5_000)  # pairs that surrogates learn from
 DEV, TEST = "stsb_dev", "stsb"
+EVERY, FEW = "10000", "20"  # pairs of a set, and contexts with which Origin scores them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_json(out, "tenth-dev"))
     many = _given(sets=TEST, pairs=tested)
     yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_json(out, "full-test"))
+    whole = _given(sets=TEST, pairs=EVERY, size=FEW)
+    yield _semblance("whole-test", "origin", "evaluate", full, *whole, *both, *_json(out, "whole-test"))
     sized = _given(variants="contexts_500,contexts_100,contexts_20,random", size="500")
     some = _given(sets=DEV, pairs=wide, form=form)
     yield _semblance("wide-dev", "origin", "evaluate", full, *some, *sized, *_json(out, "wide-dev"))
