@@ -77,7 +77,7 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
         yield _semblance(f"start-{by}", "origin", "start", full, *_given(by=by, out=str(out / f"start-{by}")))
     for by in STARTS:
         for size in SIZES if by == "static" else SIZES[-1:]:
-            yield from _surrogate(out, by, size)
+            yield from _surrogate(out, by, size, form)
     as_written = {"interaction": "none", "epochs": 0.3}  # only its accuracy is of interest
     yield from _trained(out, "as-written", texts, {"coherence": as_written, "generation": {"dim": 16, "epochs": 0.01}})
     fast = str(out / f"surrogate-static-{SIZES[-1]}")
@@ -92,13 +92,14 @@ def _trained(out: Path, name: str, texts: str, settings: Mapping[str, Any]) -> I
     yield _semblance(f"{name}-train", "origin", "train", folder)
 
 
-def _surrogate(out: Path, by: str, size: int) -> Iterator[Step]:
+def _surrogate(out: Path, by: str, size: int, form: str) -> Iterator[Step]:
     """Training from one start on the first pairs, and how much better it is than that start."""
     name = f"{by}-{size}"
     start = by if by == "minilm" else str(out / f"start-{by}")
     made = str(out / f"surrogate-{name}")
     dev, test = (f"pairs:{out / 'pairs' / part}.tsv" for part in ("dev", "test"))
-    config = _yaml(out / f"{name}.yaml", {"model": start, "dev": [dev], "epochs": 8, "check_every": 50})
+    learned = {"lowest": -1, "highest": 1} if form == "centred" else {}  # unlike sentences are no opposites
+    config = _yaml(out / f"{name}.yaml", {"model": start, "dev": [dev], "epochs": 8, "check_every": 50, **learned})
     rows = out / f"first-{size}.tsv"
     yield _semblance(f"train-{name}", "train", "surrogate", *_given(rows=str(rows), config=config, out=made))
     compared = _given(model=made, against=start, sets=f"{test},{DEV},{TEST}", measure="cosine")
