@@ -3,7 +3,7 @@
     python -m benchmarks.surrogate_speed runs/origin runs/surrogate --rows runs/pairs/test.tsv
 
 prints how many pairs a second either scores, in turn over parts of the same pairs: Origin finds contexts for every
-sentence that it has not met, and the surrogate encodes every sentence, batch by batch.
+sentence that it has not met, and the surrogate encodes every sentence, in batches of sentences of like length.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from rich.table import Table
 
 from benchmarks.figures import keep
 from models import catalogue
+from models.embeddings import TokenEmbeddings
 from models.evaluation.row_files import table
 from models.origin.scoring.origin import Origin
 from models.protocols import Encoder
 from service.served_models import read_source
 
 ROUNDS = 5
-BATCH_PAIRS = 32
+BATCH_TEXTS = 64
 AGAIN = 100  # times that the surrogate scores what Origin scores once: else it is done before a clock can tell
 
 
@@ -45,7 +46,7 @@ class Rates:
 def measured(origin: Origin, surrogate: Encoder, pairs: Sequence[tuple[str, str]]) -> Rates:
     """Both over the same parts of the pairs, in turn."""
     parts = [pairs[start::ROUNDS] for start in range(ROUNDS)]
-    _encoded(surrogate, pairs[:BATCH_PAIRS])  # what it loads on its first use does not count
+    _encoded(surrogate, pairs[:BATCH_TEXTS])  # what it loads on its first use does not count
     slow, fast = [], []
     for part in track(parts, "parts of the pairs"):
         left, right = ([pair[side] for pair in part] for side in (0, 1))
@@ -57,12 +58,15 @@ def measured(origin: Origin, surrogate: Encoder, pairs: Sequence[tuple[str, str]
 
 def _encoded(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> None:
     cosine = catalogue.similarity("cosine")
-    for start in range(0, len(pairs), BATCH_PAIRS):
-        some = pairs[start : start + BATCH_PAIRS]
-        texts = [text for pair in some for text in pair]
-        embeddings = encoder.encode(encoder.tokenize(texts, "query", "END"), catalogue.wanted(cosine))
-        for a, b in zip(embeddings[::2], embeddings[1::2], strict=True):
-            cosine.score(a, b)
+    texts = [text for pair in pairs for text in pair]
+    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    embeddings: dict[int, TokenEmbeddings] = {}
+    for start in range(0, len(texts), BATCH_TEXTS):
+        some = by_length[start : start + BATCH_TEXTS]
+        tokenized = encoder.tokenize([texts[i] for i in some], "query", "END")
+        embeddings |= zip(some, encoder.encode(tokenized, catalogue.wanted(cosine)), strict=True)
+    for left in range(0, len(texts), 2):
+        cosine.score(embeddings[left], embeddings[left + 1])
 
 
 def _seconds(work: Callable[[], object]) -> float:
