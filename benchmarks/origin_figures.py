@@ -98,7 +98,7 @@ def _surrogate(out: Path, by: str, size: int, form: str) -> Iterator[Step]:
     start = by if by == "minilm" else str(out / f"start-{by}")
     made = str(out / f"surrogate-{name}")
     dev, test = (f"pairs:{out / 'pairs' / part}.tsv" for part in ("dev", "test"))
-    learned = {"lowest": -1, "highest": 1} if form == "centred" else {}  # unlike sentences are no opposites
+    learned = {"lowest": -1} if form == "centred" else {}  # unlike sentences are no opposites
     config = _yaml(out / f"{name}.yaml", {"model": start, "dev": [dev], "epochs": 8, "check_every": 50, **learned})
     rows = out / f"first-{size}.tsv"
     yield _semblance(f"train-{name}", "train", "surrogate", *_given(rows=str(rows), config=config, out=made))
