@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,16 +25,25 @@ class Service:
         home: the folder of its documents; its log is kept there too.
         project: the folder that holds `models/` and `service/`.
         module: what is run with the argument `serve`.
+        environment: more variables that it gets.
         settings: settings by name, such as `models="minilm"`.
     """
 
-    def __init__(self, home: Path, project: Path = PROJECT, module: str = "service.cli.main", **settings: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        project: Path = PROJECT,
+        module: str = "service.cli.main",
+        environment: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
         self._command = [sys.executable, "-m", module, "serve"]
-        self._settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        given = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()} | (environment or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -48,7 +58,7 @@ class Service:
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
         """
-        environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in self._settings.items()}
+        environment = os.environ | self._environment
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(
                 self._command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
@@ -62,6 +72,14 @@ class Service:
     def stop(self) -> None:
         """Ask it to end, and wait until it did."""
         self._end(subprocess.Popen.terminate)
+
+    def pause(self) -> None:
+        """It still accepts connections and bytes, and answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It answers again."""
+        self.process.send_signal(signal.SIGCONT)
 
     def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
         if self._process is None:

@@ -15,7 +15,7 @@ from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
 from service.ports import EmbeddingCache
 from tests.bits import bits
-from tests.redis_server import RedisServer
+from benchmarks.servers.redis_server import RedisServer
 
 Make: TypeAlias = Callable[[], EmbeddingCache]
 

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.running_service import running_service
 from tests.integration.conftest import Api
-from tests.redis_server import RedisServer
+from benchmarks.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 

@@ -15,7 +15,7 @@ from service.caches.record import pack
 from service.caches.redis import FAILURES, PREFIX, RedisCache
 from tests.integration.redis.faulty_proxy import Faults
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
-from tests.redis_server import RedisServer
+from benchmarks.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 
