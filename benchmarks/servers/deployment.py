@@ -90,6 +90,11 @@ class Deployment:
         self.nginx.remove()
         self.postgres.remove()
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command of `semblance` needs to know of it."""
+        return {f"SEMBLANCE_{name.upper()}": value for name, value in self.settings.items()}
+
     def jump_clock(self, seconds: int) -> None:
         """Set the clock of the last replica, so many seconds from the true time."""
         self.clock.write_text(f"{seconds:+d}\n")
