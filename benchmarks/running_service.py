@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 START_S = 120
 PROJECT = Path(__file__).parents[1]
+SEMBLANCE = "service.cli.main"
 
 
 class Service:
@@ -33,7 +34,7 @@ class Service:
         self,
         home: Path,
         project: Path = PROJECT,
-        module: str = "service.cli.main",
+        module: str = SEMBLANCE,
         environment: Mapping[str, str] | None = None,
         **settings: str,
     ) -> None:
@@ -43,8 +44,15 @@ class Service:
         self._project = project
         self._command = [sys.executable, "-m", module, "serve"]
         given = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
-        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()} | (environment or {})
+        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()} | dict(
+            environment or {}
+        )
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not ended since."""
+        return self._process is not None
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -95,7 +103,7 @@ class Service:
 def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
     """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
     with TemporaryDirectory() as folder:
-        service = Service(home or Path(folder), project, **settings)
+        service = Service(home or Path(folder), project, SEMBLANCE, None, **settings)
         try:
             service.start()
             yield service

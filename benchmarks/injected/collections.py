@@ -14,7 +14,7 @@ import httpx2
 
 from benchmarks.injected.fault import Broken, Scene
 from benchmarks.injected.replicas import killed
-from benchmarks.running_service import PROJECT
+from benchmarks.running_service import PROJECT, SEMBLANCE
 from benchmarks.traffic.ledger import State, read_version
 
 PATIENCE_S = 60.0
@@ -71,7 +71,7 @@ def _version_of_another_life(scene: Scene, http: httpx2.Client, epoch: str) -> s
     for replica in scene.deployment.replicas:
         while True:
             answer = http.get(f"{replica.url}/collections/{scene.collection}")
-            if answer.is_success and read_version(version := answer.json()["version"]).epoch != epoch:
+            if answer.is_success and read_version(version := str(answer.json()["version"])).epoch != epoch:
                 break
             if time.monotonic() > give_up:
                 raise Broken(f"{replica.url} still is not in a new life after the restore: {answer.text[:300]}")
@@ -104,7 +104,7 @@ def _semblance(scene: Scene, *command: str) -> None:
 def _started(scene: Scene, *command: str) -> subprocess.Popen[bytes]:
     environment = os.environ | scene.deployment.environment
     return subprocess.Popen(
-        [sys.executable, "-m", "service.cli.main", *command],
+        [sys.executable, "-m", SEMBLANCE, *command],
         cwd=PROJECT,
         env=environment,
         stdout=subprocess.PIPE,

@@ -10,7 +10,7 @@ from typing import Self
 
 import httpx2
 
-from benchmarks.running_service import Service
+from benchmarks.running_service import PROJECT, SEMBLANCE, Service
 from benchmarks.servers.nginx_server import NginxServer
 from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.redis_server import RedisServer
@@ -66,7 +66,7 @@ class Deployment:
                 "FAKETIME_CACHE_DURATION": "1",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # setting a clock moves no monotonic one
             }
-        return Service(home, environment=environment, **self.settings)
+        return Service(home, PROJECT, SEMBLANCE, environment, **self.settings)
 
     def __enter__(self) -> Self:
         try:

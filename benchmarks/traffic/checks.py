@@ -58,7 +58,7 @@ class Checks:
             self.findings.examples.append(what)
 
     def search(self, answer: SearchAnswer) -> None:
-        """Each hit is what its document held at the answer's version, with its true score; no document is there twice."""
+        """Each hit is what its document held at the answer's version, with its true score; none is there twice."""
         at = read_version(answer.version)
         self.findings.answers += 1
         if not self._ledger.knows(at.epoch):

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from benchmarks.injected.catalogue import FAULTS
 from benchmarks.injected.fault import Fault
 from benchmarks.injected.stage import Outcome, Stage
-from benchmarks.servers.deployment import DATABASE_TIMEOUT_S, FAKETIME, Deployment
+from benchmarks.servers.deployment import FAKETIME, Deployment
 from benchmarks.servers.postgres_server import program
 from tests.conftest import missing
 

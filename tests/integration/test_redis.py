@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from benchmarks.running_service import running_service
-from tests.integration.conftest import Api
 from benchmarks.servers.redis_server import RedisServer
+from tests.integration.conftest import Api
 
 pytestmark = pytest.mark.alone
 
