@@ -53,7 +53,7 @@ class Memory:
 
 
 def schedule(seconds: float, chance: random.Random) -> Iterator[tuple[Fault, float, float]]:
-    """Faults with the seconds of load and the seconds that each lasts, until the time is up; every one comes in turn."""
+    """Faults with the seconds of load and the seconds that each lasts, until the time is up; all come in turn."""
     over = time.monotonic() + seconds
     while True:
         for fault in chance.sample(FAULTS, len(FAULTS)):
@@ -85,8 +85,9 @@ def _sampled(replicas: Sequence[Service]) -> Iterator[Memory]:
 
     def sample() -> None:
         while not over.wait(SAMPLED_EVERY_S):
-            if all(replica.runs for replica in replicas):
-                memory.sampled.append((time.monotonic(), sum(resident_mb(each.process.pid) for each in replicas)))
+            pids = [pid for replica in replicas if (pid := replica.pid) is not None]
+            if len(pids) == len(replicas):
+                memory.sampled.append((time.monotonic(), sum(map(resident_mb, pids))))
 
     sampler = threading.Thread(target=sample)
     sampler.start()

@@ -44,15 +44,14 @@ class Service:
         self._project = project
         self._command = [sys.executable, "-m", module, "serve"]
         given = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
-        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()} | dict(
-            environment or {}
-        )
+        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
+        self._environment.update(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
-    def runs(self) -> bool:
-        """Whether it was started and not ended since."""
-        return self._process is not None
+    def pid(self) -> int | None:
+        """Of the process that runs now; None if it was not started, or was ended."""
+        return None if self._process is None else self._process.pid
 
     @property
     def process(self) -> subprocess.Popen[bytes]:

@@ -64,6 +64,7 @@ class Deployment:
                 "LD_PRELOAD": str(FAKETIME),
                 "FAKETIME_TIMESTAMP_FILE": str(self.clock),
                 "FAKETIME_CACHE_DURATION": "1",
+                "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # else Python's threads wait for each other far too long
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # setting a clock moves no monotonic one
             }
         return Service(home, PROJECT, SEMBLANCE, environment, **self.settings)

@@ -21,18 +21,17 @@ PAUSE_S = 0.02
 LIKELY = {"search": 8, "search all": 1, "search after": 3, "similarity": 3, "explain": 2, "get": 3}
 
 
-class Reader(threading.Thread):
+class Reader:
     """Asks one question after the other until it is told to stop; answers are kept to be checked."""
 
     def __init__(
         self, url: str, collection: str, ledger: Ledger, tally: Tally, stop: threading.Event, seed: int
     ) -> None:
-        super().__init__(daemon=True)
         self._url = url
         self._collection = collection
         self._ledger = ledger
         self._tally = tally
-        self._stop_asking = stop
+        self._stop = stop
         self._chance = random.Random(seed)
         self._asks: dict[str, Callable[[httpx2.Client], httpx2.Response]] = {
             "search": lambda http: self._search(http, 10),
@@ -47,7 +46,7 @@ class Reader(threading.Thread):
         """Ask until told to stop."""
         kinds, weights = [*LIKELY], [*LIKELY.values()]
         with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S) as http:
-            while not self._stop_asking.wait(PAUSE_S):
+            while not self._stop.wait(PAUSE_S):
                 [kind] = self._chance.choices(kinds, weights)
                 self._ask(kind, http)
 

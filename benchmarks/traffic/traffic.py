@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -35,16 +35,15 @@ class Traffic:
         self._ledger = ledger
         self._chance = random.Random(seed)
         self._no_writes, self._no_reads = threading.Event(), threading.Event()
-        self._writers: list[Writer] = []
-        self._readers: list[Reader] = []
+        self._writers: list[threading.Thread] = []
+        self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
-        self._readers = [
+        readers = [
             Reader(self._url, self._collection, self._ledger, self.tally, self._no_reads, self._chance.getrandbits(32))
             for _ in range(READERS)
         ]
-        for reader in self._readers:
-            reader.start()
+        self._readers = [_started(reader.run) for reader in readers]
         self._write()
         return self
 
@@ -64,17 +63,22 @@ class Traffic:
     def _write(self) -> None:
         documents = f"{self._url}/collections/{self._collection}/documents"
         self._no_writes.clear()
-        self._writers = [
+        writers = [
             Writer(documents, owned(i), self._ledger, self.tally, self._no_writes, self._chance.getrandbits(32))
             for i in range(WRITERS)
         ]
-        for writer in self._writers:
-            writer.start()
+        self._writers = [_started(writer.run) for writer in writers]
 
     def _stop_writing(self) -> None:
         self._no_writes.set()
         for writer in self._writers:
             writer.join()
+
+
+def _started(work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
 
 
 def owned(writer: int) -> list[str]:

@@ -22,25 +22,24 @@ AT_ONCE = 100  # documents in a request that fills up what is missing
 MISSING = 0.05  # share of its documents that a writer lets be missing
 
 
-class Writer(threading.Thread):
+class Writer:
     """Writes to its own documents, of which nearly all exist at any time, until it is told to stop."""
 
     def __init__(
         self, url: str, ids: Sequence[str], ledger: Ledger, tally: Tally, stop: threading.Event, seed: int
     ) -> None:
-        super().__init__(daemon=True)
         self._url = url  # of the documents
         self._ids = ids
         self._ledger = ledger
         self._tally = tally
-        self._stop_writing = stop
+        self._stop = stop
         self._chance = random.Random(seed)
 
     def run(self) -> None:
         """Write until told to stop."""
         with httpx2.Client(timeout=TIMEOUT_S) as http:
             pause_s = PAUSE_S
-            while not self._stop_writing.wait(pause_s):
+            while not self._stop.wait(pause_s):
                 pause_s = PAUSE_S if self._write(http) else PAUSE_AFTER_FAILURE_S
 
     def _write(self, http: httpx2.Client) -> bool:
