@@ -47,6 +47,12 @@ class Forbidden(SemblanceError):
     code = "forbidden"
 
 
+class StoreTooNew(SemblanceError):
+    """A later release has changed the tables of the store; found at start, and no request ever meets it."""
+
+    code = "store_too_new"
+
+
 class NoStore(SemblanceError):
     """There are no documents in the folder that a command should look at; no request ever meets it."""
 
@@ -102,6 +108,24 @@ class SpaceMismatch(SemblanceError):
     code = "space_mismatch"
 
 
+class RolloverDiffers(SemblanceError):
+    """The collection is being re-embedded under another model already: finish that, or drop it."""
+
+    code = "rollover_differs"
+
+
+class NoRollover(SemblanceError):
+    """The collection is not being re-embedded: begin a roll-over first."""
+
+    code = "no_rollover"
+
+
+class RolloverUnfinished(SemblanceError):
+    """The next model has not embedded every document yet, so that it cannot take the place of the present one."""
+
+    code = "rollover_unfinished"
+
+
 class VersionMismatch(SemblanceError):
     """`min_version` is of another life of the collection: it was deleted and created anew, or restored."""
 
@@ -112,6 +136,12 @@ class VersionNotReached(SemblanceError):
     """This process has not yet seen the version that was asked for; try again soon."""
 
     code = "version_not_reached"
+
+
+class StoreUnavailable(SemblanceError):
+    """The database that holds the documents did not answer; nothing, or all, of the write is stored. Try again soon."""
+
+    code = "store_unavailable"
 
 
 class WriteConflict(SemblanceError):
@@ -166,4 +196,4 @@ class TextChanged(Overtaken):
 
 
 class CollectionReplaced(Overtaken):
-    """The collection was deleted and made anew."""
+    """The collection was deleted and made anew, or other encoders are to fill it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 from pyroaring import BitMap
 
@@ -22,6 +22,7 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
 ENGINES = "service.indexes.engines"  # the family in the catalogue of those who make VectorRows
+NOTHING_YET = -1  # number of the version of a copy that was never complete
 AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
 
 
@@ -65,12 +66,31 @@ class CollectionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollover:
+    """The encoder that a collection is being re-embedded under: its name, its space, and the length of its vectors."""
+
+    model: str
+    space: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection as it stands."""
+    """A collection as it stands.
+
+    `switched` is the version of its last switch to the encoder of a roll-over, 0 if there was none.
+    """
 
     name: str
     version: Version
     settings: CollectionSettings
+    rollover: Rollover | None = None
+    switched: int = 0
+
+    def rolled_over(self) -> Collection:
+        """The same collection as it is once the roll-over is switched to."""
+        assert self.rollover is not None
+        return replace(self, settings=replace(self.settings, **asdict(self.rollover)), rollover=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +131,19 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A document to store. Without `embedded`, its text must be the one already stored: only metadata changes."""
+    """A document to store. Without `embedded`, its text must be the one already stored: only metadata changes.
+
+    While the collection is rolled over, `rolled` is what the next encoder makes of the text.
+    """
 
     document: Document
     embedded: Embedded | None
+    rolled: Embedded | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """The latest state of one document: (d,) vector and metadata, or neither once it is deleted."""
+    """The latest state of one document, as an index needs it: (d,) vector and metadata; neither if it is deleted."""
 
     id: str
     version: int
@@ -127,18 +151,49 @@ class Change:
     metadata: Metadata
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeChange:
+    """The latest state of one document, as a copy of the store needs it: what encoders made of it is by their spaces.
+
+    Nothing is, once the document is deleted.
+    """
+
+    document: Document
+    deleted: bool
+    embedded: Mapping[str, Embedded]
+
+
+AnyChange = TypeVar("AnyChange", Change, WholeChange)
+Applied_contra = TypeVar("Applied_contra", Change, WholeChange, contravariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class ChangePage:
+class ChangePage(Generic[AnyChange]):
     """Some changes in the order of (version, id).
 
     `complete` is the version up to which nothing is missing after this page; `cursor` is where the next page starts,
-    None after the last one.
+    None after the last one. `space` is that of the collection's own encoder.
     """
 
     epoch: str
-    changes: Sequence[Change]
+    space: str
+    changes: Sequence[AnyChange]
     complete: int
     cursor: tuple[int, str] | None
+
+
+class Follower(Protocol[Applied_contra]):
+    """What follows the changes of a collection: an index, or a copy of the store."""
+
+    @property
+    def version(self) -> Version:
+        """The state of the store that it has seen completely."""
+
+    def apply(self, changes: Sequence[Applied_contra]) -> None:
+        """Take over the latest state of some documents."""
+
+    def advance(self, version: Version) -> None:
+        """Note that every change up to `version` was applied."""
 
 
 class DocumentStore(Protocol):
@@ -172,7 +227,7 @@ class DocumentStore(Protocol):
 
         Raises:
             UnknownCollection: it is gone.
-            CollectionReplaced: it was made anew since.
+            CollectionReplaced: it was made anew since, or another encoder is to fill it.
             TextChanged: a write without vector whose stored text is another by now, or gone.
         """
 
@@ -191,14 +246,80 @@ class DocumentStore(Protocol):
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
 
-    def changes_since(self, name: str, since: int, cursor: tuple[int, str] | None, limit: int) -> ChangePage:
-        """Up to `limit` documents changed after version `since`, or from `cursor` on. Raises UnknownCollection."""
+    def changes_since(
+        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, space: str | None = None
+    ) -> ChangePage[Change]:
+        """Up to `limit` documents changed after version `since`, or from `cursor` on. Raises UnknownCollection.
+
+        The vectors are those of the collection's own space, or of another that is named.
+        """
+
+    def whole_changes_since(
+        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, through: int | None = None
+    ) -> ChangePage[WholeChange]:
+        """The same, with everything that a copy of the store needs; none changed after version `through`, where given.
+
+        Raises UnknownCollection.
+        """
+
+    def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
+        """Have a collection, as it was found, re-embedded under another encoder; the same again changes nothing.
+
+        Raises:
+            UnknownCollection, CollectionReplaced: as `upsert`.
+            RolloverDiffers: it is being re-embedded under yet another.
+        """
+
+    def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
+        """How many documents the next encoder has not embedded, and up to `limit` of them, by id.
+
+        Raises UnknownCollection, NoRollover.
+        """
+
+    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> Version:
+        """Store what the next encoder made of documents; those that changed since they were read are left out.
+
+        Raises UnknownCollection, CollectionReplaced.
+        """
+
+    def switch(self, name: str) -> Version:
+        """Let the next encoder be the collection's own, and forget what the former one made.
+
+        Raises:
+            UnknownCollection, NoRollover: there is none, or nothing to switch to.
+            RolloverUnfinished: it has not embedded every document.
+        """
+
+    def drop_rollover(self, name: str) -> Collection:
+        """Forget what the next encoder made; nothing changes if there is none. Raises UnknownCollection."""
 
     def damage(self) -> list[str]:
         """What is wrong with the files of the database itself, in words; nothing if they are sound."""
 
     def close(self) -> None:
         """Release the files."""
+
+
+class CopyStore(DocumentStore, Protocol):
+    """A store that is filled from another one, with the same epochs and versions."""
+
+    def begin_life(self, collection: Collection) -> None:
+        """Hold nothing of a collection but that it is there, in place of a former life of it.
+
+        Its version is `NOTHING_YET` until it is advanced.
+        """
+
+    def put(self, name: str, changes: Sequence[WholeChange]) -> None:
+        """Take over the latest state of some documents. Raises UnknownCollection."""
+
+    def advance(self, name: str, number: int) -> None:
+        """Note that every change up to version `number` was put. Raises UnknownCollection."""
+
+    def take_rollover(self, name: str, rollover: Rollover | None) -> None:
+        """Note the next encoder, and forget what others made of the documents. Raises UnknownCollection."""
+
+    def take_next(self, name: str, number: int) -> None:
+        """Let the next encoder be the collection's own, at version `number`. Raises UnknownCollection, NoRollover."""
 
 
 @dataclass(frozen=True, slots=True)

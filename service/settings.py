@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, RedisDsn, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, PostgresDsn, RedisDsn, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MIB = 1024 * 1024
@@ -32,6 +32,25 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     home: Path = Field(Path("~/.semblance"), description="Folder of the embedded document store; created if missing.")
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        description="The PostgreSQL that holds the documents of several replicas, such as "
+        "`postgresql://user:password@host:5432/name`; each replica keeps a copy in SEMBLANCE_HOME. Without one, "
+        "SEMBLANCE_HOME holds the documents themselves.",
+    )
+    database_connections: int = Field(4, ge=1, description="Most connections to PostgreSQL that one replica opens.")
+    database_timeout_s: float = Field(
+        10.0, ge=1, description="Seconds that a write may take at PostgreSQL before it gets 503."
+    )
+    poll_s: float = Field(
+        1.0, gt=0, description="Seconds between looks at PostgreSQL, which tells of writes by itself as a rule."
+    )
+    min_version_wait_s: float = Field(
+        2.0, gt=0, description="Seconds that a search with `min_version` waits for that version before it gets 503."
+    )
+    ready_lag_s: float = Field(
+        30.0, gt=0, description="Not ready if a replica has been behind PostgreSQL for this many seconds."
+    )
     api_keys: SecretStr = Field(
         SecretStr(""),
         description="Keys that may call, comma-separated `name:scopes:sha256`; `semblance key new` makes one. Without "
@@ -130,6 +149,17 @@ class Settings(BaseSettings):
         "half of SEMBLANCE_DRAIN_S.",
     )
 
+    @field_validator("database_url")
+    @classmethod
+    def _names_a_postgresql(cls, url: SecretStr) -> SecretStr:
+        try:
+            given = url.get_secret_value()
+            if given and len(PostgresDsn(given).hosts()) != 1:
+                raise ValueError  # noqa: TRY301 - the one below says it
+        except ValueError:
+            raise ValueError("it must look like postgresql://user:password@host:5432/name") from None
+        return url
+
     @field_validator("redis_url")
     @classmethod
     def _names_a_redis(cls, url: SecretStr) -> SecretStr:
@@ -189,6 +219,11 @@ class Settings(BaseSettings):
     def database_file(self) -> Path:
         """File of the embedded document store."""
         return self.home.expanduser() / "documents.sqlite"
+
+    @cached_property
+    def copy_file(self) -> Path:
+        """File of a replica's copy of the document store."""
+        return self.home.expanduser() / "copy.sqlite"
 
 
 def read_settings(**overrides: object) -> Settings:

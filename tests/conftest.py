@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
+from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.redis_server import RedisServer
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
@@ -70,3 +71,22 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL that runs."""
+    try:
+        server = PostgresServer()
+    except FileNotFoundError as error:
+        missing(str(error))
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> str:
+    """The URL of a database in it, empty, whose role may do nothing elsewhere."""
+    postgres_server.create_database()
+    return postgres_server.url

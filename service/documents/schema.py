@@ -20,10 +20,12 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
+NAME = String().with_variant(String(collation="C"), "postgresql")  # in the order of code points on every database
+
 collections = Table(
     "collections",
     metadata,
-    Column("name", String, primary_key=True),
+    Column("name", NAME, primary_key=True),
     Column("epoch", String, nullable=False),  # new whenever the collection is made anew
     Column("version", Integer, nullable=False),  # one more with every write; its row is the lock of all writers
     Column("model", String, nullable=False),
@@ -32,13 +34,17 @@ collections = Table(
     Column("measure", String, nullable=False),
     Column("index", String, nullable=False),
     Column("tokens", String, nullable=False),
+    Column("next_model", String),  # the encoder of a roll-over: all three, or none
+    Column("next_space", String),
+    Column("next_dim", Integer),
+    Column("switched", Integer, nullable=False, server_default="0"),  # the version of the last switch to a next encoder
 )
 
 documents = Table(
     "documents",
     metadata,
     Column("collection", ForeignKey("collections.name", ondelete="CASCADE"), primary_key=True),
-    Column("id", String, primary_key=True),
+    Column("id", NAME, primary_key=True),
     Column("version", Integer, nullable=False),  # the collection's version that last touched it
     Column("deleted", Boolean, nullable=False),  # a deleted row stays, so that followers hear of it
     Column("text", Text, nullable=False),
@@ -50,9 +56,9 @@ documents = Table(
 vectors = Table(
     "vectors",
     metadata,
-    Column("collection", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("space", String, primary_key=True),
+    Column("collection", NAME, primary_key=True),
+    Column("id", NAME, primary_key=True),
+    Column("space", NAME, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # (d,) little-endian float32 at unit length
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )
@@ -60,9 +66,9 @@ vectors = Table(
 token_codes = Table(
     "token_codes",
     metadata,
-    Column("collection", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("space", String, primary_key=True),
+    Column("collection", NAME, primary_key=True),
+    Column("id", NAME, primary_key=True),
+    Column("space", NAME, primary_key=True),
     Column("size", Integer, nullable=False),  # bytes of `codes`, so that sums need not read them
     Column("error", Float, nullable=False),
     Column("codes", LargeBinary, nullable=False),  # models.token_codes

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
-import numpy as np
-from sqlalchemy import (
-    Connection,
-    Engine,
-    RowMapping,
-    Select,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from service.documents.schema import collections, documents, metadata, token_codes, vectors
-from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
+from service.documents import changes, copies, rollovers
+from service.documents.database import Database
+from service.documents.migrations import migrate
+from service.documents.rows import collection_of, collection_row, document_of, size_of, unknown
+from service.documents.schema import collections, documents, token_codes, vectors
+from service.documents.writes import next_version, replace_documents, require_same, update_metadata
+from service.errors import CollectionDiffers, UnknownDocument
 from service.ports import (
     Change,
     ChangePage,
@@ -33,78 +23,77 @@ from service.ports import (
     CollectionSettings,
     CollectionSize,
     Document,
+    Embedded,
+    Rollover,
     Version,
+    WholeChange,
     Write,
 )
 
 
 class SqlDocumentStore:
-    """Collections, documents, vectors and token codes in one database; see `DocumentStore` for its laws.
+    """Collections, documents, vectors and token codes in one database; `DocumentStore` and `CopyStore` say its laws.
 
     Every write begins by adding one to the collection's version. That locks the row, so the writers of a collection
     take turns and the order of commits is the order of versions.
+
+    Raises, from every method:
+        StoreUnavailable: the database is a server, and does not answer.
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        metadata.create_all(engine)
+        """Bring the tables up to this release. Raises StoreTooNew, StoreUnavailable."""
+        self._database = Database(engine)
+        with self._database.away_named():
+            migrate(engine)
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         row = {"name": name, "epoch": secrets.token_hex(6), "version": 0, **asdict(settings)}
         try:
-            with self._engine.begin() as connection:
+            with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
         except IntegrityError:
             found = self.collection(name)
             if found.settings != settings:
-                there = ", ".join(
-                    f"{name_} {ours!r}, not {asked!r}"
-                    for name_, ours, asked in zip(
-                        asdict(settings), asdict(found.settings).values(), asdict(settings).values(), strict=True
-                    )
-                    if ours != asked
-                )
-                raise CollectionDiffers(
-                    f"collection {name!r} exists with {there}: delete it first, or choose another name"
-                ) from None
+                raise _differs(name, found.settings, settings) from None
             return found, False
         return self.collection(name), True
 
     def drop(self, name: str) -> None:
-        with self._engine.begin() as connection:
+        with self._database.writing(name) as connection:
             if connection.execute(delete(collections).where(collections.c.name == name)).rowcount == 0:
-                raise _unknown(name)
+                raise unknown(name)
 
     def collection(self, name: str) -> Collection:
-        with self._engine.connect() as connection:
-            return _collection(_collection_row(connection, name))
+        with self._database.reading() as connection:
+            return collection_of(collection_row(connection, name))
 
     def collections(self) -> list[Collection]:
-        with self._engine.connect() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute(select(collections).order_by(collections.c.name)).mappings()
-            return [_collection(row) for row in rows]
+            return [collection_of(row) for row in rows]
 
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
-        with self._engine.connect() as connection:
+        with self._database.reading() as connection:
             if names is None:
                 rows = connection.execute(select(collections).order_by(collections.c.name)).mappings().all()
             else:
-                rows = [_collection_row(connection, name) for name in names]
-            return [(_collection(row), _size(connection, row)) for row in rows]
+                rows = [collection_row(connection, name) for name in names]
+            return [(collection_of(row), size_of(connection, row)) for row in rows]
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
-        name, space = collection.name, collection.settings.space
-        with self._engine.begin() as connection:
-            version = _next_version(connection, name)
-            if version.epoch != collection.version.epoch:
-                raise CollectionReplaced
-            _update_metadata(connection, name, version, [write.document for write in writes if write.embedded is None])
-            _replace(connection, name, space, version, [write for write in writes if write.embedded is not None])
-        return version
+        with self._database.writing(collection.name) as connection:
+            now = next_version(connection, collection.name)
+            require_same(collection, now)
+            update_metadata(connection, now, [write.document for write in writes if write.embedded is None])
+            replace_documents(
+                connection, now.name, [_made(write, now) for write in writes if write.embedded is not None]
+            )
+        return now.version
 
     def delete(self, name: str, doc_id: str) -> Version:
-        with self._engine.begin() as connection:
-            version = _next_version(connection, name)
+        with self._database.writing(name) as connection:
+            version = next_version(connection, name).version
             gone = (
                 update(documents)
                 .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
@@ -120,12 +109,12 @@ class SqlDocumentStore:
         return self.get_at(name, ids)[1]
 
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
-        with self._engine.connect() as connection:
-            version = _collection(_collection_row(connection, name)).version
+        with self._database.reading() as connection:
+            version = collection_of(collection_row(connection, name)).version
             wanted = select(documents).where(
                 documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
             )
-            return version, {row["id"]: _document(row) for row in connection.execute(wanted).mappings()}
+            return version, {row["id"]: document_of(row) for row in connection.execute(wanted).mappings()}
 
     def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
         wanted = (
@@ -135,42 +124,90 @@ class SqlDocumentStore:
                 token_codes.c.collection == name, token_codes.c.id.in_(ids), token_codes.c.space == collections.c.space
             )
         )
-        with self._engine.connect() as connection:
+        with self._database.reading() as connection:
             return {row.id: row.codes for row in connection.execute(wanted)}
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
-        with self._engine.connect() as connection:
-            _collection_row(connection, name)
+        with self._database.reading() as connection:
+            collection_row(connection, name)
             page = (
                 select(documents)
                 .where(documents.c.collection == name, documents.c.id > after, ~documents.c.deleted)
                 .order_by(documents.c.id)
                 .limit(limit)
             )
-            return [_document(row) for row in connection.execute(page).mappings()]
+            return [document_of(row) for row in connection.execute(page).mappings()]
 
-    def changes_since(self, name: str, since: int, cursor: tuple[int, str] | None, limit: int) -> ChangePage:
-        with self._engine.connect() as connection:
-            collection = _collection_row(connection, name)
-            query = _changes_query(name, collection["space"], cursor or (since, None)).limit(limit + 1)
-            rows = connection.execute(query).mappings().all()
-        page, more = rows[:limit], len(rows) > limit
-        last = page[-1] if page else None
-        complete = collection["version"]
-        if more and last is not None:  # the version that the page ends in may go on after it
-            complete = last["version"] - (rows[limit]["version"] == last["version"])
-        return ChangePage(
-            epoch=collection["epoch"],
-            changes=[_change(row) for row in page],
-            complete=complete,
-            cursor=(last["version"], last["id"]) if more and last is not None else None,
-        )
+    def changes_since(
+        self, name: str, since: int, cursor: changes.Cursor | None, limit: int, space: str | None = None
+    ) -> ChangePage[Change]:
+        with self._database.reading() as connection:
+            return changes.changes(connection, name, cursor or (since, None), limit, space)
+
+    def whole_changes_since(
+        self, name: str, since: int, cursor: changes.Cursor | None, limit: int, through: int | None = None
+    ) -> ChangePage[WholeChange]:
+        with self._database.reading() as connection:
+            return changes.whole_changes(connection, name, cursor or (since, None), limit, through)
+
+    def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
+        if collection.rollover == rollover:
+            return collection
+        with self._database.writing(collection.name) as connection:
+            now = next_version(connection, collection.name)
+            require_same(collection, now)
+            return rollovers.begin(connection, now, rollover)
+
+    def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
+        with self._database.reading() as connection:
+            return rollovers.unfilled(connection, name, limit)
+
+    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> Version:
+        with self._database.writing(collection.name) as connection:
+            now = next_version(connection, collection.name)
+            require_same(collection, now)
+            rollovers.fill(connection, now, embedded)
+        return now.version
+
+    def switch(self, name: str) -> Version:
+        with self._database.writing(name) as connection:
+            now = next_version(connection, name)
+            rollovers.switch(connection, now)
+        return now.version
+
+    def drop_rollover(self, name: str) -> Collection:
+        with self._database.writing(name) as connection:
+            if collection_of(collection_row(connection, name)).rollover is not None:
+                next_version(connection, name)
+                copies.take_rollover(connection, name, None)
+            return collection_of(collection_row(connection, name))
+
+    def begin_life(self, collection: Collection) -> None:
+        with self._database.writing(collection.name) as connection:
+            copies.begin_life(connection, collection)
+
+    def put(self, name: str, changes: Sequence[WholeChange]) -> None:
+        with self._database.writing(name) as connection:
+            collection_row(connection, name)
+            copies.put(connection, name, changes)
+
+    def advance(self, name: str, number: int) -> None:
+        with self._database.writing(name) as connection:
+            copies.advance(connection, name, number)
+
+    def take_rollover(self, name: str, rollover: Rollover | None) -> None:
+        with self._database.writing(name) as connection:
+            copies.take_rollover(connection, name, rollover)
+
+    def take_next(self, name: str, number: int) -> None:
+        with self._database.writing(name) as connection:
+            copies.take_next(connection, name, number)
 
     def damage(self) -> list[str]:
-        if self._engine.dialect.name != "sqlite":  # a database server looks after its files itself
+        if self._database.is_server:  # it looks after its files itself
             return []
         try:
-            with self._engine.connect() as connection:
+            with self._database.reading() as connection:
                 found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
                 orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
         except DBAPIError as error:  # too damaged even to be checked
@@ -179,122 +216,23 @@ class SqlDocumentStore:
         return faults + [f"a row of {row[0]} belongs to nothing" for row in orphans]
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._database.engine.dispose()
 
 
-def _next_version(connection: Connection, name: str) -> Version:
-    """Take the collection's next version, and with it the lock of its row until the transaction ends."""
-    taken = (
-        update(collections)
-        .where(collections.c.name == name)
-        .values(version=collections.c.version + 1)
-        .returning(collections.c.epoch, collections.c.version)
+def _made(write: Write, now: Collection) -> tuple[Document, Mapping[str, Embedded]]:
+    """The document as it is stored, and what the encoders of the collection made of it, by their spaces."""
+    assert write.embedded is not None
+    document = replace(write.document, truncated=write.embedded.truncated, version=now.version.number)
+    made = {now.settings.space: write.embedded}
+    if now.rollover is not None and write.rolled is not None:
+        made[now.rollover.space] = write.rolled
+    return document, made
+
+
+def _differs(name: str, found: CollectionSettings, asked: CollectionSettings) -> CollectionDiffers:
+    there = ", ".join(
+        f"{field} {ours!r}, not {theirs!r}"
+        for (field, ours), theirs in zip(asdict(found).items(), asdict(asked).values(), strict=True)
+        if ours != theirs
     )
-    row = connection.execute(taken).one_or_none()
-    if row is None:
-        raise _unknown(name)
-    return Version(row.epoch, row.version)
-
-
-def _update_metadata(connection: Connection, name: str, version: Version, unchanged: Sequence[Document]) -> None:
-    """New metadata for documents whose text is already stored, and encoded."""
-    if not unchanged:
-        return
-    mine = (documents.c.collection == name, documents.c.id.in_([document.id for document in unchanged]))
-    stored = {
-        row.id: row.text
-        for row in connection.execute(select(documents.c.id, documents.c.text).where(*mine, ~documents.c.deleted))
-    }
-    if any(stored.get(document.id) != document.text for document in unchanged):
-        raise TextChanged
-    statement = (
-        update(documents)
-        .where(documents.c.collection == name, documents.c.id == bindparam("of"))
-        .values(metadata=bindparam("new"), version=version.number)
-    )
-    connection.execute(statement, [{"of": document.id, "new": dict(document.metadata)} for document in unchanged])
-
-
-def _replace(connection: Connection, name: str, space: str, version: Version, writes: Sequence[Write]) -> None:
-    """Documents with new vectors; what the same ids held before goes, its vectors and codes with it."""
-    if not writes:
-        return
-    ids = [write.document.id for write in writes]
-    connection.execute(delete(documents).where(documents.c.collection == name, documents.c.id.in_(ids)))
-    connection.execute(insert(documents), [_document_row(name, version, write) for write in writes])
-    embedded = [(write.document.id, write.embedded) for write in writes if write.embedded is not None]
-    keys = {"collection": name, "space": space}
-    connection.execute(
-        insert(vectors),
-        [{**keys, "id": doc_id, "vector": each.vector.astype("<f4").tobytes()} for doc_id, each in embedded],
-    )
-    codes = [
-        {**keys, "id": doc_id, "codes": each.codes, "size": len(each.codes), "error": each.code_error}
-        for doc_id, each in embedded
-        if each.codes is not None
-    ]
-    if codes:
-        connection.execute(insert(token_codes), codes)
-
-
-def _changes_query(name: str, space: str, after: tuple[int, str | None]) -> Select[Any]:
-    version, doc_id = after
-    later = documents.c.version > version
-    if doc_id is not None:
-        later = or_(later, and_(documents.c.version == version, documents.c.id > doc_id))
-    own_vector = and_(
-        vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id, vectors.c.space == space
-    )
-    return (
-        select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector)
-        .join(vectors, own_vector, isouter=True)
-        .where(documents.c.collection == name, later)
-        .order_by(documents.c.version, documents.c.id)
-    )
-
-
-def _size(connection: Connection, collection: RowMapping) -> CollectionSize:
-    mine = documents.c.collection == collection["name"]
-    count = connection.execute(select(func.count()).where(mine, ~documents.c.deleted)).scalar_one()
-    of_codes = select(func.sum(token_codes.c.size), func.max(token_codes.c.error))
-    size, error = connection.execute(of_codes.where(token_codes.c.collection == collection["name"])).one()
-    each = 4 * collection["dim"] + (size or 0) / count if count else 0.0
-    return CollectionSize(documents=count, bytes_per_document=each, token_error=error)
-
-
-def _collection_row(connection: Connection, name: str) -> RowMapping:
-    row = connection.execute(select(collections).where(collections.c.name == name)).mappings().one_or_none()
-    if row is None:
-        raise _unknown(name)
-    return row
-
-
-def _unknown(name: str) -> UnknownCollection:
-    return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
-
-
-def _collection(row: RowMapping) -> Collection:
-    settings = CollectionSettings(**{field.name: row[field.name] for field in fields(CollectionSettings)})
-    return Collection(name=row["name"], version=Version(row["epoch"], row["version"]), settings=settings)
-
-
-def _document(row: RowMapping) -> Document:
-    return Document(**{field.name: row[field.name] for field in fields(Document)})
-
-
-def _document_row(name: str, version: Version, write: Write) -> dict[str, Any]:
-    document = write.document
-    return {
-        "collection": name,
-        "id": document.id,
-        "version": version.number,
-        "deleted": False,
-        "text": document.text,
-        "truncated": write.embedded is not None and write.embedded.truncated,
-        "metadata": dict(document.metadata),
-    }
-
-
-def _change(row: RowMapping) -> Change:
-    vector = None if row["vector"] is None else np.frombuffer(row["vector"], "<f4")
-    return Change(id=row["id"], version=row["version"], vector=vector, metadata=row["metadata"])
+    return CollectionDiffers(f"collection {name!r} exists with {there}: delete it first, or choose another name")

@@ -1,11 +1,12 @@
-"""How an index follows the store: at start, after a crash, after every write. There is no other way."""
+"""How an index, or a copy of the store, follows it: at start, after a crash, after every write; no other way."""
 
 from __future__ import annotations
 
 from threading import Event
+from typing import Protocol
 
 from service.errors import VersionMismatch
-from service.ports import DocumentStore, VectorIndex, Version
+from service.ports import AnyChange, ChangePage, Follower, Version
 
 PAGE = 2048  # changes read at a time: 3 MB of vectors of 384 numbers
 
@@ -14,25 +15,32 @@ class Stopped(Exception):
     """There was no time to follow to the end."""
 
 
-def catch_up(store: DocumentStore, name: str, index: VectorIndex, stop: Event | None = None) -> None:
-    """Apply to `index` everything that collection `name` went through since the index last looked.
+class Changes(Protocol[AnyChange]):
+    """Pages of a collection's changes, as `DocumentStore.changes_since` gives them."""
 
-    Blocks: call it off the event loop, and never twice at once for the same index.
+    def __call__(self, since: int, cursor: tuple[int, str] | None, limit: int, /) -> ChangePage[AnyChange]:
+        """Up to `limit` changes after version `since`, or from `cursor` on. Raises UnknownCollection."""
+
+
+def catch_up(changes: Changes[AnyChange], follower: Follower[AnyChange], stop: Event | None = None) -> None:
+    """Apply to `follower` everything that a collection went through since it last looked.
+
+    Blocks: call it off the event loop, and never twice at once for the same follower.
 
     Raises:
         UnknownCollection: the collection is gone.
-        VersionMismatch: it was made anew since; follow it with a new index.
+        VersionMismatch: it was made anew since; follow it with a new follower.
         Stopped: `stop` was set in between.
     """
-    since, cursor = index.version, None
+    since, cursor = follower.version, None
     while True:
         if stop is not None and stop.is_set():
             raise Stopped
-        page = store.changes_since(name, since.number, cursor, PAGE)
+        page = changes(since.number, cursor, PAGE)
         if page.epoch != since.epoch:
-            raise VersionMismatch(f"collection {name!r} was made anew")
-        index.apply(page.changes)
-        index.advance(Version(page.epoch, page.complete))
+            raise VersionMismatch("the collection was made anew")
+        follower.apply(page.changes)
+        follower.advance(Version(page.epoch, page.complete))
         cursor = page.cursor
         if cursor is None:
             return

@@ -158,7 +158,7 @@ class LocalCollections:
                 if index is None:  # not "or": one without documents is false
                     index = self._empty(collection)
             try:
-                catch_up(self._store, name, index)
+                catch_up(partial(self._store.changes_since, name), index)
             except VersionMismatch:  # made anew since we looked
                 continue
             self._indexes[name] = index
@@ -200,12 +200,12 @@ class LocalCollections:
         """In the builder's thread: the long part of making an index anew, beside which everything goes on."""
         collection = self._store.collection(name)
         index = self._empty(collection)
-        catch_up(self._store, name, index, self._closing)
+        catch_up(partial(self._store.changes_since, name), index, self._closing)
         self._writer.submit(self._replace, collection, index).result()
 
     def _replace(self, collection: Collection, index: VectorIndex) -> None:
         """In the writer's turn: the new index sees what was written while it was built, and takes its place."""
-        catch_up(self._store, collection.name, index)
+        catch_up(partial(self._store.changes_since, collection.name), index)
         self._indexes[collection.name] = index
         self._saved.pop(collection.name, None)
         log.info("the index of collection %s was built anew: %d rows", collection.name, index.rows)

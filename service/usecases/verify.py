@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def verify(store: DocumentStore, indexes: Indexes) -> Iterator[Verified]:
         if index is None:
             index = indexes.new(collection, store.sizes([collection.name])[0][1].documents)
         try:
-            catch_up(store, collection.name, index)
+            catch_up(partial(store.changes_since, collection.name), index)
         except (ValueError, AssertionError):  # one of another length fits into no index; which, the look at each tells
             yield _verified(store, collection, None, snapshot)
         else:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine
 from sqlalchemy.exc import DatabaseError
 
 from models.embeddings import unit_rows
 from service.documents import sqlite
+from service.documents.postgresql import postgresql_engine
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
@@ -27,9 +31,20 @@ DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """An empty database."""
+    if request.param == "sqlite":
+        made = sqlite_engine(tmp_path / "documents.sqlite")
+    else:
+        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
+    yield made
+    made.dispose()
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> SqlDocumentStore:
-    return SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+def store(engine: Engine) -> SqlDocumentStore:
+    return SqlDocumentStore(engine)
 
 
 def vector(seed: int) -> Embedded:
@@ -153,10 +168,11 @@ def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     stops=st.integers(0, 12),
 )
 def test_a_follower_ends_where_the_store_is_however_it_pages(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[bool, list[int]]], page: int, stops: int
+    store: SqlDocumentStore, steps: list[tuple[bool, list[int]]], page: int, stops: int
 ) -> None:
     """Following all the way, or in two goes with writes between, gives the same index as the store holds."""
-    store = SqlDocumentStore(sqlite_engine(tmp_path_factory.mktemp("store") / "documents.sqlite"))
+    for former in store.collections():
+        store.drop(former.name)
     store.create("c", SETTINGS)
     index = CollectionIndex(Exact(DIM), store.collection("c").version.epoch, "exact")
     with pytest.MonkeyPatch.context() as patch:
@@ -167,13 +183,12 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
             else:
                 upsert(store, [new(f"d{i}", f"text {number}", seed=number * 10 + i) for i in ids])
             if number == stops:
-                catch_up(store, "c", index)
-        catch_up(store, "c", index)
+                catch_up(partial(store.changes_since, "c"), index)
+        catch_up(partial(store.changes_since, "c"), index)
     held = {document.id for document in store.scan("c", "", 100)}
     found = index.search(vector(1).vector[None], 100, None)[1][0]
     assert {hit.id for hit in found} == held
     assert index.version == store.collection("c").version
-    store.close()
 
 
 def test_a_page_says_complete_only_for_versions_that_it_ends(store: SqlDocumentStore) -> None:
@@ -230,10 +245,12 @@ def test_a_store_opened_again_holds_what_was_acknowledged(tmp_path: Path) -> Non
     assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_an_error_of_the_database_shows_no_text_of_a_document(store: SqlDocumentStore) -> None:
+def test_an_error_of_the_database_shows_no_text_of_a_document(tmp_path: Path) -> None:
     """Errors go into the log, and texts must not."""
+    engine = sqlite_engine(tmp_path / "documents.sqlite")
+    store = SqlDocumentStore(engine)
     store.create("c", SETTINGS)
-    with store._engine.connect() as connection:
+    with engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")  # as if the disk were full
 

@@ -1,0 +1,9 @@
+"""What Alembic runs: the steps, on the connection that it was given."""
+
+from alembic import context
+
+from service.documents.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()

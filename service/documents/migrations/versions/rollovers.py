@@ -1,0 +1,17 @@
+"""The encoder that a collection is being re-embedded under, and when it was last switched to one."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    op.add_column("collections", sa.Column("next_model", sa.String))
+    op.add_column("collections", sa.Column("next_space", sa.String))
+    op.add_column("collections", sa.Column("next_dim", sa.Integer))
+    op.add_column("collections", sa.Column("switched", sa.Integer, nullable=False, server_default="0"))

@@ -1,0 +1,93 @@
+"""Re-embedding a collection under another encoder, in the tables: beside what the present one made, then in its place.
+
+Every document that is filled is one that changed, so that whoever follows the collection hears of its new vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+
+from service.documents.rows import collection_of, collection_row, document_of, rollover_columns
+from service.documents.schema import collections, documents, token_codes, vectors
+from service.documents.writes import forget_spaces, insert_embedded
+from service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
+from service.ports import Collection, Document, Embedded, Rollover
+
+
+def begin(connection: Connection, now: Collection, rollover: Rollover) -> Collection:
+    """In the transaction that took the version of `now`. Raises RolloverDiffers."""
+    if now.rollover is not None:
+        raise RolloverDiffers(
+            f"collection {now.name!r} is being re-embedded under {now.rollover.model!r} (space "
+            f"{now.rollover.space[:12]}): finish that, or drop it, before you begin with {rollover.model!r}"
+        )
+    set_rollover(connection, now.name, rollover)
+    return collection_of(collection_row(connection, now.name))
+
+
+def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
+    """Note the next encoder, or that there is none."""
+    row = update(collections).where(collections.c.name == name)
+    connection.execute(row.values(**rollover_columns(rollover)))
+
+
+def unfilled(connection: Connection, name: str, limit: int) -> tuple[int, list[Document]]:
+    """How many documents the next encoder has not embedded, and the first of them. Raises NoRollover."""
+    collection = collection_of(collection_row(connection, name))
+    lacking = _lacking(collection)
+    count = connection.execute(select(func.count()).select_from(documents).where(lacking)).scalar_one()
+    first = select(documents).where(lacking).order_by(documents.c.id).limit(limit)
+    return count, [document_of(row) for row in connection.execute(first).mappings()]
+
+
+def fill(connection: Connection, now: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> None:
+    """In the transaction that took the version of `now`; documents that changed since are left out."""
+    assert now.rollover is not None
+    made = {document.id: (document.version, each) for document, each in embedded}
+    mine = documents.c.collection == now.name
+    found = select(documents.c.id, documents.c.version).where(
+        mine, documents.c.id.in_(list(made)), ~documents.c.deleted
+    )
+    same = [row.id for row in connection.execute(found) if row.version == made[row.id][0]]
+    for table in (vectors, token_codes):
+        connection.execute(
+            delete(table).where(
+                table.c.collection == now.name, table.c.space == now.rollover.space, table.c.id.in_(same)
+            )
+        )
+    insert_embedded(connection, now.name, [(doc_id, {now.rollover.space: made[doc_id][1]}) for doc_id in same])
+    touched = update(documents).where(mine, documents.c.id.in_(same))
+    connection.execute(touched.values(version=now.version.number))
+
+
+def switch(connection: Connection, now: Collection) -> None:
+    """In the transaction that took the version of `now`. Raises NoRollover, RolloverUnfinished."""
+    lacking = _lacking(now)
+    count = connection.execute(select(func.count()).select_from(documents).where(lacking)).scalar_one()
+    if count:
+        raise RolloverUnfinished(f"{count:,} documents of collection {now.name!r} are not re-embedded yet: go on first")
+    take_next(connection, now)
+
+
+def take_next(connection: Connection, now: Collection) -> None:
+    """Let the next encoder be the collection's own from the version of `now` on, whatever it has embedded."""
+    settings = now.rolled_over().settings
+    row = update(collections).where(collections.c.name == now.name)
+    connection.execute(row.values(**asdict(settings), **rollover_columns(None), switched=now.version.number))
+    forget_spaces(connection, now.name, kept=[settings.space])
+
+
+def _lacking(collection: Collection) -> ColumnElement[bool]:
+    """The documents that the next encoder has not embedded. Raises NoRollover."""
+    if collection.rollover is None:
+        name = collection.name
+        raise NoRollover(f"collection {name!r} is not being re-embedded: begin with PUT /collections/{name}/rollover")
+    has = select(vectors.c.id).where(
+        vectors.c.collection == documents.c.collection,
+        vectors.c.id == documents.c.id,
+        vectors.c.space == collection.rollover.space,
+    )
+    return and_(documents.c.collection == collection.name, ~documents.c.deleted, ~has.exists())

@@ -1,0 +1,232 @@
+"""The laws of every copy of a store: taken over in any pieces, it ends as the store is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, Table, select
+
+from models.embeddings import unit_rows
+from service.documents.postgresql import postgresql_engine
+from service.documents.schema import collections, documents, token_codes, vectors
+from service.documents.sql import SqlDocumentStore
+from service.documents.sqlite import sqlite_engine
+from service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
+from service.ports import CollectionSettings, Document, Embedded, Rollover, Write
+from service.usecases.take_over import PlainHand, TakeOver
+
+DIM = 4
+SETTINGS = CollectionSettings("minilm", "space-0", DIM, "cosine", "exact", "int8")
+NAMES = ("c", "d")
+Step: TypeAlias = tuple[str, str, int]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """An empty database for the truth; the copy is SQLite in any case."""
+    if request.param == "sqlite":
+        made = sqlite_engine(tmp_path / "truth.sqlite")
+    else:
+        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
+    yield made
+    made.dispose()
+
+
+def made_of(space: str, text: str) -> Embedded:
+    """What an encoder of that space makes of a text: always the same."""
+    seed = [ord(character) for character in space + text]
+    vector = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
+    return Embedded(vector, truncated=len(text) % 2 == 1, codes=(space + text).encode(), code_error=0.01)
+
+
+class Writer:
+    """Does what a deployment does to its store, step by step; what is not possible at the moment is left out."""
+
+    def __init__(self, store: SqlDocumentStore) -> None:
+        self.store = store
+        self._spaces = 0
+
+    def perform(self, step: Step) -> None:
+        action, name, number = step
+        if name not in {each.name for each in self.store.collections()}:
+            self.store.create(name, SETTINGS)
+        steps: dict[str, Callable[[str, int], object]] = {
+            "upsert": self.upsert,
+            "relabel": self.relabel,
+            "delete": self.delete,
+            "recreate": self.recreate,
+            "begin": self.begin,
+            "fill": self.fill,
+            "switch": self.switch,
+            "drop_rollover": lambda name, _: self.store.drop_rollover(name),
+        }
+        steps[action](name, number)
+
+    def upsert(self, name: str, number: int) -> None:
+        collection = self.store.collection(name)
+        next_space = collection.rollover and collection.rollover.space
+        writes = []
+        for i in range(number % 4 + 1):
+            text = f"text {number} of {i}"
+            rolled = made_of(next_space, text) if next_space else None
+            document = Document(f"{(number + i) % 7}", text, {"n": number})
+            writes.append(Write(document, made_of(collection.settings.space, text), rolled))
+        self.store.upsert(collection, writes)
+
+    def relabel(self, name: str, number: int) -> None:
+        for document in self.store.scan(name, "", 2):
+            changed = Document(document.id, document.text, {"label": number})
+            self.store.upsert(self.store.collection(name), [Write(changed, None)])
+
+    def delete(self, name: str, number: int) -> None:
+        if self.store.get(name, [f"{number % 7}"]):
+            self.store.delete(name, f"{number % 7}")
+
+    def recreate(self, name: str, number: int) -> None:
+        self.store.drop(name)
+        if number % 2:
+            self.store.create(name, SETTINGS)
+
+    def begin(self, name: str, number: int) -> None:
+        collection = self.store.collection(name)
+        if collection.rollover is None:
+            self._spaces += 1
+            self.store.begin_rollover(collection, Rollover(f"model-{number}", f"space-{self._spaces}", DIM))
+
+    def fill(self, name: str, number: int) -> None:
+        collection = self.store.collection(name)
+        if collection.rollover is not None:
+            _, some = self.store.unfilled(name, number % 5 + 1)
+            space = collection.rollover.space
+            self.store.fill(collection, [(document, made_of(space, document.text)) for document in some])
+
+    def switch(self, name: str, number: int) -> None:
+        if self.store.collection(name).rollover is not None:
+            while self.store.unfilled(name, 1)[0]:
+                self.fill(name, number)
+            self.store.switch(name)
+
+
+def dump(engine: Engine, table: Table, columns: list[str] | None = None) -> list[Any]:
+    wanted = [table.c[name] for name in columns or table.c.keys()]
+    with engine.connect() as connection:
+        return sorted((tuple(map(repr, row)) for row in connection.execute(select(*wanted))), key=repr)
+
+
+def require_same(truth: Engine, copy: Engine) -> None:
+    """The copy holds what the truth holds, and nothing that was made by an encoder which is none of its own."""
+    plain = [column.name for column in collections.c if column.name != "switched"]
+    assert dump(copy, collections, plain) == dump(truth, collections, plain)
+    assert dump(copy, documents) == dump(truth, documents)
+    for table in (vectors, token_codes):
+        assert dump(copy, table) == dump(truth, table)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["upsert", "upsert", "relabel", "delete", "recreate", "begin", "begin", "fill", "switch", "drop_rollover"]
+        ),
+        st.sampled_from(NAMES),
+        st.integers(0, 20),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS, pulls=st.sets(st.integers(0, 25)), page=st.integers(1, 9))
+def test_a_copy_ends_as_the_store_is_whatever_happened_and_however_often_it_looked(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory, steps: list[Step], pulls: set[int], page: int
+) -> None:
+    writer = Writer(SqlDocumentStore(engine))
+    for former in writer.store.collections():
+        writer.store.drop(former.name)
+    copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
+    copy = SqlDocumentStore(copy_engine)
+    take_over = TakeOver(writer.store, copy, PlainHand(copy))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.usecases.catch_up.PAGE", page)
+        for number, step in enumerate(steps):
+            writer.perform(step)
+            if number in pulls:
+                for name in NAMES:
+                    take_over(name)
+                require_same(engine, copy_engine)
+        for name in NAMES:
+            take_over(name)
+    require_same(engine, copy_engine)
+    copy.close()
+
+
+def test_a_switch_waits_until_every_document_is_re_embedded(engine: Engine) -> None:
+    writer = Writer(SqlDocumentStore(engine))
+    store = writer.store
+    store.create("c", SETTINGS)
+    writer.upsert("c", 3)
+    with pytest.raises(NoRollover):
+        store.switch("c")
+    begun = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
+    assert store.begin_rollover(begun, Rollover("other", "space-b", DIM)) == begun, "the same again changes nothing"
+    with pytest.raises(RolloverDiffers, match="'other'"):
+        store.begin_rollover(begun, Rollover("third", "space-c", DIM))
+    before = store.collection("c").version
+    with pytest.raises(RolloverUnfinished, match="4 documents"):
+        store.switch("c")
+    assert store.collection("c").version == before, "a refused switch leaves no version behind"
+    writer.fill("c", 2)
+    assert store.unfilled("c", 10)[0] == 1
+    writer.fill("c", 2)
+    version = store.switch("c")
+    now = store.collection("c")
+    assert (now.settings.model, now.settings.space, now.rollover) == ("other", "space-b", None)
+    assert (now.switched, now.version) == (version.number, version)
+    assert {row[2] for row in dump(engine, vectors)} == {"'space-b'"}
+
+
+def test_a_document_that_changed_while_it_was_re_embedded_is_not_filled(engine: Engine) -> None:
+    """Else it would have the vector of its former text."""
+    writer = Writer(SqlDocumentStore(engine))
+    store = writer.store
+    store.create("c", SETTINGS)
+    writer.upsert("c", 0)
+    collection = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
+    [read] = store.unfilled("c", 10)[1]
+    changed = Write(Document("0", "changed", {}), made_of("space-0", "changed"))
+    store.upsert(collection, [changed])
+    store.fill(collection, [(read, made_of("space-b", read.text))])
+    assert [document.text for document in store.unfilled("c", 10)[1]] == ["changed"]
+
+
+def test_the_former_encoder_serves_the_copy_until_it_switches_itself(engine: Engine, tmp_path: Path) -> None:
+    """The store has forgotten its vectors by then; the copy must not, or its searches would find nothing meanwhile."""
+    writer = Writer(SqlDocumentStore(engine))
+    writer.store.create("c", SETTINGS)
+    writer.upsert("c", 3)
+    copy_engine = sqlite_engine(tmp_path / "copy.sqlite")
+    copy = SqlDocumentStore(copy_engine)
+    seen: list[tuple[str, int, int]] = []
+
+    class Watching(PlainHand):
+        def switch(self, name: str, number: int) -> None:
+            spaces = [row[2] for row in dump(copy_engine, vectors)]
+            collection = copy.collection(name)
+            seen.append((collection.settings.space, spaces.count("'space-0'"), spaces.count("'space-1'")))
+            assert collection.version.number == number - 1
+            super().switch(name, number)
+
+    take_over = TakeOver(writer.store, copy, Watching(copy))
+    take_over("c")
+    writer.begin("c", 1)
+    writer.switch("c", 1)
+    writer.upsert("c", 9)  # in the new space only
+    take_over("c")
+    assert [(space, old) for space, old, _ in seen] == [("space-0", 4)]
+    require_same(engine, copy_engine)
+    copy.close()
