@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -9,55 +10,28 @@ from pathlib import Path
 
 import httpx2
 
-from benchmarks.running_service import free_port
+from benchmarks.running_service import PROJECT, free_port
 from benchmarks.servers.server_process import ServerProcess
 
-CONFIGURATION = """\
-daemon off;
-worker_processes 1;
-pid {folder}/pid;
-error_log {folder}/error.log;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/bodies;
-  proxy_temp_path {folder}/answers;
-  client_max_body_size 8m;
-  upstream semblance {{
-{servers}
-    keepalive 32;
-  }}
-  server {{
-    listen 127.0.0.1:{port};
-    proxy_http_version 1.1;
-    proxy_set_header Connection "";
-    proxy_connect_timeout 1s;
-    proxy_read_timeout 60s;
-    proxy_next_upstream_timeout 30s;
-    proxy_next_upstream error timeout http_502 http_503;
-    location / {{ proxy_pass http://semblance; }}
-    location ~ ^/(similarity|search|explain|v1/embeddings)$ {{
-      proxy_next_upstream error timeout http_502 http_503 non_idempotent;
-      proxy_read_timeout 5s;
-      proxy_pass http://semblance;
-    }}
-  }}
-}}
-"""
+DEPLOYED = PROJECT / "deploy" / "nginx"
+FIRST, SECOND = "127.0.0.1:8001", "127.0.0.1:8002"  # the replicas that the deployed file names
 
 
 class NginxServer:
-    """`nginx` in a folder of its own, with the addresses of what stands behind it."""
+    """`nginx` with the configuration of `deploy/nginx`, on a port of its own and before these addresses."""
 
     def __init__(self, behind: Sequence[str]) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = Path(tempfile.mkdtemp(prefix="nginx-"))  # not below a folder that only root may enter
         self._folder.chmod(0o755)
-        servers = "\n".join(f"    server {address} max_fails=1 fail_timeout=2s;" for address in behind)
-        file = self._folder / "nginx.conf"
-        file.write_text(CONFIGURATION.format(folder=self._folder, port=self.port, servers=servers))
-        command = ["nginx", "-p", str(self._folder), "-e", str(self._folder / "error.log"), "-c", str(file)]
+        shutil.copy(DEPLOYED / "nginx.conf", self._folder)
+        (self._folder / "listen.conf").write_text(f"listen 127.0.0.1:{self.port};\naccess_log access.log semblance;\n")
+        (self._folder / "upstreams.conf").write_text(
+            upstreams((DEPLOYED / "upstreams.conf").read_text("utf-8"), behind), "utf-8"
+        )
+        folder = str(self._folder)
+        command = ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/log", "-g", "daemon off;"]
         self._process = ServerProcess(command, self._answers, self._folder)
 
     def start(self) -> None:
@@ -74,3 +48,15 @@ class NginxServer:
             return httpx2.get(f"{self.url}/live", timeout=2).status_code > 0
         except httpx2.TransportError:
             return False
+
+
+def upstreams(deployed: str, behind: Sequence[str]) -> str:
+    r"""The deployed upstreams with other addresses: a line of the first for each of them, none of the second.
+
+    >>> print(upstreams("server 127.0.0.1:8001 backup;\nserver 127.0.0.1:8002 backup;\n", ["a:1", "b:2"]), end="")
+    server a:1 backup;
+    server b:2 backup;
+    """
+    lines = [line for line in deployed.splitlines() if not re.match(rf"\s*server {SECOND}\b", line)]
+    written = [[line.replace(FIRST, each) for each in behind] if FIRST in line else [line] for line in lines]
+    return "".join(f"{line}\n" for group in written for line in group)

@@ -26,6 +26,11 @@ class Oracle:
         self._encoders = {encoder.space: encoder for encoder in encoders}
         self._direction = lru_cache(100_000)(self._computed)
 
+    @property
+    def spaces(self) -> list[str]:
+        """What is served, by the names that answers carry."""
+        return [*self._encoders]
+
     def off_by(self, space: str, query: str, text: str, score: float) -> float:
         """How far a score is from the true one."""
         return abs(score - float(self._direction(space, query) @ self._direction(space, text)))

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 
 from benchmarks.servers.word_models import sentence
+from benchmarks.traffic.caller import caller
 from benchmarks.traffic.ledger import Ledger
 from benchmarks.traffic.tally import PairAnswer, SearchAnswer, Tally, failure_in, failure_of
 
@@ -45,7 +46,7 @@ class Reader:
     def run(self) -> None:
         """Ask until told to stop."""
         kinds, weights = [*LIKELY], [*LIKELY.values()]
-        with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S) as http:
+        with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S, headers=caller()) as http:
             while not self._stop.wait(PAUSE_S):
                 [kind] = self._chance.choices(kinds, weights)
                 self._ask(kind, http)

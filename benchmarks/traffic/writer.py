@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 
 from benchmarks.servers.word_models import sentence
+from benchmarks.traffic.caller import caller
 from benchmarks.traffic.ledger import Ledger, State
 from benchmarks.traffic.tally import Tally, failure_in, failure_of
 
@@ -37,7 +38,7 @@ class Writer:
 
     def run(self) -> None:
         """Write until told to stop."""
-        with httpx2.Client(timeout=TIMEOUT_S) as http:
+        with httpx2.Client(timeout=TIMEOUT_S, headers=caller()) as http:
             pause_s = PAUSE_S
             while not self._stop.wait(pause_s):
                 pause_s = PAUSE_S if self._write(http) else PAUSE_AFTER_FAILURE_S
