@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     console = Console()
     outcomes, memory = run(given.seconds, given.seed, given.quiet, console)
-    tables = [by_kind(outcomes), report(outcomes), [memory]]
+    tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     for rows in tables:
         table = Table(*(name.replace("_", " ") for name in rows[0]))
         for row in rows:
