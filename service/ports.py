@@ -237,11 +237,11 @@ class DocumentStore(Protocol):
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Those of the documents that exist, by id. Raises UnknownCollection."""
 
-    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
-        """As `get`, with the version of the collection that has them so. Raises UnknownCollection."""
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+        """As `get`, with the collection that has them so. Raises UnknownCollection."""
 
-    def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Token codes of those documents that have some, by id."""
+    def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
+        """Token codes of a space, of those documents that have some, by id."""
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""

@@ -15,9 +15,9 @@ from service.settings import Settings
 from service.usecases.collections import Collections
 from service.usecases.compare import Compare
 from service.usecases.explain import Explain
+from service.usecases.held_collections import HeldCollections
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
-from service.usecases.local_collections import LocalCollections
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
@@ -28,7 +28,7 @@ class Services:
 
     settings: Settings
     models: LazyModels
-    local: LocalCollections
+    local: HeldCollections
     collections: Collections
     compare: Compare
     search: Search

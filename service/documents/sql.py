@@ -108,21 +108,17 @@ class SqlDocumentStore:
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         return self.get_at(name, ids)[1]
 
-    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
-            version = collection_of(collection_row(connection, name)).version
+            collection = collection_of(collection_row(connection, name))
             wanted = select(documents).where(
                 documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
             )
-            return version, {row["id"]: document_of(row) for row in connection.execute(wanted).mappings()}
+            return collection, {row["id"]: document_of(row) for row in connection.execute(wanted).mappings()}
 
-    def codes(self, name: str, ids: Sequence[str]) -> dict[str, bytes]:
-        wanted = (
-            select(token_codes.c.id, token_codes.c.codes)
-            .join(collections, collections.c.name == token_codes.c.collection)
-            .where(
-                token_codes.c.collection == name, token_codes.c.id.in_(ids), token_codes.c.space == collections.c.space
-            )
+    def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
+        wanted = select(token_codes.c.id, token_codes.c.codes).where(
+            token_codes.c.collection == name, token_codes.c.id.in_(ids), token_codes.c.space == space
         )
         with self._database.reading() as connection:
             return {row.id: row.codes for row in connection.execute(wanted)}

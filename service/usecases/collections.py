@@ -16,7 +16,7 @@ from service.ports import (
     ServedModels,
     TokenStorage,
 )
-from service.usecases.local_collections import LocalCollections
+from service.usecases.held_collections import HeldCollections
 from service.usecases.measures import DEFAULT_MEASURE, measure
 
 
@@ -33,7 +33,7 @@ class NewCollection:
 class Collections:
     """Collections and the models that fill them."""
 
-    def __init__(self, models: ServedModels, local: LocalCollections) -> None:
+    def __init__(self, models: ServedModels, local: HeldCollections) -> None:
         self._models = models
         self._local = local
 

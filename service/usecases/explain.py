@@ -12,7 +12,7 @@ from service.errors import UnknownDocument
 from service.ports import ServedModels
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
-from service.usecases.local_collections import LocalCollections
+from service.usecases.held_collections import HeldCollections
 from service.usecases.measures import DEFAULT_MEASURE, explainable
 
 
@@ -56,7 +56,7 @@ class Explain:
     """Shows the parts of a score, as `Compare` or `Search` computes it."""
 
     def __init__(
-        self, collections: Collections, models: ServedModels, local: LocalCollections, texts: TextEmbedder
+        self, collections: Collections, models: ServedModels, local: HeldCollections, texts: TextEmbedder
     ) -> None:
         self._collections = collections
         self._models = models

@@ -16,7 +16,7 @@ from service.errors import InvalidRequest, Overtaken, Problem, UnknownDocument, 
 from service.ports import Collection, Document, Embedded, Version, Write
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
-from service.usecases.local_collections import LocalCollections
+from service.usecases.held_collections import HeldCollections
 
 ATTEMPTS = 5  # how often a write is tried again because another changed the same texts meanwhile
 
@@ -34,7 +34,7 @@ class Indexed:
 class IndexDocuments:
     """Encodes documents and stores them, all or none. A text that is already stored is not encoded again."""
 
-    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder) -> None:
+    def __init__(self, collections: Collections, local: HeldCollections, texts: TextEmbedder) -> None:
         self._collections = collections
         self._local = local
         self._texts = texts
@@ -55,14 +55,14 @@ class IndexDocuments:
 
     async def collection_and_encoder(self, name: str) -> tuple[Collection, Encoder]:
         """Collection `name` and the model that fills it. Raises UnknownCollection, SpaceMismatch."""
-        collection = await self._local.read(lambda store: store.collection(name))
+        collection = await self._local.read_truth(lambda store: store.collection(name))
         return collection, await self._collections.encoder_of(collection)
 
     async def _store(self, name: str, documents: Sequence[Document], *, bulk: bool) -> Indexed:
         """One attempt: look at what is stored, encode what is new, write."""
         ids = [document.id for document in documents]
         collection, encoder = await self.collection_and_encoder(name)
-        stored = await self._local.read(lambda store: store.get(name, ids))
+        stored = await self._local.read_truth(lambda store: store.get(name, ids))
         new = [(i, each) for i, each in enumerate(documents) if not _same_text(each, stored.get(each.id))]
         keep_tokens = collection.settings.tokens == "int8"
         tokens, fresh = await self._encode(encoder, new, keep_tokens=keep_tokens, bulk=bulk)

@@ -7,18 +7,31 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from service.errors import UnknownCollection, VersionMismatch, VersionNotReached
-from service.ports import Collection, DocumentStore, Indexes, IndexState, VectorIndex, Version
-from service.usecases.catch_up import Stopped, catch_up
+from service.ports import NOTHING_YET, Change, Collection, DocumentStore, Indexes, IndexState, VectorIndex, Version
+from service.usecases.catch_up import Changes, Stopped, catch_up
 
 log = logging.getLogger(__name__)
 
 SEARCHES = 4  # indexes searched at once; more would share the same cores
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An index, and the space of its vectors."""
+
+    space: str
+    index: VectorIndex
+
+    def of(self, collection: Collection) -> bool:
+        """Whether it is of this life of the collection, and of its encoder."""
+        return (self.index.version.epoch, self.space) == (collection.version.epoch, collection.settings.space)
 
 
 class LocalCollections:
@@ -32,7 +45,7 @@ class LocalCollections:
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
         self._folder = indexes
-        self._indexes: dict[str, VectorIndex] = {}
+        self._indexes: dict[str, _Held] = {}
         self._saved: dict[str, Version] = {}
         self._building: set[str] = set()  # changed in the writer's turn only
         self._closing = threading.Event()
@@ -43,6 +56,10 @@ class LocalCollections:
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the store; it runs in a thread."""
         return await asyncio.to_thread(query, self._store)
+
+    async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """The same as `read`: the documents themselves are here."""
+        return await self.read(query)
 
     async def search(self, look: Callable[[], Result]) -> Result:
         """What a look into an index finds. However many of them wait for a thread, they keep no read waiting."""
@@ -67,10 +84,11 @@ class LocalCollections:
         collections = await self.read(lambda store: store.collections())
         await asyncio.to_thread(self._folder.keep_only, [collection.name for collection in collections])
         for collection in collections:
-            await self.follow(collection.name)
+            if collection.version.number != NOTHING_YET:
+                await self.follow(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
-        """Collection `name` and its index, both of one life, at `min_version` or later.
+        """Collection `name` and its index, both of one life and one encoder, at `min_version` or later.
 
         Raises:
             UnknownCollection: there is none of that name.
@@ -79,29 +97,35 @@ class LocalCollections:
         """
         while True:
             collection = await self.read(lambda store: store.collection(name))
-            epoch = collection.version.epoch
-            if min_version is not None and min_version.epoch != epoch:
+            if min_version is not None and min_version.epoch != collection.version.epoch:
                 detail = f"min_version {min_version} is of another life of collection {name!r}: leave it out"
                 raise VersionMismatch(detail)
             needed = min_version.number if min_version is not None else 0
-            index = self._indexes.get(name)
-            if index is None or index.version.epoch != epoch or index.version.number < needed:
-                index = await self.follow(name)
-            if index.version.epoch != epoch:  # made anew since we looked
+            held = self._indexes.get(name)
+            if held is None or not held.of(collection) or held.index.version.number < needed:
+                await self.follow(name)
+                held = self._indexes.get(name)
+            if held is None or not held.of(collection):  # made anew, or switched to another encoder, since we looked
                 continue
-            if index.version.number < needed:
-                detail = f"collection {name!r} is at {index.version}, not yet at {min_version}: try again"
+            if held.index.version.number < needed:
+                detail = f"collection {name!r} is at {held.index.version}, not yet at {min_version}: try again"
                 raise VersionNotReached(detail)
-            return collection, index
+            return collection, held.index
+
+    async def switch(self, name: str) -> Version:
+        """Build the index of the next encoder beside everything else, then let that encoder be the collection's own.
+
+        Raises UnknownCollection, NoRollover, RolloverUnfinished.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._builder, self.switch_by, name, lambda: self._store.switch(name))
 
     async def drop(self, name: str) -> None:
         """Delete a collection and its index. Raises UnknownCollection."""
 
         def in_turn() -> None:
             self._store.drop(name)
-            self._indexes.pop(name, None)
-            self._saved.pop(name, None)
-            self._folder.keep_only([collection.name for collection in self._store.collections()])
+            self._forget(name)
 
         await self._in_turn(in_turn)
 
@@ -113,6 +137,34 @@ class LocalCollections:
         """Keep a snapshot of every index that changed since its last."""
         for name in list(self._indexes):
             await self._in_turn(partial(self._save, name))
+
+    def change(self, act: Callable[[], Result]) -> Result:
+        """What `act` does to the store, in the writer's turn. Blocks: for the thread that fills a copy."""
+        return self._writer.submit(act).result()
+
+    def settle(self, name: str) -> None:
+        """Bring an index up to the local store, or drop it where its collection is gone. Blocks, as `change`."""
+
+        def in_turn() -> None:
+            try:
+                self._follow(name)
+            except UnknownCollection:
+                self._forget(name)
+
+        self.change(in_turn)
+
+    def switch_by(self, name: str, act: Callable[[], Result]) -> Result:
+        """Build the index of the next encoder, and let it take its place once `act` has switched the store. Blocks.
+
+        Raises what `act` raises; then everything is as it was.
+        """
+        collection = self._store.collection(name)
+        if collection.rollover is None:
+            return act()
+        rolled = collection.rolled_over()
+        index = self._empty(rolled)
+        catch_up(self._changes(rolled), index, self._closing)
+        return self.change(lambda: self._take_next(rolled, index, act))
 
     async def save_every(self, seconds: float) -> None:
         """Save again and again, until cancelled."""
@@ -128,9 +180,9 @@ class LocalCollections:
 
         def look() -> list[IndexState]:
             return [
-                IndexState(collection, size, index.rows, collection.version.number - index.version.number)
+                IndexState(collection, size, held.index.rows, collection.version.number - held.index.version.number)
                 for collection, size in self._store.sizes()
-                if (index := self._indexes.get(collection.name)) is not None
+                if (held := self._indexes.get(collection.name)) is not None
             ]
 
         return await asyncio.to_thread(look)
@@ -152,19 +204,30 @@ class LocalCollections:
         """In the writer's turn only."""
         while True:
             collection = self._store.collection(name)
-            index = self._indexes.get(name)
-            if index is None or index.version.epoch != collection.version.epoch:
-                index = self._load(collection)
-                if index is None:  # not "or": one without documents is false
-                    index = self._empty(collection)
+            if collection.version.number == NOTHING_YET:
+                raise VersionNotReached(f"collection {name!r} is still being taken over from the database: try again")
+            held = self._indexes.get(name)
+            index = held.index if held is not None and held.of(collection) else self._load(collection)
+            if index is None:  # not "or": one without documents is false
+                index = self._empty(collection)
             try:
-                catch_up(partial(self._store.changes_since, name), index)
+                catch_up(self._changes(collection), index)
             except VersionMismatch:  # made anew since we looked
                 continue
-            self._indexes[name] = index
+            self._indexes[name] = _Held(collection.settings.space, index)
             if index.outgrown and name not in self._building:
                 self._order_build(name)
             return index
+
+    def _changes(self, collection: Collection) -> Changes[Change]:
+        """The changes of a collection with the vectors of that encoder which is its own in `collection`."""
+        return partial(self._store.changes_since, collection.name, space=collection.settings.space)
+
+    def _forget(self, name: str) -> None:
+        """In the writer's turn: a collection that is gone has no index, nor a snapshot of it."""
+        self._indexes.pop(name, None)
+        self._saved.pop(name, None)
+        self._folder.keep_only([collection.name for collection in self._store.collections()])
 
     def _order_build(self, name: str) -> None:
         try:
@@ -200,28 +263,42 @@ class LocalCollections:
         """In the builder's thread: the long part of making an index anew, beside which everything goes on."""
         collection = self._store.collection(name)
         index = self._empty(collection)
-        catch_up(partial(self._store.changes_since, name), index, self._closing)
-        self._writer.submit(self._replace, collection, index).result()
+        catch_up(self._changes(collection), index, self._closing)
+        self.change(lambda: self._replace(collection, index))
 
     def _replace(self, collection: Collection, index: VectorIndex) -> None:
         """In the writer's turn: the new index sees what was written while it was built, and takes its place."""
-        catch_up(partial(self._store.changes_since, collection.name), index)
-        self._indexes[collection.name] = index
-        self._saved.pop(collection.name, None)
+        if self._store.collection(collection.name).settings.space != collection.settings.space:
+            raise VersionMismatch(f"collection {collection.name!r} has another encoder by now")
+        catch_up(self._changes(collection), index)
+        self._take(collection, index)
         log.info("the index of collection %s was built anew: %d rows", collection.name, index.rows)
+
+    def _take_next(self, rolled: Collection, index: VectorIndex, act: Callable[[], Result]) -> Result:
+        """In the writer's turn: the store switches to the next encoder, whose index takes its place."""
+        catch_up(self._changes(rolled), index)
+        result = act()
+        catch_up(self._changes(rolled), index)  # no more than the version of the switch
+        self._take(rolled, index)
+        log.info("collection %s is filled by %s from now on", rolled.name, rolled.settings.model)
+        return result
+
+    def _take(self, collection: Collection, index: VectorIndex) -> None:
+        self._indexes[collection.name] = _Held(collection.settings.space, index)
+        self._saved.pop(collection.name, None)
         self._save(collection.name)
 
     def _save(self, name: str) -> None:
         """In the writer's turn: nothing changes the index meanwhile, and searches go on."""
-        index = self._indexes.get(name)
-        if index is None or self._saved.get(name) == index.version:
+        held = self._indexes.get(name)
+        if held is None or self._saved.get(name) == held.index.version:
             return
         try:
-            self._folder.save(self._store.collection(name), index)
+            self._folder.save(self._store.collection(name), held.index)
         except (OSError, RuntimeError):
             log.exception("no snapshot of the index of collection %s could be written", name)
         else:
-            self._saved[name] = index.version
+            self._saved[name] = held.index.version
 
     def _empty(self, collection: Collection) -> VectorIndex:
         return self._folder.new(collection, self._store.sizes([collection.name])[0][1].documents)

@@ -22,7 +22,7 @@ from service.observability.timings import timed
 from service.ports import Collection, Document, Hit, VectorIndex, Version
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
-from service.usecases.local_collections import LocalCollections
+from service.usecases.held_collections import HeldCollections
 from service.usecases.measures import explainable, measure, word_links
 
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
@@ -83,7 +83,7 @@ class _At:
 class Search:
     """Finds by vector in the index; scores the nearest anew where the measure is not the index's own."""
 
-    def __init__(self, collections: Collections, local: LocalCollections, texts: TextEmbedder, max_scores: int) -> None:
+    def __init__(self, collections: Collections, local: HeldCollections, texts: TextEmbedder, max_scores: int) -> None:
         self._collections = collections
         self._local = local
         self._texts = texts
@@ -142,7 +142,9 @@ class Search:
             hits = [each[: request.k] for each in near]
             ids = list({hit.id for each in hits for hit in each})
             now, documents = await self._documents(at.collection.name, ids)
-            if not now.epoch == version.epoch == at.collection.version.epoch:
+            if not now.version.epoch == version.epoch == at.collection.version.epoch:
+                raise CollectionReplaced
+            if now.settings.space != at.collection.settings.space:  # it was rolled over: its token codes are others
                 raise CollectionReplaced
             same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
             if len(same) == len(ids) or attempt == ATTEMPTS:
@@ -183,7 +185,7 @@ class Search:
         match _source(at):
             case "token_codes":
                 with timed("search"):
-                    codes = await self._local.read(lambda store: store.codes(name, ids))
+                    codes = await self._local.read(lambda store: store.codes(name, ids, at.collection.settings.space))
                     return await self._local.search(
                         lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
                     )
@@ -196,7 +198,7 @@ class Search:
             detail = f"{scores:,} scores, queries times candidates; at most {self._max_scores:,} are computed"
             raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
 
-    async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Version, dict[str, Document]]:
+    async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         return await self._local.read(lambda store: store.get_at(name, ids))
 
     async def _encoded(self, encoder: Encoder, documents: Sequence[Document], want: Want) -> dict[str, TokenEmbeddings]:

@@ -48,7 +48,9 @@ def _verified(store: DocumentStore, collection: Collection, index: VectorIndex |
     while True:
         page = store.changes_since(collection.name, 0, cursor, PAGE)
         live = set(store.get(collection.name, [change.id for change in page.changes]))
-        coded = set(store.codes(collection.name, list(live))) if collection.settings.tokens == "int8" else live
+        coded = live
+        if collection.settings.tokens == "int8":
+            coded = set(store.codes(collection.name, list(live), collection.settings.space))
         for change in page.changes:
             faults += _faults_of(change, collection.settings.dim, alive=change.id in live)
         faults += _missed(page.changes, index)

@@ -70,7 +70,7 @@ def test_a_write_is_found_again_whole(store: SqlDocumentStore) -> None:
             "ü/1 🙂", "Ein Text", {"tags": ["a", 1, None], "deep": {"x": [1.5, True]}}, truncated=True, version=1
         )
     }
-    assert store.codes("c", ["ü/1 🙂"]) == {"ü/1 🙂": b"\x01\x01\x01"}
+    assert store.codes("c", ["ü/1 🙂"], "space-1") == {"ü/1 🙂": b"\x01\x01\x01"}
 
 
 def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
@@ -97,8 +97,8 @@ def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDo
     assert second.version.epoch != first.version.epoch
     assert second.version.number == 0
     assert store.get("c", ["d"]) == {}
-    assert store.get_at("c", ["d"]) == (second.version, {})
-    assert store.codes("c", ["d"]) == {}
+    assert store.get_at("c", ["d"]) == (second, {})
+    assert store.codes("c", ["d"], "space-1") == {}
 
 
 def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
@@ -134,7 +134,7 @@ def test_metadata_can_change_without_the_vector_only_while_the_text_is_the_same(
     upsert(store, [new("d", "text", 3, a=1)])
     upsert(store, [Write(Document("d", "text", {"a": 2}), None)])
     assert store.get("c", ["d"])["d"].metadata == {"a": 2}
-    assert store.codes("c", ["d"]) == {"d": b"\x03\x03\x03"}
+    assert store.codes("c", ["d"], "space-1") == {"d": b"\x03\x03\x03"}
     with pytest.raises(TextChanged):
         upsert(store, [new("e"), Write(Document("d", "other", {}), None), Write(Document("f", "x", {}), None)])
     assert store.get("c", ["e"]) == {}, "all or nothing"

@@ -117,7 +117,7 @@ def test_an_index_of_mostly_dead_rows_is_built_anew_beside_searches_and_writes(
         assert (await local.current("c", None))[1] is old, "the old one serves while the new one is built"
         assert await nearest(local, 2001) == "e"
         pause.over.set()
-        await until(lambda: local._indexes["c"] is not old)
+        await until(lambda: local._indexes["c"].index is not old)
         new = (await local.current("c", None))[1]
         assert (new.rows, len(new)) == (302, 302), "the new one saw what was written meanwhile"
         assert new.version == store.collection("c").version
