@@ -26,7 +26,7 @@ from rich.table import Table
 from benchmarks.figures import keep
 from benchmarks.injected.catalogue import FAULTS
 from benchmarks.injected.fault import Fault
-from benchmarks.injected.stage import Outcome, Stage
+from benchmarks.injected.stage import NONE, Outcome, Stage
 from benchmarks.running_service import Service
 from benchmarks.servers.deployment import Deployment
 from benchmarks.vital_signs import resident_mb
@@ -70,12 +70,12 @@ def run(seconds: float, seed: int, quiet_s: float, console: Console) -> tuple[li
         stage = Stage(deployment, chance.getrandbits(32))
         stage.fill()
         with _sampled(deployment.replicas) as memory:
-            outcomes = [stage.exercise(None, quiet_s)]
+            outcomes = [stage.exercise(NONE, quiet_s)]
             warm_mb = memory.lately()
             for fault, load_s, lasts_s in schedule(seconds, chance):
                 outcomes.append(stage.exercise(fault, load_s, lasts_s))
                 console.print(f"{fault.name}: {'; '.join(outcomes[-1].broken) or 'nothing lost'}", markup=False)
-            outcomes.append(stage.exercise(None, quiet_s))
+            outcomes.append(stage.exercise(NONE, quiet_s))
             return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": memory.lately()}
 
 
@@ -102,7 +102,7 @@ def report(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """A row for each fault, of all its times together, and one for all."""
     rows: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
-        for name in (outcome.fault, "all together"):
+        for name in (outcome.fault.name, "all together"):
             rows[name] = _joined(rows.get(name, {"fault": name, "times": 0}), outcome.row())
     return [*(row for name, row in rows.items() if name != "all together"), rows["all together"]]
 
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else str(value) for value in row.values()))
         console.print(table)
     keep("faults", tables)
-    broken = [f"{outcome.fault}: {what}" for outcome in outcomes for what in outcome.broken]
+    broken = [f"{outcome.fault.name}: {what}" for outcome in outcomes for what in outcome.broken]
     if memory["memory_at_the_end_mb"] > GROWTH * memory["memory_after_warm_up_mb"]:
         broken.append("memory grew by more than a tenth")
     if broken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -45,15 +46,19 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that happens, and what readers may notice of it.
+    """Something that happens, and what may be noticed of it.
 
     Attributes:
         inflict: does it, and puts right what it did.
         lasts_s: how long it lasts in earnest.
         readers_may_see: why reads may fail meanwhile, by status and code; nothing else may make one fail.
+        writers_may_see: the same of writes.
+        writes_within_s: how long a write may take, answered or not.
     """
 
     name: str
     inflict: Callable[[Scene], None]
     lasts_s: float = 0.0
     readers_may_see: frozenset[str] = frozenset()
+    writers_may_see: frozenset[str] = frozenset()
+    writes_within_s: float = math.inf

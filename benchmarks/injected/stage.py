@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,32 +21,39 @@ from benchmarks.traffic.traffic import Traffic
 
 COLLECTION = "faults"
 BEFORE_S = 0.5  # of load before the fault begins
+NONE = Fault("none", lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a fault came to.
+    """What a fault came to."""
 
-    `unexpected` are failures of reads that nobody has to put up with.
-    """
-
-    fault: str
+    fault: Fault
     seconds: float
     tally: Tally
     findings: Findings
-    unexpected: Counter[str]
 
     @property
     def broken(self) -> list[str]:
         """What the service promises and did not keep; empty if all is well."""
-        reads = [f"{count} reads failed: {why}" for why, count in self.unexpected.items()]
+        failed = [
+            *self._unexpected(READS, self.fault.readers_may_see),
+            *self._unexpected(WRITES, self.fault.writers_may_see),
+        ]
+        if (slowest := self.tally.slowest(WRITES)) > self.fault.writes_within_s:
+            failed.append(f"a write took {slowest:.1f} s, more than {self.fault.writes_within_s:g}")
         found = [f"{count} x {kind}" for kind, count in self.findings.faults.items()]
-        return [*reads, *found, *self.tally.wrong, *self.findings.examples]
+        return [*failed, *found, *self.tally.wrong, *self.findings.examples]
+
+    def _unexpected(self, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
+        for why, count in self.tally.failures(kinds).items():
+            if why not in allowed:
+                yield f"{count} of {', '.join(kinds)} failed: {why}"
 
     def row(self) -> dict[str, Any]:
         """The figures of one line of a table."""
         return {
-            "fault": self.fault,
+            "fault": self.fault.name,
             "seconds": round(self.seconds, 1),
             "reads": self.tally.total(READS),
             "reads_failed": sum(self.tally.failures(READS).values()),
@@ -81,21 +88,18 @@ class Stage:
         """Make the collection, and let writers store all their documents."""
         made = httpx2.put(f"{self.deployment.url}/collections/{COLLECTION}", timeout=60).raise_for_status().json()
         self._ledger.begin(made["version"], {})
-        outcome = self.exercise(None, seconds=3.0)
+        outcome = self.exercise(NONE, seconds=3.0)
         if outcome.broken:
             raise AssertionError(f"not even without a fault: {outcome.broken}")
 
-    def exercise(self, fault: Fault | None, seconds: float, lasts_s: float = 0.0) -> Outcome:
+    def exercise(self, fault: Fault, seconds: float, lasts_s: float = 0.0) -> Outcome:
         """A mixed load for at least so long, a fault in the midst of it, and a look at everything after it."""
         self.deployment.await_health()
         began = time.monotonic()
         with Traffic(self.deployment.url, COLLECTION, self._ledger, self._chance.getrandbits(32)) as traffic:
             tally = traffic.tally
-            if fault is not None:
-                time.sleep(BEFORE_S)
-                fault.inflict(
-                    Scene(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._chance, lasts_s)
-                )
+            time.sleep(BEFORE_S)
+            fault.inflict(Scene(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._chance, lasts_s))
             time.sleep(max(0.0, began + seconds - time.monotonic()))
         took = time.monotonic() - began
         self.deployment.await_health()
@@ -103,6 +107,4 @@ class Stage:
         checks = Checks(self._ledger, self._oracle)
         checks.all_of(tally)
         self._audit.look(checks)
-        allowed = fault.readers_may_see if fault else frozenset()
-        unexpected = Counter({why: n for why, n in tally.failures(READS).items() if why not in allowed})
-        return Outcome(fault.name if fault else "none", took, tally, checks.findings, unexpected)
+        return Outcome(fault, took, tally, checks.findings)

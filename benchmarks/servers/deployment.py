@@ -16,7 +16,7 @@ from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.redis_server import RedisServer
 from benchmarks.servers.word_models import write_model
 
-DATABASE_TIMEOUT_S = 3.0
+DATABASE_TIMEOUT_S = 2.0
 HEALTHY_S = 60.0
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 SETTINGS = {
