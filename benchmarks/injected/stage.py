@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.injected.fault import Fault, Scene
-from benchmarks.servers.deployment import Deployment
+from benchmarks.injected.fault import Broken, Fault, Scene
+from benchmarks.servers.deployment import Deployment, Unhealthy
 from benchmarks.traffic.audit import Audit
 from benchmarks.traffic.checks import Checks, Findings
 from benchmarks.traffic.ledger import Ledger
@@ -37,18 +37,18 @@ class Outcome:
     def broken(self) -> list[str]:
         """What the service promises and did not keep; empty if all is well."""
         failed = [
-            *self._unexpected(READS, self.fault.readers_may_see),
-            *self._unexpected(WRITES, self.fault.writers_may_see),
+            *self._unexpected("reads", READS, self.fault.readers_may_see),
+            *self._unexpected("writes", WRITES, self.fault.writers_may_see),
         ]
         if (slowest := self.tally.slowest(WRITES)) > self.fault.writes_within_s:
             failed.append(f"a write took {slowest:.1f} s, more than {self.fault.writes_within_s:g}")
         found = [f"{count} x {kind}" for kind, count in self.findings.faults.items()]
         return [*failed, *found, *self.tally.wrong, *self.findings.examples]
 
-    def _unexpected(self, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
+    def _unexpected(self, what: str, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
         for why, count in self.tally.failures(kinds).items():
             if why not in allowed:
-                yield f"{count} of {', '.join(kinds)} failed: {why}"
+                yield f"{count} {what} failed: {why}"
 
     def row(self) -> dict[str, Any]:
         """The figures of one line of a table."""
@@ -59,12 +59,12 @@ class Outcome:
             "reads_failed": sum(self.tally.failures(READS).values()),
             "slowest_read_s": round(self.tally.slowest(READS), 2),
             "writes": self.tally.total(WRITES),
-            "writes_unanswered_or_refused": sum(self.tally.failures(WRITES).values()),
+            "not_acknowledged": sum(self.tally.failures(WRITES).values()),
             "of_them_stored": self.tally.stored_unanswered,
             "slowest_write_s": round(self.tally.slowest(WRITES), 2),
-            "acknowledged_missing": self.findings.faults["missing"],
+            "missing": self.findings.faults["missing"],
             "deleted_seen": self.findings.faults["deleted seen"],
-            "stale_answers": self.findings.faults["stale"],
+            "stale": self.findings.faults["stale"],
             "wrong_scores": self.findings.faults["wrong score"],
         }
 
@@ -94,12 +94,16 @@ class Stage:
 
     def exercise(self, fault: Fault, seconds: float, lasts_s: float = 0.0) -> Outcome:
         """A mixed load for at least so long, a fault in the midst of it, and a look at everything after it."""
-        self.deployment.await_health()
+        self.deployment.mend()
         began = time.monotonic()
         with Traffic(self.deployment.url, COLLECTION, self._ledger, self._chance.getrandbits(32)) as traffic:
             tally = traffic.tally
             time.sleep(BEFORE_S)
-            fault.inflict(Scene(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._chance, lasts_s))
+            scene = Scene(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._chance, lasts_s)
+            try:
+                fault.inflict(scene)
+            except (Broken, Unhealthy) as error:
+                tally.wrong.append(str(error))
             time.sleep(max(0.0, began + seconds - time.monotonic()))
         took = time.monotonic() - began
         self.deployment.await_health()

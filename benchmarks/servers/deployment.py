@@ -100,6 +100,13 @@ class Deployment:
         """Set the clock of the last replica, so many seconds from the true time."""
         self.clock.write_text(f"{seconds:+d}\n")
 
+    def mend(self) -> None:
+        """Start the replicas that do not run, and wait for health. Raises Unhealthy."""
+        for replica in self.replicas:
+            if replica.pid is None:
+                replica.start()
+        self.await_health()
+
     def await_health(self) -> None:
         """Wait until every replica calls itself ready, with all it needs. Raises Unhealthy."""
         give_up = time.monotonic() + HEALTHY_S
