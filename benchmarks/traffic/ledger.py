@@ -26,6 +26,16 @@ def read_version(version: str) -> At:
     return At(epoch, int(number))
 
 
+class _Since(NamedTuple):
+    """From a number on a document is in one of these states."""
+
+    number: int
+    states: frozenset[State]
+
+
+NEVER = _Since(-1, frozenset({None}))  # was it written to
+
+
 class Ledger:
     """Every document has one writer, which has at most one request under way: its states follow one another.
 
@@ -37,14 +47,14 @@ class Ledger:
         self.latest: str | None = None  # a version that was acknowledged of late
         self.epoch = ""
         self._open: dict[str, list[State]] = {}
-        self._lives: dict[str, dict[str, list[tuple[int, State]]]] = {}
+        self._lives: dict[str, dict[str, list[_Since]]] = {}
 
     def begin(self, version: str, states: Mapping[str, State]) -> None:
         """The collection begins another life, in which it holds this."""
         at = read_version(version)
         self.epoch, self.latest = at.epoch, version
         self._open.clear()
-        self._lives[at.epoch] = {doc_id: [(at.number, state)] for doc_id, state in states.items()}
+        self._lives[at.epoch] = {doc_id: [_Since(at.number, frozenset({state}))] for doc_id, state in states.items()}
 
     def attempt(self, change: Mapping[str, State]) -> None:
         """A write is being sent."""
@@ -55,7 +65,7 @@ class Ledger:
         """It was answered with this version."""
         at = read_version(version)
         for doc_id, state in change.items():
-            self._lives[at.epoch].setdefault(doc_id, []).append((at.number, state))
+            self._history(at.epoch, doc_id).append(_Since(at.number, frozenset({state})))
             del self._open[doc_id]
         self.latest = version
 
@@ -79,19 +89,18 @@ class Ledger:
 
     def now(self, doc_id: str) -> State:
         """What was last acknowledged of it."""
-        history = self._lives[self.epoch].get(doc_id)
-        return history[-1][1] if history else None
+        [state] = self._history(self.epoch, doc_id)[-1].states
+        return state
 
     def may_hold(self, doc_id: str, at: At) -> set[State]:
         """The states that it may be found in at a version."""
-        history = self._lives[at.epoch].get(doc_id, [])
-        before = bisect_right(history, at.number, key=lambda entry: entry[0])
-        return {history[before - 1][1] if before else None, *self._open.get(doc_id, [])}
+        history = self._history(at.epoch, doc_id)
+        before = bisect_right(history, at.number, key=lambda since: since.number)
+        return {*history[max(before, 1) - 1].states, *self._open.get(doc_id, [])}
 
     def rewritten_after(self, doc_id: str, at: At) -> bool:
         """Whether it was written to after a version, or may have been."""
-        history = self._lives[at.epoch].get(doc_id, [])
-        return doc_id in self._open or bool(history and history[-1][0] > at.number)
+        return doc_id in self._open or self._history(at.epoch, doc_id)[-1].number > at.number
 
     def knows(self, epoch: str) -> bool:
         """Whether the collection had such a life."""
@@ -99,8 +108,8 @@ class Ledger:
 
     def ever(self, doc_id: str) -> set[State]:
         """All states that it was ever asked to be in."""
-        lives = [entry[1] for life in self._lives.values() for entry in life.get(doc_id, [])]
-        return {*lives, *self._open.get(doc_id, [])}
+        lives = (since.states for life in self._lives.values() for since in life.get(doc_id, []))
+        return {*self._open.get(doc_id, []), *(state for states in lives for state in states)}
 
     def held(self) -> dict[str, State]:
         """What the collection holds now; nothing may be open."""
@@ -110,8 +119,13 @@ class Ledger:
         """Take what was found for the truth of what is open; how many unanswered writes had been stored."""
         at = read_version(version)
         stored = 0
-        for doc_id in self._open:
+        for doc_id, states in self._open.items():
             stored += found.get(doc_id) != self.now(doc_id)
-            self._lives[at.epoch].setdefault(doc_id, []).append((at.number, found.get(doc_id)))
+            history = self._history(at.epoch, doc_id)
+            history.append(_Since(history[-1].number, history[-1].states | set(states)))  # it became so at some time
+            history.append(_Since(at.number, frozenset({found.get(doc_id)})))
         self._open.clear()
         return stored
+
+    def _history(self, epoch: str, doc_id: str) -> list[_Since]:
+        return self._lives[epoch].setdefault(doc_id, [NEVER])

@@ -88,3 +88,6 @@ def test_an_unanswered_write_is_settled_by_what_was_found(ledger: Ledger, oracle
     assert ledger.settle({"a": NEW, "c": NEW}, "e:4") == 1
     assert counted(ledger, oracle, "e:4", {"a": NEW}) == {"missing": 1}
     assert counted(ledger, oracle, "e:4", {"a": NEW, "c": NEW}) == {}
+    assert counted(ledger, oracle, "e:3", {"a": NEW, "c": NEW}) == {}
+    assert counted(ledger, oracle, "e:3", {"a": NEW}) == {}
+    assert counted(ledger, oracle, "e:3", {"a": NEW, "c": OLD}) == {"missing": 1}

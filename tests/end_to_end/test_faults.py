@@ -46,7 +46,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def exercise(stage: Stage, fault: Fault) -> Outcome:
     outcome = stage.exercise(fault, LOAD_S, fault.lasts_s if LONG else min(fault.lasts_s, SHORT_LASTS_S))
-    print(outcome.row(), dict(outcome.tally.failed))
+    print(outcome.row(), dict(outcome.tally.failed), *outcome.broken, sep="\n")
     return outcome
 
 
