@@ -137,14 +137,17 @@ def test_a_manifest_that_names_files_elsewhere_is_not_followed(
     assert refused(saved, collection(engine), caplog)
 
 
-@pytest.mark.parametrize("name", ["../other", "/tmp/other", "..", ""])
+@pytest.mark.parametrize("name", ["../other", "inner/other", "..", ""])
 def test_no_name_of_a_collection_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     indexes = IndexFolder(tmp_path / "indexes")
     index = two_states("exact")[1]
     wicked = replace(collection("exact"), name=name)
-    for use in (lambda: indexes.save(wicked, index), lambda: indexes.load(wicked), lambda: indexes.discard(name)):
-        with pytest.raises(ValueError, match="a name has at most 64"):
-            use()
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.save(wicked, index)
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.load(wicked)
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.discard(name)
     assert list(tmp_path.iterdir()) == []
 
 
