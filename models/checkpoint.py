@@ -24,7 +24,7 @@ Pooling: TypeAlias = Literal["mean", "cls", "max"]
 
 _LEGACY_POOLING = {
     "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",  # nosec B105 - it is no password
+    "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
 }
 _PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage")}

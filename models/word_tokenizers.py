@@ -126,7 +126,7 @@ class Pieces:
 def word_piece(rows: Mapping[str, int]) -> Tokenizer:
     """A WordPiece tokenizer of that vocabulary; in lower case, without accents, if the vocabulary is."""
     lower = not any(word != word.lower() for word in rows if not (word.startswith("[") and word.endswith("]")))
-    tokenizer = Tokenizer(models.WordPiece(dict(rows), unk_token="[UNK]"))  # noqa: S106 # nosec B106 - it is no password
+    tokenizer = Tokenizer(models.WordPiece(dict(rows), unk_token="[UNK]"))  # noqa: S106 - it is no password
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer

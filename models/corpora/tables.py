@@ -82,7 +82,7 @@ class Tables:
         named = {f"column{i}": pa.array(column, pa.string()) for i, column in enumerate(columns)}
         with _refusals():
             self._connection.register("batch", pa.table(named))
-            self._connection.execute(f"INSERT INTO {table} SELECT * FROM batch")  # noqa: S608 # nosec B608 - our own names
+            self._connection.execute(f"INSERT INTO {table} SELECT * FROM batch")  # noqa: S608 - our own names
             self._connection.unregister("batch")
 
 
