@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-def tests_in(file: Path) -> set[str]:
+def named_in(file: Path) -> set[str]:
     """The names of the tests in a file."""
     found = ast.walk(ast.parse(file.read_text("utf-8")))
     return {each.name for each in found if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")}
@@ -29,7 +29,7 @@ def test_every_threat_has_a_defence_and_a_test_that_exists() -> None:
         named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", tested)
         assert named is not None, f"{threat}: {tested!r} names no test"
         assert (ROOT / named[1]).is_file(), f"{threat}: there is no {named[1]}"
-        assert named[2] in tests_in(ROOT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
+        assert named[2] in named_in(ROOT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
 
 
 def test_no_threat_and_no_test_stands_there_twice() -> None:
