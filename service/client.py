@@ -57,6 +57,7 @@ class Client:
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
+        self._where = self._http.base_url.copy_with(userinfo=b"")  # as messages may show it: there may be a password
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +75,7 @@ class Client:
         try:
             return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
         except httpx2.HTTPError as error:
-            raise ServiceError(f"cannot reach {self._http.base_url}: {error}; is the service running there?") from error
+            raise ServiceError(f"cannot reach {self._where}: {error}; is the service running there?") from error
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """One request, and its answer from JSON.
@@ -136,7 +137,7 @@ class Client:
                         raise failure(f"POST {path}: {said['error']}: {said['detail']}")
                     yield stored_batch(said, first)
         except httpx2.HTTPError as error:
-            raise Interrupted(f"lost {self._http.base_url}: {error}") from error
+            raise Interrupted(f"lost {self._where}: {error}") from error
         raise Interrupted(f"POST {path}: the answer broke off")
 
 
