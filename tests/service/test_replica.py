@@ -373,8 +373,7 @@ def test_a_backlog_of_its_own_shows_and_ends(server: PostgresServer, tmp_path: P
             slow.set()
             held.result(10)
             await found_in_the_end(b, 2, ["d", "e"])
-            while [state.lag for state in await b.states()] != [0]:
-                await asyncio.sleep(0.02)
-            assert b.keeps_up
+            await until(lambda: b.keeps_up and b._there["c"] == b._copy.collection("c").version)
+            assert [state.lag for state in await b.states()] == [0]
 
     asyncio.run(use())
