@@ -16,7 +16,8 @@ TIMEOUT_S = 300.0
 LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
 BYTES_AT_ONCE = 2_000_000
 RETRY_S = 0.5
-PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading"})  # codes that another try may mend
+# codes that another try may mend
+PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading", "store_unavailable"})
 
 
 class ServiceError(Exception):
