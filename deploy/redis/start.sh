@@ -9,5 +9,5 @@ maxmemory 512mb
 maxmemory-policy allkeys-lru
 bind * -::*
 user default off resetpass
-user semblance on >$REDIS_PASSWORD resetkeys resetchannels ~semblance:* -@all +mget +set +ping +select +client|setinfo
+user semblance on >$REDIS_PASSWORD resetkeys resetchannels ~semblance:* -@all +mget +set +ping
 END
