@@ -209,7 +209,10 @@ def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
         assert (refusal.status_code, read(refusal.json())["code"]) == (413, "body_too_large")
         assert "retry-after" not in refusal.headers
     assert http.put("/collections/a", content=large).status_code == 413
-    assert received(replicas) == {"POST /search": 1}
+    documents, lines = "/collections/a/documents", {"content-type": "application/x-ndjson"}
+    assert http.post(documents, content=large).status_code == 413
+    assert http.post(documents, content=large, headers=lines).text.strip() == str(len(large))
+    assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
 
 
 def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(
