@@ -30,7 +30,9 @@ from tests.deploy.deployment import (
     workloads,
 )
 
-REPLICAS = [DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")]
+REPLICAS = [
+    DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")
+]
 
 
 def checked(*command: str) -> None:
@@ -58,7 +60,9 @@ def test_units_are_sound_and_hardened(path: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         missing("systemd-analyze")
     copy = tmp_path / path.name
-    copy.write_text(path.read_text().replace("/opt/semblance/bin/semblance", "/bin/true").replace("/usr/sbin/nginx", "/bin/true"))
+    copy.write_text(
+        path.read_text().replace("/opt/semblance/bin/semblance", "/bin/true").replace("/usr/sbin/nginx", "/bin/true")
+    )
     for verb in (["verify"], ["security", "--offline=true", "--threshold=15"]):  # 10 is 1.0 of at most 10
         run = subprocess.run(["systemd-analyze", *verb, str(copy)], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
@@ -83,7 +87,10 @@ def test_nginx_takes_each_configuration(path: Path, listen: str, tmp_path: Path)
 
 def test_nginx_knows_each_replica_twice_and_under_the_names_of_its_deployment() -> None:
     addresses = [service["networks"]["front"]["ipv4_address"] for name, service in replicas_of(compose())]
-    pods = [f"semblance-{i}" for i in range(next(each["spec"]["replicas"] for each in workloads() if each["kind"] == "StatefulSet"))]
+    pods = [
+        f"semblance-{i}"
+        for i in range(next(each["spec"]["replicas"] for each in workloads() if each["kind"] == "StatefulSet"))
+    ]
     services = {each["metadata"]["name"] for each in manifests() if each["kind"] == "Service"}
     assert set(pods) <= services
     for path, hosts in zip(REPLICAS[1:], (addresses, pods), strict=True):
@@ -125,7 +132,9 @@ def test_every_container_of_compose_has_the_least_privilege(name: str, service: 
 def test_compose_publishes_nginx_only_and_on_loopback() -> None:
     published = {name: service["ports"] for name, service in compose()["services"].items() if "ports" in service}
     assert published == {"nginx": ["${LISTEN:-127.0.0.1:8000}:8000"]}
-    assert {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")} == {"outside"}
+    assert {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")} == {
+        "outside"
+    }
 
 
 def test_compose_holds_no_secret() -> None:
@@ -159,7 +168,8 @@ def test_whatever_runs_in_kubernetes_is_kept_apart_and_may_lose_one_pod_only() -
         kind: {
             labels["app"]
             for each in manifests()
-            if each["kind"] == kind and (labels := (each["spec"].get("selector") or each["spec"]["podSelector"]).get("matchLabels"))
+            if each["kind"] == kind
+            and (labels := (each["spec"].get("selector") or each["spec"]["podSelector"]).get("matchLabels"))
         }
         for kind in ("PodDisruptionBudget", "NetworkPolicy")
     }
@@ -191,7 +201,7 @@ def test_the_image_runs_as_nobody_and_installs_no_more_than_serving_needs() -> N
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:
-                assert f"--constraint constraints.txt \".[{name.removeprefix('install-')}]\"" in rest
+                assert f'--constraint constraints.txt ".[{name.removeprefix("install-")}]"' in rest
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

@@ -39,7 +39,14 @@ def image() -> Iterator[Path]:
         os.chown(path, NOBODY, NOBODY)
     for instruction, rest in stages()["install-cpu"]:
         if instruction == "RUN":
-            as_nobody(folder, ["sh", "-euc", rest.replace("/opt/semblance", str(folder / "venv")).replace("python -m venv", f"{PYTHON} -m venv")])
+            as_nobody(
+                folder,
+                [
+                    "sh",
+                    "-euc",
+                    rest.replace("/opt/semblance", str(folder / "venv")).replace("python -m venv", f"{PYTHON} -m venv"),
+                ],
+            )
     yield folder
     shutil.rmtree(folder)
 
@@ -61,8 +68,15 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def as_nobody(folder: Path, command: list[str]) -> str:
     """Run a command to its end, and give what it printed."""
     run = subprocess.run(
-        command, cwd=folder, env=environment(folder), user=NOBODY, group=NOBODY, extra_groups=[],
-        capture_output=True, text=True, check=False,
+        command,
+        cwd=folder,
+        env=environment(folder),
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     return run.stdout
@@ -93,8 +107,14 @@ def test_it_serves_as_another_user_and_its_health_check_tells_whether_it_does(im
     log = image / "tmp" / "log"
     with log.open("wb") as errors:
         service = subprocess.Popen(
-            entry, cwd="/", env=environment(image, **settings), user=NOBODY, group=NOBODY, extra_groups=[],
-            stdout=subprocess.PIPE, stderr=errors,
+            entry,
+            cwd="/",
+            env=environment(image, **settings),
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            stdout=subprocess.PIPE,
+            stderr=errors,
         )
     try:
         address_of(service, log)

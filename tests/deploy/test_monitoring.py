@@ -23,7 +23,9 @@ ROUTES = ("/similarity", "/search", "/explain", "/v1/embeddings", "/ready", "/li
 
 def alerts() -> list[Any]:
     """Every rule."""
-    return [rule for group in yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"] for rule in group["rules"]]
+    return [
+        rule for group in yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"] for rule in group["rules"]
+    ]
 
 
 def panels() -> list[Any]:
@@ -75,7 +77,9 @@ def test_a_query_asks_for_metrics_and_labels_that_there_are(title: str, query: s
     for selector in asked:
         assert selector.name in {name for name, _ in SERIES}, f"{title}: there is no metric {selector.name}"
         for matcher in selector.matchers.matchers:
-            known = {labels[matcher.name] for name, labels in SERIES if name == selector.name and matcher.name in labels}
+            known = {
+                labels[matcher.name] for name, labels in SERIES if name == selector.name and matcher.name in labels
+            }
             assert known, f"{title}: {selector.name} has no label {matcher.name}"
             wanted = matcher.value.split("|") if matcher.op in (MatchOp.Re, MatchOp.NotRe) else [matcher.value]
             assert matcher.name == "status" or set(wanted) <= known, f"{title}: {matcher.name} is never {wanted}"
@@ -91,7 +95,9 @@ def test_every_alert_says_how_bad_it_is_and_what_happened() -> None:
 
 def test_prometheus_asks_each_replica_of_compose_itself() -> None:
     said = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
-    targets = [target for each in said["scrape_configs"] for config in each["static_configs"] for target in config["targets"]]
+    targets = [
+        target for each in said["scrape_configs"] for config in each["static_configs"] for target in config["targets"]
+    ]
     assert targets == ["api-1:8000", "api-2:8000"]
     assert all((PROMETHEUS / name).exists() for name in said["rule_files"])
 

@@ -124,9 +124,7 @@ def test_a_read_that_every_replica_refuses_gets_their_refusal_and_costs_the_next
     for replica in replicas:
         replica.status = 503
     refusals = [send(nginx, "POST", "/search") for _ in range(MANY)]
-    assert [(refusal.status, refusal.text in map(str, ports(replicas))) for refusal in refusals] == [
-        (503, True)
-    ] * MANY
+    assert [(refusal.status, refusal.text in map(str, ports(replicas))) for refusal in refusals] == [(503, True)] * MANY
     for replica in replicas:
         replica.status = 200
     assert [send(nginx, "POST", "/search").status for _ in range(MANY)] == [200] * MANY
@@ -168,7 +166,11 @@ def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
 
 
 def test_paths_reach_a_replica_as_they_were_sent(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
-    paths = ["/collections/a/documents/x%2Fy%20%C3%A9", "/collections/a/documents/a//b?cursor=%2B%26", "/explain?a=&b=%00"]
+    paths = [
+        "/collections/a/documents/x%2Fy%20%C3%A9",
+        "/collections/a/documents/a//b?cursor=%2B%26",
+        "/explain?a=&b=%00",
+    ]
     assert [send(nginx, "GET", path).status for path in paths] == [200] * 3
     assert received(replicas) == dict.fromkeys((f"GET {path}" for path in paths), 1)
 
@@ -215,9 +217,7 @@ def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
     assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
 
 
-def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(
-    nginx: Nginx, replicas: tuple[Replica, Replica]
-) -> None:
+def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
     for replica in replicas:
         replica.die()
     for method, path in [("GET", "/models"), ("POST", "/search"), *WRITES]:

@@ -48,7 +48,7 @@ def database() -> Iterator[str]:
     server.start()
     address = ["--host=127.0.0.1", f"--port={server.port}", "--username=postgres", "--dbname=postgres"]
     command = ["psql", "--no-psqlrc", "--quiet", *address, f"--file={DEPLOY / 'postgres' / 'role.sql'}"]
-    secrets = {"PGPASSWORD": PASSWORD, "DATABASE_PASSWORD": "it's \"quoted\""}
+    secrets = {"PGPASSWORD": PASSWORD, "DATABASE_PASSWORD": 'it\'s "quoted"'}
     subprocess.run(command, check=True, env=os.environ | secrets, timeout=60)
     yield f"postgresql://semblance:it%27s%20%22quoted%22@127.0.0.1:{server.port}/semblance"
     server.remove()
@@ -119,7 +119,15 @@ def test_the_cache_works_with_the_user_of_redis(redis: int) -> None:
 def test_the_user_of_redis_may_do_nothing_else_and_nobody_else_anything(redis: int) -> None:
     async def try_all() -> None:
         async with Redis(port=redis, username="semblance", password="secret") as client:
-            for command in ("KEYS *", "FLUSHALL", "CONFIG GET *", "GET other", "SET other x", "EVAL return 0", "ACL LIST"):
+            for command in (
+                "KEYS *",
+                "FLUSHALL",
+                "CONFIG GET *",
+                "GET other",
+                "SET other x",
+                "EVAL return 0",
+                "ACL LIST",
+            ):
                 with pytest.raises(NoPermissionError):
                     await client.execute_command(*command.split())
         async with Redis(port=redis) as client:
