@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.running_service import free_port
+from benchmarks.servers.server_process import ServerProcess
 
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "nginx"
-START_S = 10
 
 
 class Nginx:
@@ -26,7 +24,7 @@ class Nginx:
     def __init__(self, folder: Path, ports: Sequence[int]) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._prefix, self._messages = folder / "prefix", folder / "messages"
+        self._prefix = folder / "prefix"
         configuration = folder / "configuration"
         self._prefix.mkdir(mode=0o777)
         configuration.mkdir()
@@ -37,25 +35,17 @@ class Nginx:
         (configuration / "upstreams.conf").write_text(upstreams)
         listen = (CONFIGURATION / "listen.conf").read_text().replace("127.0.0.1:8000", f"127.0.0.1:{self.port}")
         (configuration / "listen.conf").write_text(listen)
-        self._command = ["nginx", "-p", str(self._prefix), "-c", str(configuration / "nginx.conf")]
-        self._process: subprocess.Popen[bytes] | None = None
+        command = ["nginx", "-p", str(self._prefix), "-c", str(configuration / "nginx.conf")]
+        self._folder = folder
+        self._process = ServerProcess([*command, "-g", "daemon off; user root;"], self._listens, folder)
 
     def start(self) -> None:
         """Run it, and wait until it answers."""
-        with self._messages.open("wb") as messages:
-            self._process = subprocess.Popen([*self._command, "-g", "daemon off; user root;"], stderr=messages)
-        give_up = time.monotonic() + START_S
-        while not self._listens():
-            if self._process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"nginx did not start: {self._messages.read_text()}")
-            time.sleep(0.01)
+        self._process.start()
 
     def stop(self) -> None:
         """End it."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
-            self._process = None
+        self._process.stop()
 
     @property
     def access_log(self) -> str:
@@ -65,7 +55,7 @@ class Nginx:
     @property
     def written(self) -> bytes:
         """All that it wrote, to files and as messages."""
-        files = [self._messages, *(path for path in self._prefix.rglob("*") if path.is_file())]
+        files = [self._folder / "log", *(path for path in self._prefix.rglob("*") if path.is_file())]
         return b"\n".join(path.read_bytes() for path in files)
 
     def _listens(self) -> bool:
