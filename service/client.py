@@ -13,8 +13,8 @@ import httpx2
 from service.settings import CLIENT_KEY
 
 TIMEOUT_S = 300.0
-LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
-BYTES_AT_ONCE = 2_000_000
+LINES_AT_ONCE = 256  # in a request: what is stored as one batch also passes nginx whole, see `StreamAnswer`
+BYTES_AT_ONCE = 1_000_000
 RETRY_S = 0.5
 # codes that another try may mend
 PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading", "store_unavailable"})
