@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-
-import httpx2
 
 from benchmarks.running_service import PROJECT, free_port
 from benchmarks.servers.server_process import ServerProcess
@@ -38,6 +37,20 @@ class NginxServer:
         """Run it, and wait until it answers."""
         self._process.start()
 
+    def stop(self) -> None:
+        """Ask it to end, and wait until it did."""
+        self._process.stop()
+
+    @property
+    def access_log(self) -> str:
+        """A JSON object a line, for each request that is over."""
+        return (self._folder / "access.log").read_text()
+
+    @property
+    def written(self) -> bytes:
+        """All that it wrote, to files and as messages."""
+        return b"\n".join(path.read_bytes() for path in self._folder.rglob("*") if path.is_file())
+
     def remove(self) -> None:
         """End it, and remove its folder."""
         self._process.kill()
@@ -45,9 +58,10 @@ class NginxServer:
 
     def _answers(self) -> bool:
         try:
-            return httpx2.get(f"{self.url}/live", timeout=2).status_code > 0
-        except httpx2.TransportError:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
             return False
+        return True
 
 
 def upstreams(deployed: str, behind: Sequence[str]) -> str:
