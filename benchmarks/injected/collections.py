@@ -61,8 +61,10 @@ def moved_to_another_model(scene: Scene) -> None:
         first.communicate()
         killed(scene)
         _semblance(scene, *command)
-        if (found := _collection(scene, http)["model"]) != after:
-            raise Broken(f"after the roll-over to {after} the collection is of model {found}")
+        while (found := _collection(scene, http)["model"]) != after:  # that replica may be a moment behind
+            if time.monotonic() > give_up:
+                raise Broken(f"after the roll-over to {after} the collection is of model {found}")
+            time.sleep(0.05)
 
 
 def _version_of_another_life(scene: Scene, http: httpx2.Client, epoch: str) -> str:
