@@ -22,6 +22,7 @@ from service.api import (
     health,
     models,
     openapi,
+    rollovers,
     search,
     similarity,
 )
@@ -47,17 +48,19 @@ from service.served_models import LazyModels, read_served
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
 from service.usecases.compare import Compare
+from service.usecases.embed_documents import DocumentEmbedder
 from service.usecases.embed_texts import TextEmbedder
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
 from service.usecases.local_collections import LocalCollections
+from service.usecases.roll_over import RollOver
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
-ROUTERS = (similarity, search, explain, embeddings, collections, documents, models, health)
+ROUTERS = (similarity, search, explain, embeddings, collections, rollovers, documents, models, health)
 
 
 def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
@@ -154,7 +157,8 @@ def _services(
 ) -> Services:
     texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
     of_collections = Collections(served, local)
-    index_documents = IndexDocuments(of_collections, local, texts)
+    documents_embedder = DocumentEmbedder(texts)
+    index_documents = IndexDocuments(of_collections, local, documents_embedder)
     return Services(
         settings=settings,
         models=served,
@@ -165,6 +169,7 @@ def _services(
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
+        roll_over=RollOver(served, of_collections, local, documents_embedder),
         vectors=Vectors(served, texts),
         drawing=DrawingProcess(),
         metrics=metrics,
