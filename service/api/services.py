@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from service.observability.metrics import Metrics
+from service.readiness import Readiness
 from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels
 from service.settings import Settings
@@ -40,7 +41,8 @@ class Services:
     roll_over: RollOver
     drawing: DrawingProcess
     metrics: Metrics
-    ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here
+    readiness: Readiness
+    show_store: Callable[[], None]  # sets the metrics of a database that is elsewhere
 
 
 def _of_app(request: Request) -> Services:
