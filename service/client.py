@@ -13,8 +13,8 @@ import httpx2
 from service.settings import CLIENT_KEY
 
 TIMEOUT_S = 300.0
-LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
-BYTES_AT_ONCE = 2_000_000
+LINES_AT_ONCE = 256  # in a request: what is stored as one batch also passes nginx whole, see `StreamAnswer`
+BYTES_AT_ONCE = 1_000_000
 RETRY_S = 0.5
 PATIENCE_S = 60.0  # how long the service may stay away
 # codes that another try may mend
@@ -82,6 +82,7 @@ class Client:
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
+        self._where = self._http.base_url.copy_with(userinfo=b"")  # as messages may show it: there may be a password
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +100,7 @@ class Client:
         try:
             return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
         except httpx2.HTTPError as error:
-            raise Interrupted(f"cannot reach {self._http.base_url}: {error}; is the service running there?") from error
+            raise Interrupted(f"cannot reach {self._where}: {error}; is the service running there?") from error
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """One request, and its answer from JSON.
@@ -174,7 +175,7 @@ class Client:
                         raise failure(f"POST {path}: {said['error']}: {said['detail']}")
                     yield stored_batch(said, first)
         except httpx2.HTTPError as error:
-            raise Interrupted(f"lost {self._http.base_url}: {error}") from error
+            raise Interrupted(f"lost {self._where}: {error}") from error
         raise Interrupted(f"POST {path}: the answer broke off")
 
 

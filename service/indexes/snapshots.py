@@ -28,6 +28,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # begins the names of files that are being written
 OURS = re.compile(rf"(index|rows|{PARTIAL[:-1]})-.+")
+NAMED = re.compile(r"(?:index|rows)-([0-9a-f]{64})\.\w+")  # in a manifest; nothing that leads to another folder
 
 
 class _Unusable(Exception):
@@ -132,7 +133,8 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
 def _read(folder: Path, manifest: _Manifest, setting: str) -> CollectionIndex:
     """The index from its files, once they have proved to be what the manifest names."""
     for name in (manifest.index_file, manifest.rows_file):
-        if _digest(folder / name) != name.partition("-")[2].partition(".")[0]:
+        named = NAMED.fullmatch(name)
+        if named is None or _digest(folder / name) != named[1]:
             raise _Unusable(f"{name} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file)
     found = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from service.errors import StoreUnavailable, UnknownCollection, VersionMismatch, VersionNotReached
@@ -92,7 +93,7 @@ class Replica:
         await self._local.follow_all()
         while True:
             try:
-                await self._in_follower(self._follow_all)
+                await self._in_follower(partial(self._follow_all, await self._look()))
             except StoreUnavailable as error:
                 self.complete = self._holds_something()
                 if self.complete:
@@ -104,16 +105,19 @@ class Replica:
                 return
 
     async def keep_following(self) -> None:
-        """Follow the truth until cancelled."""
+        """Follow the truth until cancelled; while one round of that takes its time, look how far it is behind."""
         loop = asyncio.get_running_loop()
+        round_: asyncio.Task[None] | None = None
         while True:
             await loop.run_in_executor(self._listener, self._truth.notices.wait, self._patience.poll_s, self._closing)
             try:
-                await self._in_follower(self._follow_all)
-            except (StoreUnavailable, Stopped):  # the log has heard of it
+                there = await self._look()
+            except StoreUnavailable:  # the log has heard of it
                 self._even_at = time.monotonic()
-            except Exception:
-                log.exception("the truth could not be followed this time")
+                continue
+            if round_ is None or round_.done():
+                round_ = asyncio.create_task(self._round(there))
+            await asyncio.wait({round_}, timeout=self._patience.poll_s)
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the copy."""
@@ -194,22 +198,35 @@ class Replica:
     async def _in_follower(self, act: Callable[[], Any]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._follower, act)
 
+    async def _look(self) -> list[Collection]:
+        """What the truth holds now. Raises StoreUnavailable."""
+        there = await self.read_truth(lambda store: store.collections())
+        self._there = {collection.name: collection.version for collection in there}
+        return there
+
+    async def _round(self, there: Sequence[Collection]) -> None:
+        began = time.monotonic()
+        try:
+            await self._in_follower(partial(self._follow_all, there))
+            self._even_at = began
+        except (StoreUnavailable, Stopped):  # the log has heard of it
+            self._even_at = time.monotonic()
+        except Exception:
+            log.exception("the truth could not be followed this time")
+
     def _follow(self, name: str) -> None:
         self._take_over(name)
         self._local.settle(name)
 
-    def _follow_all(self) -> None:
-        """In the follower's thread: bring all that differs from the truth up to it."""
-        began = time.monotonic()
-        there = {collection.name: collection for collection in self._truth.store.collections()}
+    def _follow_all(self, found: Sequence[Collection]) -> None:
+        """In the follower's thread: bring all that differs from what was found in the truth up to it."""
+        there = {collection.name: collection for collection in found}
         here = {collection.name: collection for collection in self._copy.collections()}
-        self._there = {name: collection.version for name, collection in there.items()}
         self._left_out = {name: each for name, each in self._left_out.items() if name in there}
         for name in here.keys() | there.keys():
             if here.get(name) != there.get(name):
                 self._follow_if_possible(name, there.get(name))
         self.complete = True
-        self._even_at = began
 
     def _follow_if_possible(self, name: str, there: Collection | None) -> None:
         """A collection that cannot be taken over must not keep the others from it."""
