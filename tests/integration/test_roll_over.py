@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service
+from benchmarks.running_service import Service, running_process
 from tests.command_line import semblance
 from tests.integration.conftest import Api
 
@@ -30,7 +31,11 @@ def documents(texts: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def scores(api: Api, name: str, **more: Any) -> list[dict[str, float]]:
     found = api.ok("/search", {"queries": QUERIES, "collection": name, "k": 50, **more})
-    return [{hit["id"]: hit["score"] for hit in each["hits"]} for each in found["results"]]
+    return [by_id(each) for each in found["results"]]
+
+
+def by_id(result: Any) -> dict[str, float]:
+    return {hit["id"]: hit["score"] for hit in result["hits"]}
 
 
 def refusal(answer: httpx2.Response) -> tuple[int, str]:
@@ -161,3 +166,41 @@ def test_the_command_goes_on_after_its_own_death_and_the_service_s(filled: Servi
         assert scores(api, "c") == after
         third = semblance("index", "reembed", "c", "--model", NEW, "--url", filled.url)
         assert (third.returncode, third.stderr.strip()) == (0, f"c is filled by {NEW} already: nothing to do")
+
+
+@pytest.fixture
+def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
+    """Two on one database."""
+    with ExitStack() as running:
+        apis = []
+        for name in "a", "b":
+            home = tmp_path / name
+            home.mkdir()
+            service = running.enter_context(running_process(home=home, database_url=postgres))
+            apis.append(Api(running.enter_context(httpx2.Client(base_url=service.url, timeout=120))))
+        yield apis
+
+
+def test_a_replica_answers_by_one_model_or_the_other_and_never_wrongly(replicas: list[Api]) -> None:
+    """One is asked all the time while the other is told to re-embed."""
+    here, there = replicas
+    here.collection("c", model=OLD)
+    asked = {"query": QUERIES[0], "k": 50}
+    of_c = asked | {"collection": "c", "min_version": here.store("c", *documents(TEXTS))["version"]}
+    answers: list[Any] = [there.ok("/search", of_c)]
+    command = [sys.executable, "-m", "service.cli.main", "index", "reembed", "c", "--model", NEW]
+    with subprocess.Popen([*command, "--url", str(here.http.base_url)], stderr=subprocess.DEVNULL) as reembedding:
+        while reembedding.poll() is None or answers[-1]["model"] == OLD:
+            answers.append(there.ok("/search", of_c))
+    assert reembedding.returncode == 0
+    here.collection("fresh", model=NEW)
+    here.store("fresh", *documents(TEXTS))
+    expected = {
+        OLD: by_id(answers[0]["results"][0]),
+        NEW: by_id(here.ok("/search", asked | {"collection": "fresh"})["results"][0]),
+    }
+    models = [answer["model"] for answer in answers]
+    assert models == sorted(models, key=[OLD, NEW].index), "no answer goes back to the former model"
+    assert set(models) == {OLD, NEW}
+    for answer in answers:
+        assert by_id(answer["results"][0]) == pytest.approx(expected[answer["model"]], abs=1e-5)
