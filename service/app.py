@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 
 from fastapi import FastAPI
 
+from models.errors import SemblanceError
 from service.api import (
     collections,
     docs_page,
@@ -82,7 +83,12 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opening as services:
+        async with AsyncExitStack() as stack:
+            try:
+                services = await stack.enter_async_context(opening)
+            except SemblanceError as error:  # what follows in the log is for programmers
+                log.critical("cannot serve: %s", error)
+                raise
             app.state.services = services
             if settings.sample:
                 await _load_sample(services)
