@@ -23,6 +23,7 @@ from service.api import (
     health,
     models,
     openapi,
+    rollovers,
     search,
     similarity,
 )
@@ -47,16 +48,18 @@ from service.served_models import LazyModels, read_served
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
 from service.usecases.compare import Compare
+from service.usecases.embed_documents import DocumentEmbedder
 from service.usecases.embed_texts import TextEmbedder
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
+from service.usecases.roll_over import RollOver
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
-ROUTERS = (similarity, search, explain, embeddings, collections, documents, models, health)
+ROUTERS = (similarity, search, explain, embeddings, collections, rollovers, documents, models, health)
 
 
 def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
@@ -160,7 +163,8 @@ def _services(settings: Settings, parts: _Parts) -> Services:
     served, texts, metrics = parts.served, parts.texts, parts.metrics
     local = parts.held.collections
     of_collections = Collections(served, local)
-    index_documents = IndexDocuments(of_collections, local, texts)
+    embedder = DocumentEmbedder(texts)
+    index_documents = IndexDocuments(of_collections, local, embedder)
     return Services(
         settings=settings,
         models=served,
@@ -171,6 +175,7 @@ def _services(settings: Settings, parts: _Parts) -> Services:
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
+        roll_over=RollOver(served, of_collections, local, embedder),
         vectors=Vectors(served, texts),
         drawing=parts.drawing,
         metrics=metrics,

@@ -19,6 +19,7 @@ from service.usecases.explain import Explain
 from service.usecases.held_collections import HeldCollections
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
+from service.usecases.roll_over import RollOver
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
@@ -37,6 +38,7 @@ class Services:
     vectors: Vectors
     index_documents: IndexDocuments
     index_stream: IndexStream
+    roll_over: RollOver
     drawing: DrawingProcess
     metrics: Metrics
     readiness: Readiness

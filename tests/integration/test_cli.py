@@ -34,6 +34,7 @@ from tests.integration.conftest import Api
         "index add",
         "index verify",
         "index rebuild",
+        "index reembed",
         "train",
         "pairs tweets",
         "pairs threads",
