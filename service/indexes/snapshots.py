@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -73,10 +74,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         index_file=_publish(vectors, f"index-{_digest(vectors)}.{suffix}"),
         rows_file=_publish(documents, f"rows-{_digest(documents)}.jsonl"),
     )
-    partial = folder / f"{PARTIAL}manifest"
-    content = asdict(manifest)
-    partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
-    _publish(partial, MANIFEST)
+    _write_manifest(folder, manifest)
     sync(folder.parent)
     _remove_leftovers(folder, manifest)
 
@@ -107,6 +105,44 @@ def discard(folder: Path) -> None:
     if manifest.exists():
         manifest.unlink()
         sync(folder)
+
+
+def copy(folder: Path, target: Path) -> None:
+    """Copy a snapshot beside a service that may replace it meanwhile; if it is of no use, nothing is copied.
+
+    Raises:
+        OSError: the copy could not be written.
+    """
+    former = None
+    while (manifest := _named(folder)) is not None and manifest != former:
+        target.mkdir(parents=True, exist_ok=True)
+        try:
+            for name in (manifest.index_file, manifest.rows_file):
+                shutil.copyfile(folder / name, target / name)
+        except FileNotFoundError:  # a newer one took its place; unless its manifest is still there
+            former = manifest
+            shutil.rmtree(target)
+        else:
+            _write_manifest(target, manifest)
+            break
+
+
+def _named(folder: Path) -> _Manifest | None:
+    """The manifest of a snapshot, if there is one and it is whole."""
+    try:
+        return _read_manifest(folder)
+    except FileNotFoundError:
+        return None
+    except (_Unusable, ValueError, TypeError, KeyError) as error:
+        log.warning("the snapshot in %s is not copied: %s", folder, error)
+        return None
+
+
+def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+    partial = folder / f"{PARTIAL}manifest"
+    content = asdict(manifest)
+    partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
+    _publish(partial, MANIFEST)
 
 
 def _read_manifest(folder: Path) -> _Manifest:
