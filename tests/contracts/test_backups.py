@@ -113,7 +113,7 @@ def test_what_is_put_back_is_what_there_was_whatever_was_stored_there_meanwhile(
     other = truth if target == "same" else opened(target)
     store, other_store = SqlDocumentStore(truth), SqlDocumentStore(other)
 
-    @settings(deadline=None, max_examples=8, suppress_health_check=FIXTURE_OUTLIVES_EXAMPLES)
+    @settings(deadline=None, max_examples=5, suppress_health_check=FIXTURE_OUTLIVES_EXAMPLES)
     @given(
         steps=STEPS,
         later=STEPS,
@@ -327,7 +327,7 @@ def test_a_process_killed_during_a_restore_changes_nothing(engine: Engine, tmp_p
         put_back(folder, store)
 
     deaths = 0
-    for at in range(1, 100, 3):
+    for at in range(1, 100, 5):
         status = in_a_process(partial(die, at))
         if status != DEAD:
             assert status == 0
@@ -335,7 +335,7 @@ def test_a_process_killed_during_a_restore_changes_nothing(engine: Engine, tmp_p
         deaths += 1
         assert content(engine) == before
         engine.dispose()
-    assert deaths > 8
+    assert deaths > 4
     assert content(engine) != before
 
 
