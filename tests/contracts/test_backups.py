@@ -23,13 +23,14 @@ from service.documents.schema import collections, documents, token_codes, vector
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import CollectionReplaced
-from service.ports import ChangePage, Document, Life, WholeChange, Write
+from service.ports import ChangePage, Collection, Document, Life, WholeChange, Write
 from service.usecases.backup import back_up, restore
 from service.usecases.take_over import PlainHand, TakeOver
 from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, dump, made_of, require_same
 from tests.dying import DEAD, in_a_process
 
 SAME = [column.name for column in collections.c if column.name != "epoch"]
+ROLLOVER = ["name", "epoch", "space", "next_space"]
 Content: TypeAlias = list[Any]
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
 METADATA = st.dictionaries(ODD, ODD | st.integers() | st.floats(allow_nan=False, allow_infinity=False), max_size=2)
@@ -61,6 +62,11 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, opened: Callable[[str], Engine]) -> Engine:
     return opened(request.param)
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.usecases.catch_up.PAGE", 2)
 
 
 def content(engine: Engine) -> Content:
@@ -145,26 +151,33 @@ def test_what_is_put_back_is_what_there_was_whatever_was_stored_there_meanwhile(
 
 
 class Busy(SqlDocumentStore):
-    """A store to which something is written before every page that is read of it; it remembers all its states."""
+    """A store to which something is written before every look at it; it remembers all its states."""
 
-    def __init__(self, engine: Engine, steps: Sequence[Step]) -> None:
+    def __init__(self, engine: Engine, steps: Sequence[Step | None]) -> None:
         super().__init__(engine)
         self._writer = Writer(SqlDocumentStore(engine))
         self._steps = list(steps)
         self._engine = engine
         self.states: dict[tuple[Any, ...], Content] = {}
+        self._remember()
 
-    def write(self) -> None:
-        """The next step, if one is left."""
-        if self._steps:
-            self._writer.perform(self._steps.pop(0))
+    def collection(self, name: str) -> Collection:
+        self._write()
+        return super().collection(name)
+
+    def _write(self) -> None:
+        if self._steps and (step := self._steps.pop(0)):
+            self._writer.perform(step)
+            self._remember()
+
+    def _remember(self) -> None:
         for collection in self.collections():
             self.states[(collection.name, collection.version)] = of_collection(self._engine, collection.name)
 
     def whole_changes_since(
         self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, through: int | None = None
     ) -> ChangePage[WholeChange]:
-        self.write()
+        self._write()
         return super().whole_changes_since(name, since, cursor, limit, through)
 
 
@@ -188,7 +201,6 @@ def test_a_copy_of_a_busy_store_has_each_collection_as_it_was_at_one_version(
     for step in before:
         writer.perform(step)
     busy = Busy(engine, meanwhile)
-    busy.write()
     copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
     with pytest.MonkeyPatch.context() as patch:
@@ -201,6 +213,23 @@ def test_a_copy_of_a_busy_store_has_each_collection_as_it_was_at_one_version(
         held = {space for name, space in spaces if name == repr(collection.name)}
         assert held <= own, "nothing is left of a roll-over that is not under way"
     copy.close()
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("looks", range(8))
+@pytest.mark.parametrize("meanwhile", [["begin"], ["begin", "switch"], ["begin", "fill", "drop_rollover"]])
+def test_a_roll_over_that_comes_or_goes_at_any_moment_of_a_copy_is_in_it_as_it_ended(
+    tmp_path: Path, meanwhile: list[str], looks: int
+) -> None:
+    engine, copy_engine = sqlite_engine(tmp_path / "truth.sqlite"), sqlite_engine(tmp_path / "copy.sqlite")
+    Writer(SqlDocumentStore(engine)).perform(("upsert", "c", 3))
+    copy = SqlDocumentStore(copy_engine)
+    back_up(Busy(engine, [*[None] * looks, *((step, "c", 3) for step in meanwhile)]), copy, quiet)
+    assert dump(copy_engine, collections, ROLLOVER) == dump(engine, collections, ROLLOVER)
+    for table in (vectors, token_codes):
+        assert dump(copy_engine, table) == dump(engine, table)
+    copy.close()
+    engine.dispose()
 
 
 class Recorder:
@@ -276,11 +305,6 @@ def statements(engine: Engine, act: Callable[[int], None]) -> None:
 
 class Failed(Exception):
     """What a statement of these tests fails with."""
-
-
-@pytest.fixture
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.usecases.catch_up.PAGE", 2)
 
 
 @pytest.mark.usefixtures("small_pages")

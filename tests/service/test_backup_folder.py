@@ -39,6 +39,7 @@ def test_it_is_one_file_that_stands_alone_and_a_manifest(backup: Path) -> None:
     found = backup_folder.check(backup)
     assert [(each.name, each.documents) for each in found.collections] == [("c", 1)]
     before = (backup / DATABASE).read_bytes()
+    assert before[18:20] == b"\1\1", "the file format of SQLite: it needs no log beside it"
     with backup_folder.opened(backup, found) as store:
         assert store.get("c", ["a"])["a"].text == "A text."
         assert sorted(file.name for file in backup.iterdir()) == [DATABASE, MANIFEST], "reading leaves nothing behind"
