@@ -94,6 +94,7 @@ class Names:
         self._http = httpx2.Client(base_url=url, timeout=60)
         self._numbers = itertools.count()
         self._http.put(f"/collections/{WRITTEN}").raise_for_status()
+        self._other = self._http.get("/models").json()["models"][1]["name"]
         page = self._http.get(f"/collections/{FILLED}/documents", params={"limit": 1}).json()
         self._body = {
             "collection": FILLED,
@@ -129,12 +130,23 @@ class Names:
             document = {"id": f"gone-{next(self._numbers)}", "text": "a text"}
             self._http.post(f"/collections/{WRITTEN}/documents", json={"documents": [document]}).raise_for_status()
             return {"name": WRITTEN, "doc_id": document["id"]}
+        if operation == "PUT /collections/{name}/rollover":
+            return {"name": self._made(f"/collections/begun-{next(self._numbers)}", {})}
+        if "/rollover" in operation:
+            return {"name": self._rolling(f"/collections/rolling-{next(self._numbers)}")}
         name = WRITTEN if operation.startswith("POST") else FILLED
         return {key: value for key, value in (("name", name), ("doc_id", DOCUMENT)) if key in given}
 
     def _made(self, path: str, body: dict[str, Any]) -> str:
         self._http.put(path, json=body).raise_for_status()
         return path.rpartition("/")[2]
+
+    def _rolling(self, path: str) -> str:
+        """A collection that could be switched to another model."""
+        self._http.delete(path)  # one from before may have been switched
+        name = self._made(path, {})
+        self._http.put(f"{path}/rollover", json={"model": self._other}).raise_for_status()
+        return name
 
     def _existing(self, given: dict[str, Any]) -> dict[str, Any]:
         placed: dict[str, Any] = {

@@ -46,7 +46,7 @@ def sentence_vectors(count: int) -> Floats:
         partial = file.with_suffix(".partial.npy")
         np.save(partial, vectors)
         partial.replace(file)
-    loaded: Floats = np.load(file)
+    loaded: Floats = np.load(file, allow_pickle=False)
     return loaded
 
 

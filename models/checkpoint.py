@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from models.errors import BadCheckpoint
+from models.folder_bounds import inside, require_no_code, require_own_shards
 from models.low_rank_adapter import CONFIG, LowRankAdapter
 from models.model_files import digest, file_sha256, read_json
 from models.text import Role
@@ -90,24 +91,22 @@ def read_checkpoint(
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
     """
     modules = _modules(folder)
-    network = folder / modules.get("Transformer", "")
+    network = modules.get("Transformer", folder)
     if (network / CONFIG).exists():  # where PEFT is installed, transformers would load whatever model this names
         raise BadCheckpoint(
             f"{network} holds an adapter ({CONFIG}), not a whole model: give the model's own folder as the source and "
             f"this one as its option, SOURCE?adapter={network}"
         )
+    require_own_shards(network)
     weights = _weights(network)
     if weights_sha256 is not None and weights != [("model.safetensors", weights_sha256)]:
         raise BadCheckpoint(
             f"{network} holds weights {weights}, expected model.safetensors with SHA-256 {weights_sha256}: the file is "
             "damaged or was replaced; install it again"
         )
-    if "auto_map" in read_json(network / "config.json", dict):
-        raise BadCheckpoint(
-            f"{network} wants to run code of its own (auto_map in config.json); that is never done here"
-        )
+    require_no_code(network)
     transformer = _transformer_settings(network)
-    pooling_config = read_json(folder / modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
+    pooling_config = read_json(modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
     prompts = _prompts(folder)
     settings: dict[str, Any] = {
         "pooling": pooling or _pooling_mode(pooling_config, folder),
@@ -117,19 +116,19 @@ def read_checkpoint(
         "prompts": prompts,
         "include_prompt": bool(pooling_config.get("include_prompt", True)),
     }
-    head = read_token_head(folder / modules["Dense"]) if "Dense" in modules else None
+    head = read_token_head(modules["Dense"]) if "Dense" in modules else None
     parts = {"head": head, "adapter": adapter}
     digests = {name: part.digest for name, part in parts.items() if part}  # no key without: spaces in use stay
     space = _digest(network, weights, settings | digests)
     return Checkpoint(folder=network, space=space, head=head, adapter=adapter, **settings)
 
 
-def _modules(folder: Path) -> dict[str, str]:
+def _modules(folder: Path) -> dict[str, Path]:
     """Module name -> its folder, as modules.json lists them; empty for a plain Hugging Face folder."""
     listing = folder / "modules.json"
     if not listing.exists():
         return {}
-    modules: dict[str, str] = {}
+    modules: dict[str, Path] = {}
     for entry in read_json(listing, list):
         library, _, name = str(entry.get("type")).rpartition(".")
         own = library.partition(".")[0] == "sentence_transformers"
@@ -138,7 +137,7 @@ def _modules(folder: Path) -> dict[str, str]:
                 f"{listing} has a module {entry.get('type')}, which is not supported: one Transformer, one Dense, one "
                 "Pooling and one Normalize of sentence_transformers are"
             )
-        modules[name] = str(entry.get("path", ""))
+        modules[name] = inside(folder, str(entry.get("path", "")))
     if not {"Transformer", "Pooling"} <= modules.keys():
         raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
     if list(modules) != sorted(modules, key=_IN_ORDER.index):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 
 from fastapi import FastAPI
 
+from models.errors import SemblanceError
 from service.api import (
     collections,
     docs_page,
@@ -22,6 +23,7 @@ from service.api import (
     health,
     models,
     openapi,
+    rollovers,
     search,
     similarity,
 )
@@ -36,28 +38,28 @@ from service.caches.memory import MemoryCache
 from service.caches.none import NoCache
 from service.caches.redis import RedisCache, RedisLimits
 from service.devices import device_for, load
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
 from service.draining import Draining
-from service.indexes.index_folder import IndexFolder
+from service.held import Held, held_collections
 from service.observability.metrics import Metrics
 from service.ports import Document, EmbeddingCache
+from service.readiness import Readiness
 from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels, read_served
 from service.settings import Settings
 from service.usecases.collections import Collections, NewCollection
 from service.usecases.compare import Compare
+from service.usecases.embed_documents import DocumentEmbedder
 from service.usecases.embed_texts import TextEmbedder
 from service.usecases.explain import Explain
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
-from service.usecases.local_collections import LocalCollections
+from service.usecases.roll_over import RollOver
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
-ROUTERS = (similarity, search, explain, embeddings, collections, documents, models, health)
+ROUTERS = (similarity, search, explain, embeddings, collections, rollovers, documents, models, health)
 
 
 def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
@@ -74,13 +76,19 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     """
     metrics = Metrics()
     draining = draining or Draining()
-    edge = _edge(settings, draining)
+    readiness = Readiness()
+    edge = _edge(settings, draining, readiness)
     served = _models(settings)
-    opening = _open(settings, metrics, served, draining.fail)
+    opening = _open(settings, metrics, served, readiness, draining.fail)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opening as services:
+        async with AsyncExitStack() as stack:
+            try:
+                services = await stack.enter_async_context(opening)
+            except SemblanceError as error:  # what follows in the log is for programmers
+                log.critical("cannot serve: %s", error)
+                raise
             app.state.services = services
             if settings.sample:
                 await _load_sample(services)
@@ -106,55 +114,57 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
 
 def open_services(settings: Settings) -> AbstractAsyncContextManager[Services]:
     """The use cases without HTTP, at work for the time of the block. Raises as `create_app`, before it."""
-    return _open(settings, Metrics(), _models(settings), lambda: None)
+    return _open(settings, Metrics(), _models(settings), Readiness(), lambda: None)
 
 
 @asynccontextmanager
 async def _open(
-    settings: Settings, metrics: Metrics, served: LazyModels, on_lost: Callable[[], None]
+    settings: Settings, metrics: Metrics, served: LazyModels, readiness: Readiness, on_lost: Callable[[], None]
 ) -> AsyncIterator[Services]:
     limits = Limits(_batch_tokens(settings, served), settings.max_request_tokens, settings.max_queued_tokens)
     worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
-    local = LocalCollections(
-        SqlDocumentStore(sqlite_engine(settings.database_file)), IndexFolder(settings.snapshot_folder)
-    )
     cache = _cache(settings)
-    services = _services(settings, metrics, served, worker, local, cache)
+    drawing = DrawingProcess()
     try:
         await worker.watch(await served.load(served.default))  # loads and warms up; no request is answered before
-        await local.follow_all()
-        saving = asyncio.create_task(local.save_every(settings.snapshot_s))
-        try:
-            yield services
-        finally:
-            saving.cancel()
+        async with held_collections(settings) as held:
+            readiness.needed = {"model_answers": lambda: worker.answered_within(settings.ready_within_s), **held.needed}
+            readiness.wanted = held.wanted
+            texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
+            yield _services(settings, _Parts(metrics, served, held, texts, drawing, readiness))
     finally:
-        services.drawing.close()
-        local.close()
+        drawing.close()
         worker.stop()
         await cache.close()
 
 
-def _edge(settings: Settings, draining: Draining) -> Edge:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the use cases are made of."""
+
+    metrics: Metrics
+    served: LazyModels
+    held: Held
+    texts: TextEmbedder
+    drawing: DrawingProcess
+    readiness: Readiness
+
+
+def _edge(settings: Settings, draining: Draining, readiness: Readiness) -> Edge:
     keys = read_keys(settings.api_keys.get_secret_value())
-    return Edge(Guard(keys, settings.metrics_open), draining, settings.origins)
+    return Edge(Guard(keys, settings.metrics_open), draining, readiness, settings.origins)
 
 
 def _body_limits(settings: Settings) -> BodyLimits:
     return BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
 
 
-def _services(
-    settings: Settings,
-    metrics: Metrics,
-    served: LazyModels,
-    worker: Worker,
-    local: LocalCollections,
-    cache: EmbeddingCache,
-) -> Services:
-    texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
+def _services(settings: Settings, parts: _Parts) -> Services:
+    served, texts, metrics = parts.served, parts.texts, parts.metrics
+    local = parts.held.collections
     of_collections = Collections(served, local)
-    index_documents = IndexDocuments(of_collections, local, texts)
+    embedder = DocumentEmbedder(texts)
+    index_documents = IndexDocuments(of_collections, local, embedder)
     return Services(
         settings=settings,
         models=served,
@@ -165,10 +175,12 @@ def _services(
         explain=Explain(of_collections, served, local, texts),
         index_documents=index_documents,
         index_stream=IndexStream(index_documents),
+        roll_over=RollOver(served, of_collections, local, embedder),
         vectors=Vectors(served, texts),
-        drawing=DrawingProcess(),
+        drawing=parts.drawing,
         metrics=metrics,
-        ready={"model_answers": lambda: worker.answered_within(settings.ready_within_s)},
+        readiness=parts.readiness,
+        show_store=lambda: parts.held.show(metrics),
     )
 
 

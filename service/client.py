@@ -1,4 +1,4 @@
-"""Storing many documents in a running service, for the command line and the benchmarks."""
+"""Work with a running service that outlives its restarts, for the command line and the benchmarks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,43 @@ import httpx2
 from service.settings import CLIENT_KEY
 
 TIMEOUT_S = 300.0
-LINES_AT_ONCE = 512  # in a request: few enough that its answer fits into the buffers while the body is still being sent
-BYTES_AT_ONCE = 2_000_000
+LINES_AT_ONCE = 256  # in a request: what is stored as one batch also passes nginx whole, see `StreamAnswer`
+BYTES_AT_ONCE = 1_000_000
 RETRY_S = 0.5
-PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading"})  # codes that another try may mend
+PATIENCE_S = 60.0  # how long the service may stay away
+# codes that another try may mend
+PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading", "store_unavailable"})
 
 
 class ServiceError(Exception):
-    """The service refused a request, or could not be reached."""
+    """The service refused a request, with a code of docs/errors.md, or could not be reached."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Interrupted(ServiceError):
     """The service went away, or sent us away, in the middle; what it had answered is stored."""
+
+
+class _Patience:
+    """Waits before another try, until nothing was achieved for so long."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._give_up: float | None = None  # set at the first interruption since any progress
+
+    def renew(self) -> None:
+        """There was progress."""
+        self._give_up = None
+
+    def wait(self, interruption: Interrupted) -> None:
+        """Wait a moment, or raise `interruption` if there is no time left."""
+        self._give_up = self._give_up or time.monotonic() + self._seconds
+        if time.monotonic() > self._give_up:
+            raise interruption
+        time.sleep(RETRY_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,7 @@ class Client:
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
+        self._where = self._http.base_url.copy_with(userinfo=b"")  # as messages may show it: there may be a password
 
     def __enter__(self) -> Self:
         return self
@@ -68,26 +94,42 @@ class Client:
         """One request; any answer will do.
 
         Raises:
-            ServiceError: nobody answered.
+            Interrupted: nobody answered.
         """
         content = None if body is None else _json(body)
         try:
             return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
         except httpx2.HTTPError as error:
-            raise ServiceError(f"cannot reach {self._http.base_url}: {error}; is the service running there?") from error
+            raise Interrupted(f"cannot reach {self._where}: {error}; is the service running there?") from error
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """One request, and its answer from JSON.
 
         Raises:
-            ServiceError: it was refused, or nobody answered.
+            ServiceError: it was refused.
+            Interrupted: another try may be answered otherwise.
         """
         answer = self.call(method, path, body)
         if answer.is_error:
-            raise ServiceError(f"{method} {path}: {answer.status_code} {_detail(answer)}")
+            raise _failure(method, path, answer)
         return answer.json() if answer.content else None
 
-    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = 60.0) -> Iterator[StoredBatch]:
+    def insist(self, method: str, path: str, body: object = None, patience_s: float = PATIENCE_S) -> Any:
+        """As `ask`, again and again until it is answered, for up to `patience_s`.
+
+        An answer may be lost on its way: so the request may be served twice.
+
+        Raises:
+            ServiceError: the service refused it, or stayed away.
+        """
+        patience = _Patience(patience_s)
+        while True:
+            try:
+                return self.ask(method, path, body)
+            except Interrupted as interruption:
+                patience.wait(interruption)
+
+    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = PATIENCE_S) -> Iterator[StoredBatch]:
         """Store documents, one JSON object a line; lines that the service refuses are reported, the others kept.
 
         When the connection is cut, what was not answered is sent again, for up to `patience_s` without any progress.
@@ -103,18 +145,16 @@ class Client:
 
     def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[StoredBatch]:
         """Send lines, the first of which has the number `first`, until all of them are answered."""
-        give_up: float | None = None  # set at the first cut since any progress
+        patience = _Patience(patience_s)
         done = 0
         while True:
             try:
                 for progress in self._send(path, first + done, lines[done:]):
-                    done, give_up = progress.through_line - first + 1, None
+                    done = progress.through_line - first + 1
+                    patience.renew()
                     yield progress
-            except Interrupted:
-                give_up = give_up or time.monotonic() + patience_s
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(RETRY_S)
+            except Interrupted as interruption:
+                patience.wait(interruption)
             else:
                 return
 
@@ -125,8 +165,7 @@ class Client:
             with self._http.stream("POST", path, content=b"".join(lines), headers=headers) as answer:
                 if answer.is_error:
                     answer.read()
-                    failure = Interrupted if _code(answer) in PASSING else ServiceError
-                    raise failure(f"POST {path}: {answer.status_code} {_detail(answer)}")
+                    raise _failure("POST", path, answer)
                 for line in answer.iter_lines():
                     said = json.loads(line)
                     if said.get("done"):
@@ -136,7 +175,7 @@ class Client:
                         raise failure(f"POST {path}: {said['error']}: {said['detail']}")
                     yield stored_batch(said, first)
         except httpx2.HTTPError as error:
-            raise Interrupted(f"lost {self._http.base_url}: {error}") from error
+            raise Interrupted(f"lost {self._where}: {error}") from error
         raise Interrupted(f"POST {path}: the answer broke off")
 
 
@@ -164,6 +203,13 @@ def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
         size += len(line)
     if part:
         yield part
+
+
+def _failure(method: str, path: str, answer: httpx2.Response) -> ServiceError:
+    """A refusal as an error: Interrupted if it is one that passes."""
+    code = _code(answer)
+    failure = Interrupted if code in PASSING else ServiceError
+    return failure(f"{method} {path}: {answer.status_code} {_detail(answer)}", code)
 
 
 def _code(answer: httpx2.Response) -> str:

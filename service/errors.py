@@ -185,7 +185,7 @@ class Overloaded(SemblanceError):
 
 
 class NotReady(SemblanceError):
-    """The process is going down; try another one, or again soon."""
+    """The process is going down, or cannot answer at the moment; try another one, or again soon."""
 
     code = "not_ready"
 

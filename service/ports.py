@@ -98,11 +98,13 @@ class CollectionSize:
     """How much a collection holds: bytes are those of vectors and token codes, a document on average.
 
     `token_error` bounds how far a cosine with a stored token can be from the exact one; None without token codes.
+    `unfilled` documents are not yet embedded by the next encoder, if there is one.
     """
 
     documents: int
     bytes_per_document: float
     token_error: float | None
+    unfilled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

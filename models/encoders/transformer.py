@@ -225,11 +225,15 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     """The tokenizer and the network of a folder, complete and without any code of its own."""
     # its bar would stand between the lines of a log
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **local)
+        tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True, trust_remote_code=False)
         network, report = AutoModel.from_pretrained(
-            checkpoint.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+            checkpoint.folder,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            local_files_only=True,
+            trust_remote_code=False,
         )
     except (OSError, ValueError, KeyError) as error:
         raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error

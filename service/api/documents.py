@@ -100,7 +100,7 @@ async def _store_lines(request: Request) -> Response:
     use: Services = request.app.state.services
     name = request.path_params["name"]
     # a collection that is not there is told before the answer begins
-    await use.index_documents.collection_and_encoder(name)
+    await use.index_documents.require_open(name)
     lines = read_lines(request.stream(), use.settings.max_body_bytes)
     return StreamAnswer(answered(use.index_stream(name, lines), use.metrics), media_type=MEDIA_TYPE)
 

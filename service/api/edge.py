@@ -10,6 +10,8 @@ from starlette.types import ASGIApp
 
 from service.api.keys import Guard
 from service.draining import Draining
+from service.errors import NotReady
+from service.readiness import Readiness
 
 # an answer may set its own policy; the others load nothing, stand in no frame, and leave no trace
 SECURITY_HEADERS: Mapping[str, str] = {
@@ -19,6 +21,9 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+
+# what an unready process answers all the same: whoever looks after it must see how it stands
+_LOOKED_AT = frozenset({"/live", "/ready", "/metrics"})
 
 _EXPOSED = ("retry-after", "server-timing", "www-authenticate", "x-request-id")
 
@@ -30,12 +35,22 @@ class Edge:
     Args:
         guard: who may call what.
         draining: whether anybody may.
+        readiness: whether requests should come here at all.
         origins: whose pages may call from a browser.
     """
 
     guard: Guard = field(default_factory=Guard)
     draining: Draining = field(default_factory=Draining)
+    readiness: Readiness = field(default_factory=Readiness)
     origins: tuple[str, ...] = ()
+
+    def closed_to(self, path: str) -> str | None:
+        """Why no request to that path is served now, if none is."""
+        if self.draining.begun:
+            return str(NotReady())
+        if path not in _LOOKED_AT and not self.readiness.holds():
+            return "the service cannot answer at the moment: GET /ready says why"
+        return None
 
     def cors(self, app: ASGIApp) -> ASGIApp:
         """`app` for the pages of other origins too, where any are allowed."""

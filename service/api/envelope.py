@@ -66,7 +66,7 @@ class Envelope:
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
             if not request.status:
-                await _going_down()(scope, body.receive, send)
+                await _not_ready(str(NotReady()))(scope, body.receive, send)
             raise
         except Exception:
             log.exception("unknown failure", extra={"request_id": request.id})
@@ -83,9 +83,9 @@ class Envelope:
 
     def _turned_away(self, scope: Scope) -> Response | None:
         """The answer to a request that came too late, or without the key it needs."""
-        if self._edge.draining.begun:
+        if reason := self._edge.closed_to(scope["path"]):
             self._metrics.errors.labels("not_ready").inc()
-            return _going_down()
+            return _not_ready(reason)
         shown = Headers(scope=scope).getlist("authorization")
         try:
             scope["caller"] = self._edge.guard.admit(scope["method"], scope["path"], shown)
@@ -130,8 +130,8 @@ def _has_body(headers: Headers) -> bool:
     return headers.get("content-length", "0") not in ("", "0") or "transfer-encoding" in headers
 
 
-def _going_down() -> Response:
-    error = NotReady()
+def _not_ready(reason: str) -> Response:
+    error = NotReady(reason)
     return problem(STATUS[NotReady], error.code, str(error))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
@@ -92,12 +93,23 @@ class StreamAnswer(StreamingResponse):
 
     Starlette's own way of sending also listens for the client's leaving, and would thereby swallow parts of a body that
     is still coming; here the envelope listens.
+
+    The answer begins with its first line. Once it has begun, nginx passes on no more of the body than fits into
+    buffers; so what is stored as one batch comes through it whole.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer."""
         del scope, receive
+        lines = aiter(self.body_iterator)
+        self.body_iterator = _with_first(await anext(lines), lines)
         await self.stream_response(send)
+
+
+async def _with_first(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    yield first
+    async for each in rest:
+        yield each
 
 
 async def answered(batches: AsyncIterator[Stored], metrics: Metrics) -> AsyncIterator[bytes]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from service.observability.metrics import Metrics
+from service.readiness import Readiness
 from service.rendering.drawing_process import DrawingProcess
 from service.served_models import LazyModels
 from service.settings import Settings
@@ -18,6 +19,7 @@ from service.usecases.explain import Explain
 from service.usecases.held_collections import HeldCollections
 from service.usecases.index_documents import IndexDocuments
 from service.usecases.index_stream import IndexStream
+from service.usecases.roll_over import RollOver
 from service.usecases.search import Search
 from service.usecases.vectors import Vectors
 
@@ -36,9 +38,11 @@ class Services:
     vectors: Vectors
     index_documents: IndexDocuments
     index_stream: IndexStream
+    roll_over: RollOver
     drawing: DrawingProcess
     metrics: Metrics
-    ready: Mapping[str, Callable[[], bool]]  # what must hold for requests to come here
+    readiness: Readiness
+    show_store: Callable[[], None]  # sets the metrics of a database that is elsewhere
 
 
 def _of_app(request: Request) -> Services:

@@ -19,7 +19,7 @@ from service.usecases.backup import back_up
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new, or empty and no mount.")],
     home: Annotated[
         Path | None,
         typer.Option(help="Folder of the documents, if none are in PostgreSQL.", show_default="~/.semblance"),

@@ -52,7 +52,7 @@ def serve(
     if complaint := allow_files(settings.max_connections):
         log.warning(complaint)
     try:
-        with hold(settings.home), _listening(settings) as listener:
+        with hold(settings.home), _bound(settings) as listener:
             app = create_app(settings, draining := Draining())
             config = _uvicorn(app, settings)
             server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
@@ -64,15 +64,22 @@ def serve(
     leave(1 if draining.failed else 0)
 
 
-def _listening(settings: Settings) -> socket.socket:
-    """A socket taken before anything is loaded: a port in use should not cost a minute to find out."""
+def _bound(settings: Settings) -> socket.socket:
+    """A socket taken before anything is loaded: a port in use should not cost a minute to find out.
+
+    It does not listen yet. Until the service can answer, connections are refused, and a load balancer looks elsewhere.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
     except OSError as error:
+        listener.close()
         raise SystemExit(
             f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another with --port"
         ) from error
+    return listener
 
 
 def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:

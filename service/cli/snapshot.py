@@ -17,7 +17,7 @@ from service.settings import read_settings
 
 
 def snapshot(
-    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new, or empty and no mount.")],
     home: Annotated[
         Path | None, typer.Option(help="SEMBLANCE_HOME of the service.", show_default="~/.semblance")
     ] = None,

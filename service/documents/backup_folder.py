@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from models.durable_files import sync, write_json
-from service.documents.migrations import NEWEST
+from service.documents.migrations import NEWEST, migrate
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import make_whole, sealed_engine, sqlite_engine
 from service.errors import BadBackup
@@ -93,7 +93,9 @@ def _as_now(file: Path, backup: Backup) -> Iterator[Path]:
     with TemporaryDirectory(prefix="semblance-restore-") as scratch:
         copy = Path(scratch, DATABASE)
         shutil.copyfile(file, copy)
-        SqlDocumentStore(sqlite_engine(copy)).close()
+        engine = sqlite_engine(copy)
+        migrate(engine)
+        engine.dispose()
         make_whole(copy)
         yield copy
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -9,36 +11,48 @@ from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
+from service.documents.contact import Contact
+from service.documents.migrations import migrate
 from service.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 CHANNEL = "semblance_changes"  # PostgreSQL tells its listeners the name of a collection that was written to
 AWAY = (OperationalError, InterfaceError, InternalError, NoConnectionFree)
 
 
 class Database:
-    """An engine, and how it is used.
+    """An engine, and how it is used. The tables are brought up to this release before the first use.
+
+    Args:
+        engine: of the database.
+        contact: hears whether a database server answers.
 
     Raises, from either block:
+        StoreTooNew: the tables are those of a later release.
         StoreUnavailable: a database server cannot be reached, or did not answer in time. What the engine of a file
             raises stays as it is: a full disk is not mended by waiting.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, contact: Contact | None = None) -> None:
         self.engine = engine
         self.is_server = engine.dialect.name != "sqlite"
         one_state = engine.execution_options(isolation_level="REPEATABLE READ")
         self._reader = one_state if self.is_server else engine  # a transaction of SQLite sees one state anyway
+        self._contact = contact or Contact(patience_s=float("inf"))
+        self._preparing = threading.Lock()
+        self._prepared = False
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the database for the time of the block."""
-        with self.away_named(), self._reader.connect() as connection:
+        with self._asking(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, *names: str) -> Iterator[Connection]:
         """A transaction that changes these collections; whoever listens hears of them once it is committed."""
-        with self.away_named(), self.engine.begin() as connection:
+        with self._asking(), self.engine.begin() as connection:
             yield connection
             self.tell(connection, names)
 
@@ -49,12 +63,27 @@ class Database:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
 
     @contextmanager
-    def away_named(self) -> Iterator[None]:
-        """Raise StoreUnavailable where the block finds a server away."""
-        try:
-            yield
-        except AWAY as error:
-            if not self.is_server:
+    def _asking(self) -> Iterator[None]:
+        with self._contact.asking():
+            try:
+                self._prepare()
+                yield
+            except AWAY as error:
+                if not self.is_server:
+                    raise
+                if self._contact.note(answered=False):
+                    log.warning(
+                        "the database does not answer: %s", error.orig if isinstance(error, DBAPIError) else error
+                    )
+                raise StoreUnavailable("the database does not answer: try again") from error
+            except Exception:  # it answered; the question was wrong
+                self._contact.note(answered=True)
                 raise
-            reason = str(error.orig if isinstance(error, DBAPIError) else error).partition("\n")[0]
-            raise StoreUnavailable(f"the database does not answer ({reason}): try again") from error
+            if self._contact.note(answered=True):
+                log.info("the database answers again")
+
+    def _prepare(self) -> None:
+        with self._preparing:
+            if not self._prepared:
+                migrate(self.engine)
+                self._prepared = True

@@ -15,11 +15,13 @@ from service.errors import StoreInUse
 def hold(home: Path) -> Iterator[None]:
     """Keep the store in `home` to this process for the time of the block; the system lets go of it if the process dies.
 
+    A new folder is its owner's alone; one that is there keeps the rights that it has.
+
     Raises:
         StoreInUse: another process holds it.
     """
     folder = home.expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the documents are nobody else's
     lock = FileLock(folder / "lock")
     try:
         lock.acquire(timeout=0)

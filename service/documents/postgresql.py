@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from threading import Event
 
@@ -10,8 +9,6 @@ import psycopg
 from sqlalchemy import Engine, create_engine, make_url
 
 from service.documents.database import CHANNEL
-
-log = logging.getLogger(__name__)
 
 CONNECT_S = 3  # libpq waits at least two
 TURN_S = 0.5  # how long one wait for a notification lasts, so that an end is noticed
@@ -72,8 +69,7 @@ class Notifications:
             try:
                 if self._heard(min(left, TURN_S)):
                     return
-            except psycopg.Error as error:
-                log.info("no notifications from the database for now: %s", str(error).partition("\n")[0])
+            except psycopg.Error:
                 self.close()
                 stop.wait(max(0.0, until - time.monotonic()))
 

@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+from sqlalchemy import Connection, delete, select, update
 
-from service.documents.rows import collection_of, collection_row, document_of, rollover_columns
+from service.documents.rows import (
+    collection_of,
+    collection_row,
+    count_lacking,
+    document_of,
+    lacks,
+    rollover_columns,
+)
 from service.documents.schema import collections, documents, token_codes, vectors
 from service.documents.writes import forget_spaces, insert_embedded
 from service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
@@ -36,11 +43,9 @@ def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -
 
 def unfilled(connection: Connection, name: str, limit: int) -> tuple[int, list[Document]]:
     """How many documents the next encoder has not embedded, and the first of them. Raises NoRollover."""
-    collection = collection_of(collection_row(connection, name))
-    lacking = _lacking(collection)
-    count = connection.execute(select(func.count()).select_from(documents).where(lacking)).scalar_one()
-    first = select(documents).where(lacking).order_by(documents.c.id).limit(limit)
-    return count, [document_of(row) for row in connection.execute(first).mappings()]
+    space = _next_space(collection_of(collection_row(connection, name)))
+    first = select(documents).where(lacks(name, space)).order_by(documents.c.id).limit(limit)
+    return count_lacking(connection, name, space), [document_of(row) for row in connection.execute(first).mappings()]
 
 
 def fill(connection: Connection, now: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> None:
@@ -65,9 +70,7 @@ def fill(connection: Connection, now: Collection, embedded: Sequence[tuple[Docum
 
 def switch(connection: Connection, now: Collection) -> None:
     """In the transaction that took the version of `now`. Raises NoRollover, RolloverUnfinished."""
-    lacking = _lacking(now)
-    count = connection.execute(select(func.count()).select_from(documents).where(lacking)).scalar_one()
-    if count:
+    if count := count_lacking(connection, now.name, _next_space(now)):
         raise RolloverUnfinished(f"{count:,} documents of collection {now.name!r} are not re-embedded yet: go on first")
     take_next(connection, now)
 
@@ -80,14 +83,9 @@ def take_next(connection: Connection, now: Collection) -> None:
     forget_spaces(connection, now.name, kept=[settings.space])
 
 
-def _lacking(collection: Collection) -> ColumnElement[bool]:
-    """The documents that the next encoder has not embedded. Raises NoRollover."""
+def _next_space(collection: Collection) -> str:
+    """The space that a collection is being re-embedded for. Raises NoRollover."""
     if collection.rollover is None:
         name = collection.name
         raise NoRollover(f"collection {name!r} is not being re-embedded: begin with PUT /collections/{name}/rollover")
-    has = select(vectors.c.id).where(
-        vectors.c.collection == documents.c.collection,
-        vectors.c.id == documents.c.id,
-        vectors.c.space == collection.rollover.space,
-    )
-    return and_(documents.c.collection == collection.name, ~documents.c.deleted, ~has.exists())
+    return collection.rollover.space

@@ -8,10 +8,10 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, select
 
 from models.embeddings import Floats
-from service.documents.schema import collections, documents, token_codes
+from service.documents.schema import collections, documents, token_codes, vectors
 from service.errors import UnknownCollection
 from service.ports import (
     Collection,
@@ -67,7 +67,23 @@ def size_of(connection: Connection, collection: RowMapping) -> CollectionSize:
     held = (token_codes.c.collection == name, token_codes.c.space == space)
     size, error = connection.execute(of_codes.where(*held)).one()
     each = 4 * collection["dim"] + int(size or 0) / count if count else 0.0
-    return CollectionSize(documents=count, bytes_per_document=each, token_error=error)
+    lacking = 0
+    if collection["next_space"] is not None:
+        lacking = count_lacking(connection, name, collection["next_space"])
+    return CollectionSize(documents=count, bytes_per_document=each, token_error=error, unfilled=lacking)
+
+
+def lacks(name: str, space: str) -> ColumnElement[bool]:
+    """The documents of a collection that the encoder of a space has not embedded."""
+    has = select(vectors.c.id).where(
+        vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id, vectors.c.space == space
+    )
+    return and_(documents.c.collection == name, ~documents.c.deleted, ~has.exists())
+
+
+def count_lacking(connection: Connection, name: str, space: str) -> int:
+    """How many documents lack what the encoder of a space makes of them."""
+    return connection.execute(select(func.count()).select_from(documents).where(lacks(name, space))).scalar_one()
 
 
 def document_of(row: RowMapping) -> Document:

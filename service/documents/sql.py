@@ -9,8 +9,8 @@ from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from service.documents import changes, copies, restoring, rollovers
+from service.documents.contact import Contact
 from service.documents.database import Database
-from service.documents.migrations import migrate
 from service.documents.rows import collection_of, collection_row, document_of, new_epoch, size_of, unknown
 from service.documents.schema import collections, documents, token_codes, vectors
 from service.documents.writes import next_version, replace_documents, require_same, update_metadata
@@ -37,15 +37,17 @@ class SqlDocumentStore:
     Every write begins by adding one to the collection's version. That locks the row, so the writers of a collection
     take turns and the order of commits is the order of versions.
 
+    Args:
+        engine: of the database; nothing is asked of it yet.
+        contact: hears whether it answers.
+
     Raises, from every method:
+        StoreTooNew: the tables are those of a later release.
         StoreUnavailable: the database is a server, and does not answer.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        """Bring the tables up to this release. Raises StoreTooNew, StoreUnavailable."""
-        self._database = Database(engine)
-        with self._database.away_named():
-            migrate(engine)
+    def __init__(self, engine: Engine, contact: Contact | None = None) -> None:
+        self._database = Database(engine, contact)
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         row = {"name": name, "epoch": new_epoch(), "version": 0, **asdict(settings)}

@@ -19,14 +19,14 @@ EMPTYING_S = 1.0  # how long a writer waits for readers to the end of emptying t
 
 
 def sqlite_engine(file: Path) -> Engine:
-    """An engine on `file`, which is created with its folder if missing.
+    """An engine on `file`, which is created with its folder if missing; such a folder is its owner's alone.
 
     Write-ahead logging lets readers go on during a write; synchronous FULL has every commit on disk before it returns.
     SQLite empties the log only at a moment without readers. Where they overlap there is none, so a writer makes one.
 
     The texts in a statement stay out of errors, and so out of the log.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": BUSY_S}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")

@@ -10,6 +10,7 @@ from models import catalogue
 from service.indexes import snapshots
 from service.indexes.choice import engine_for
 from service.indexes.collection_index import CollectionIndex
+from service.names import RULE, is_name
 from service.ports import ENGINES, Collection, VectorIndex
 
 
@@ -31,16 +32,16 @@ class IndexFolder:
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """The index as the snapshot has it, or None."""
-        return snapshots.load(self._folder / collection.name, collection)
+        return snapshots.load(self._of(collection.name), collection)
 
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
-        snapshots.discard(self._folder / name)
+        snapshots.discard(self._of(name))
 
     def save(self, collection: Collection, index: VectorIndex) -> None:
         """Save a snapshot. Raises OSError, RuntimeError."""
         assert isinstance(index, CollectionIndex)  # there is no other maker of indexes
-        snapshots.save(self._folder / collection.name, index, collection.settings)
+        snapshots.save(self._of(collection.name), index, collection.settings)
 
     def copy(self, target: Path) -> None:
         """Copy the snapshots into another folder, beside a service that saves newer ones. Raises OSError."""
@@ -52,3 +53,9 @@ class IndexFolder:
         for folder in self._folder.glob("*"):
             if folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _of(self, name: str) -> Path:
+        """The folder of a collection. Names come from the store, which may be a backup from anywhere."""
+        if not is_name(name):
+            raise ValueError(f"the store has a collection {name!r}, but {RULE}")
+        return self._folder / name

@@ -29,6 +29,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # begins the names of files that are being written
 OURS = re.compile(rf"(index|rows|{PARTIAL[:-1]})-.+")
+NAMED = re.compile(r"(?:index|rows)-([0-9a-f]{64})\.\w+")  # in a manifest; nothing that leads to another folder
 
 
 class _Unusable(Exception):
@@ -151,7 +152,18 @@ def _read_manifest(folder: Path) -> _Manifest:
         raise _Unusable(f"{MANIFEST} is damaged")
     if content["manifest"]["format"] != FORMAT:
         raise _Unusable(f"it has format {content['manifest']['format']}, and this release reads {FORMAT}")
-    return _Manifest(**content["manifest"])
+    manifest = _Manifest(**content["manifest"])
+    for name in (manifest.index_file, manifest.rows_file):
+        _digest_in(name)
+    return manifest
+
+
+def _digest_in(name: str) -> str:
+    """The digest that a file is named by."""
+    named = NAMED.fullmatch(name)
+    if named is None:
+        raise _Unusable(f"{name} is damaged")
+    return named[1]
 
 
 def _require_fit(manifest: _Manifest, collection: Collection) -> None:
@@ -168,7 +180,7 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
 def _read(folder: Path, manifest: _Manifest, setting: str) -> CollectionIndex:
     """The index from its files, once they have proved to be what the manifest names."""
     for name in (manifest.index_file, manifest.rows_file):
-        if _digest(folder / name) != name.partition("-")[2].partition(".")[0]:
+        if _digest(folder / name) != _digest_in(name):
             raise _Unusable(f"{name} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file)
     found = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)

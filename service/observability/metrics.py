@@ -56,6 +56,18 @@ class Metrics:
         self._of_collections = {
             name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _OF_COLLECTIONS
         }
+        self._store_reachable = Gauge(
+            "semblance_store_reachable",
+            "Whether the database of the documents answers.",
+            registry=own,
+        )
+        self._store_reachable.set(1)
+        self._store_contact = Gauge(
+            "semblance_store_seconds_since_contact", "Seconds since that database last answered.", registry=own
+        )
+        self._left_out = Gauge(
+            "semblance_collections_left_out", "Collections of it that could not be taken over.", registry=own
+        )
         for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
             self.cache_lookups.labels(outcome)
         for stage in STAGES:
@@ -81,6 +93,12 @@ class Metrics:
             values = (state.size.documents, state.rows, state.lag, state.size.bytes_per_document)
             for gauge, value in zip(self._of_collections.values(), values, strict=True):
                 gauge.labels(state.collection.name).set(value)
+
+    def show_store(self, *, reachable: bool, seconds_since_contact: float, left_out: int) -> None:
+        """Set the gauges of a database that is elsewhere."""
+        self._store_reachable.set(reachable)
+        self._store_contact.set(seconds_since_contact)
+        self._left_out.set(left_out)
 
     def exposition(self) -> bytes:
         """The text format that Prometheus reads."""

@@ -53,8 +53,13 @@ class Server(uvicorn.Server):
         self._signalled = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where it is once it answers."""
-        await super().startup(sockets)
+        """Say where it is once it answers. A signal before that ends the process at once: nothing is under way yet."""
+        starting = asyncio.ensure_future(super().startup(sockets))
+        while not starting.done() and not self._draining.begun:
+            await asyncio.wait({starting}, timeout=TICK_S)
+        if not starting.done():
+            leave(0)
+        await starting
         settle()
         if self.started and sockets:
             host, port = sockets[0].getsockname()[:2]

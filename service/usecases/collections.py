@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from models.protocols import Encoder
-from service.errors import InvalidRequest, Problem, SpaceMismatch, UnknownModel
+from service.errors import InvalidRequest, NoRollover, Problem, SpaceMismatch, UnknownModel
 from service.names import RULE, is_name
 from service.ports import (
     AUTO,
@@ -80,16 +80,39 @@ class Collections:
         Raises:
             SpaceMismatch: it is not served, or it is no longer the one that made the collection's vectors.
         """
-        settings = collection.settings
-        try:
-            encoder = await self._models.get(settings.model)
-        except UnknownModel as error:
-            raise SpaceMismatch(
-                f"collection {collection.name!r} was made by model {settings.model!r}, which is not served"
-            ) from error
+        name, settings = collection.name, collection.settings
+        encoder = await self._served(settings.model)
+        if encoder is None:
+            raise SpaceMismatch(f"collection {name!r} was made by model {settings.model!r}, which is not served")
         if encoder.space != settings.space:
             raise SpaceMismatch(
-                f"collection {collection.name!r} was made by another version of model {settings.model!r} "
-                f"(space {settings.space[:12]}, served now {encoder.space[:12]}): index its documents anew"
+                f"collection {name!r} was made by another version of model {settings.model!r} "
+                f"(space {settings.space[:12]}, served now {encoder.space[:12]}): re-embed it under one that is served"
             )
         return encoder
+
+    async def next_encoder_of(self, collection: Collection) -> Encoder:
+        """The model that a collection is being re-embedded under.
+
+        Raises:
+            NoRollover: it is not.
+            SpaceMismatch: this process does not serve that model, or another version of it.
+        """
+        rollover = collection.rollover
+        if rollover is None:
+            begin = f"begin with PUT /collections/{collection.name}/rollover"
+            raise NoRollover(f"collection {collection.name!r} is not being re-embedded: {begin}")
+        encoder = await self._served(rollover.model)
+        if encoder is None or encoder.space != rollover.space:
+            raise SpaceMismatch(
+                f"collection {collection.name!r} is being re-embedded under model {rollover.model!r} (space "
+                f"{rollover.space[:12]}), which is not served here: serve it too, or drop the roll-over with "
+                f"DELETE /collections/{collection.name}/rollover"
+            )
+        return encoder
+
+    async def _served(self, model: str) -> Encoder | None:
+        try:
+            return await self._models.get(model)
+        except UnknownModel:
+            return None

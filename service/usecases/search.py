@@ -149,8 +149,17 @@ class Search:
             same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
             if len(same) == len(ids) or attempt == ATTEMPTS:
                 break
-            at = replace(at, index=await self._local.follow(at.collection.name))
+            at = await self._followed(at)
         return version, source, [[Found(same[hit.id], hit.score) for hit in each if hit.id in same] for each in hits]
+
+    async def _followed(self, at: _At) -> _At:
+        """The same with the index brought up to the store. Raises CollectionReplaced: it is another one by now."""
+        await self._local.follow(at.collection.name)
+        now, index = await self._local.current(at.collection.name, None)
+        same = now.version.epoch == at.collection.version.epoch and now.settings.space == at.collection.settings.space
+        if not same:
+            raise CollectionReplaced
+        return replace(at, index=index)
 
     async def _near(
         self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]

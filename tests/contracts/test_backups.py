@@ -206,8 +206,9 @@ def test_a_copy_of_a_busy_store_has_each_collection_as_it_was_at_one_version(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.usecases.catch_up.PAGE", page)
         back_up(busy, copy, quiet)
+    copied = copy.collections()
     spaces = dump(copy_engine, vectors, ["collection", "space"])
-    for collection in copy.collections():
+    for collection in copied:
         assert of_collection(copy_engine, collection.name) == busy.states[(collection.name, collection.version)]
         own = {repr(collection.settings.space), repr(collection.rollover and collection.rollover.space)}
         held = {space for name, space in spaces if name == repr(collection.name)}

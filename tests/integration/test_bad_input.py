@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -297,3 +298,16 @@ def test_products_of_queries_and_hits_are_bounded(api: Api) -> None:
     assert len(api.ok("/search", {"queries": ["a"] * 1000, "k": 1})["results"]) == 1000
     assert_problem(api.post("/search", {"queries": ["a"] * 200, "k": 10, "explain": True}), 422, "out_of_range")
     assert_problem(api.post("/similarity", {"pairs": [FINE] * 2000, "explain": True}), 422, "out_of_range")
+
+
+def test_sql_in_names_values_and_filters_is_data(api: Api, http: httpx2.Client) -> None:
+    api.collection("sql")
+    evil = "x'; DELETE FROM documents; DROP TABLE collections; --\""
+    kept = {"id": "kept", "text": "A cat.", "metadata": {"k": "v"}}
+    api.ok("/collections/sql/documents", {"documents": [kept, {"id": evil, "text": evil, "metadata": {evil: evil}}]})
+    [hit] = api.ok("/search", {"query": "x", "collection": "sql", "filter": {evil: evil}})["results"][0]["hits"]
+    assert (hit["id"], hit["text"], hit["metadata"]) == (evil, evil, {evil: evil})
+    assert http.delete(f"/collections/sql/documents/{quote(evil)}").status_code == 200
+    listed = http.get("/collections/sql/documents").json()["documents"]
+    assert [each["id"] for each in listed] == ["kept"]
+    assert_problem(http.get("/collections/sql/documents", params={"cursor": evil}), 422, "bad_cursor")

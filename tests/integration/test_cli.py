@@ -19,7 +19,7 @@ from service.cli.main import app
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.ports import CollectionSettings, Document, Embedded, Write
-from tests.command_line import semblance
+from tests.command_line import apart, semblance
 from tests.integration.conftest import Api
 
 
@@ -34,6 +34,7 @@ from tests.integration.conftest import Api
         "index add",
         "index verify",
         "index rebuild",
+        "index reembed",
         "train",
         "pairs tweets",
         "pairs threads",
@@ -80,7 +81,7 @@ def test_wrong_configuration_is_named(tmp_path: Path) -> None:
         (["serve"], {"SEMBLANCE_DEVICE": "abacus"}, "SEMBLANCE_DEVICE"),
         (["models"], {"SEMBLANCE_MAX_KK": "3"}, "SEMBLANCE_MAX_KK"),
     ):
-        ran = semblance(*arguments, **environment)
+        ran = apart(*arguments, **environment) if arguments[0] == "serve" else semblance(*arguments, **environment)
         assert ran.returncode == 1
         assert said in ran.stderr
         assert "Traceback" not in ran.stderr
@@ -143,18 +144,19 @@ def test_index_goes_on_where_the_service_was_killed(many: Path, tmp_path: Path) 
 
 
 def test_index_offline_stores_the_same_but_never_beside_a_running_service(many: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
+    home, few = tmp_path / "home", tmp_path / "few.jsonl"
     home.mkdir()
-    ran = semblance("index", str(many), "--collection", "c", "--offline", "--home", str(home))
+    few.write_text("".join(many.read_text().splitlines(keepends=True)[:300]))  # more than go into one batch
+    ran = semblance("index", str(few), "--collection", "c", "--offline", "--home", str(home))
     assert ran.returncode == 0, ran.stderr
-    assert "600 documents stored in c" in ran.stderr
+    assert "300 documents stored in c" in ran.stderr
     service = Service(home)
     try:
         url = service.start()
-        assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
+        assert httpx2.get(f"{url}/collections/c").json()["count"] == 300
         body = {"query": "number 77", "collection": "c", "k": 1}
         assert httpx2.post(f"{url}/search", json=body).json()["results"][0]["hits"]
-        for arguments in (["index", str(many), "--collection", "c", "--offline"], ["index", "verify"]):
+        for arguments in (["index", str(few), "--collection", "c", "--offline"], ["index", "verify"]):
             refused = semblance(*arguments, "--home", str(home))
             assert refused.returncode == 1
             assert "another process serves the documents" in refused.stderr

@@ -77,7 +77,7 @@ def test_every_example_of_a_body_is_taken(http: httpx2.Client, document: dict[st
     for method, path, schema in request_bodies(document):
         assert schema["examples"], f"{path} has no example"
         for example in schema["examples"]:
-            if method == "put":
+            if (method, path) == ("put", "/collections/{name}"):
                 http.delete("/collections/exemplary")
             answer = call(http, method, path, json=example)
             assert answer.status_code in (200, 201), (path, example, answer.text)

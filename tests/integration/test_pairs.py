@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import interruptible, semblance
+from tests.command_line import apart, interruptible, semblance
 from tests.tweets import write_archive
 from tests.written import write, write_table
 
@@ -134,7 +134,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ModuleNotFoundError('no', name='duckdb')")
     tweets = write(tmp_path / "t.jsonl", "{}")
     for verb in ("tweets", "threads"):
-        ran = semblance("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
+        ran = apart("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
         assert ran.returncode == 1
         assert "needs duckdb, which is not installed: install semblance with the extra train" in ran.stderr
         assert "Traceback" not in ran.stderr

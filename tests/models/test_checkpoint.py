@@ -122,6 +122,12 @@ def test_truncation_at_the_start_keeps_the_prompt(folder: Path) -> None:
         ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "lasttoken"),
         ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "pooling_mode"),
         ("config.json", {"auto_map": {"AutoModel": "evil.py"}}, "code of its own"),
+        ("config.json", {"text_config": {"auto_map": {"AutoModel": "evil.py"}}}, "code of its own"),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": [None, "evil.Tokenizer"]}}, "code of its own"),
+        ("config.json", {"attn_implementation": "kernels-community/evil"}, "foreign code"),
+        ("config.json", {"_attn_implementation": "flash_attention_2"}, "foreign code"),
+        ("config.json", {"experts_implementation": "kernels-community/evil"}, "foreign code"),
+        ("config.json", {"quantization_config": {"quant_method": "fp8"}}, "quantised weights"),
         ("config.json", {"model_type": "no-such-network"}, "cannot load"),
     ],
 )
@@ -209,6 +215,30 @@ def test_a_network_that_cannot_encode_is_refused_at_load(tmp_path: Path) -> None
 def test_weights_that_can_run_code_are_refused(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(BadCheckpoint, match="safetensors"):
+        read_checkpoint(folder)
+
+
+@pytest.mark.parametrize("path", ["../other/1_Pooling", "/other/1_Pooling", "1_Pooling/../../other/1_Pooling"])
+def test_a_module_outside_of_the_folder_is_refused(folder: Path, path: str) -> None:
+    read_checkpoint(folder)
+    path = path.replace("/other", str(folder.parent / "other"), 1) if path.startswith("/") else path
+    shutil.copytree(folder / "1_Pooling", folder.parent / "other" / "1_Pooling")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["path"] = path
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(BadCheckpoint, match="leads out of that folder"):
+        read_checkpoint(folder)
+
+
+def test_weights_outside_of_the_folder_are_refused(folder: Path) -> None:
+    shutil.copy(folder / "model.safetensors", folder.parent / "model-1-of-1.safetensors")
+    (folder / "model.safetensors").rename(folder / "model-1-of-1.safetensors")
+    named = dict.fromkeys(load_file(folder / "model-1-of-1.safetensors"), "model-1-of-1.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": named}))
+    Transformer("shards of its own", read_checkpoint(folder))
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {name: f"../{file}" for name, file in named.items()}}))
+    with pytest.raises(BadCheckpoint, match="weights lie beside it"):
         read_checkpoint(folder)
 
 

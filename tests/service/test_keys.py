@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Iterator
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.routing import Mount
 from typer.testing import CliRunner
 
+from service.api import keys
 from service.api.keys import Guard, Key, read_keys, scope_of
 from service.app import ROUTERS, create_app
 from service.cli.main import app as command
@@ -40,6 +44,10 @@ WANTED = {
     "GET /collections/{name}": "read",
     "PUT /collections/{name}": "admin",
     "DELETE /collections/{name}": "admin",
+    "PUT /collections/{name}/rollover": "admin",
+    "DELETE /collections/{name}/rollover": "admin",
+    "POST /collections/{name}/rollover/step": "admin",
+    "POST /collections/{name}/rollover/switch": "admin",
     "POST /collections/{name}/documents": "write",
     "GET /collections/{name}/documents": "read",
     "GET /collections/{name}/documents/{doc_id:path}": "read",
@@ -124,6 +132,22 @@ def test_a_known_key_passes_with_its_scope_and_its_name_comes_back() -> None:
 def test_anything_else_is_unauthorized(shown: list[str]) -> None:
     with pytest.raises(Unauthorized):
         GUARD.admit("POST", "/search", shown)
+
+
+def test_every_known_key_is_compared_in_constant_time_whichever_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def noting(one: bytes, other: bytes) -> bool:
+        compared.append(one)
+        return hmac.compare_digest(one, other)
+
+    monkeypatch.setattr(keys, "hmac", SimpleNamespace(compare_digest=noting))
+    for shown in ("smb_reader", "smb_writer", "smb_unknown"):
+        compared.clear()
+        with suppress(Unauthorized, Forbidden):
+            GUARD.admit("GET", "/models", [f"Bearer {shown}"])
+        assert compared == [key.digest for key in GUARD.keys]
+    assert len(GUARD.keys) > 1
 
 
 def test_scopes_do_not_include_each_other_and_the_lacking_one_is_named() -> None:

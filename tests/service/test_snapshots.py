@@ -18,6 +18,7 @@ from models.embeddings import unit_rows
 from service.filters import parse_filter
 from service.indexes import snapshots
 from service.indexes.collection_index import CollectionIndex
+from service.indexes.index_folder import IndexFolder
 from service.ports import ENGINES, Change, Collection, Version
 from tests.service.dying_saves import DIM, content, settings, two_states
 
@@ -120,6 +121,34 @@ def test_files_of_another_collection_are_found_out(
             (own,) = (each for each in saved.iterdir() if each.name[:5] == file.name[:5])
             shutil.copy(file, own if which else saved / file.name)
     assert refused(saved, collection(engine), caplog)
+
+
+def test_a_manifest_that_names_files_elsewhere_is_not_followed(
+    saved: Path, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    elsewhere = saved.parent / "elsewhere"
+    elsewhere.mkdir()
+    file = saved / manifest["manifest"]["index_file"]
+    shutil.copy(file, elsewhere)
+    manifest["manifest"]["index_file"] = f"../elsewhere/{file.name}"
+    manifest["sha256"] = snapshots._seal(manifest["manifest"])
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    assert refused(saved, collection(engine), caplog)
+
+
+@pytest.mark.parametrize("name", ["../other", "inner/other", "..", ""])
+def test_no_name_of_a_collection_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    indexes = IndexFolder(tmp_path / "indexes")
+    index = two_states("exact")[1]
+    wicked = replace(collection("exact"), name=name)
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.save(wicked, index)
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.load(wicked)
+    with pytest.raises(ValueError, match="a name has at most 64"):
+        indexes.discard(name)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_snapshot_of_another_life_space_engine_or_future_is_not_used(

@@ -50,7 +50,7 @@ def mapped(file: Path, made_by: str, mode: Literal["r", "c"] = "r") -> NDArray[A
         BadOrigin: there is none, or it is broken; the message says which command makes it.
     """
     try:
-        found = np.load(file, mmap_mode=mode)
+        found = np.load(file, mmap_mode=mode, allow_pickle=False)
     except FileNotFoundError as error:
         raise BadOrigin(f"there is no {file}: make it by `{made_by}`") from error
     except (OSError, ValueError, EOFError) as error:

@@ -113,7 +113,7 @@ def _network(vocabulary: Path, shape: Shape) -> BertModel:
 
 def _write(network: BertModel, vocabulary: Path, shape: Shape, out: Path) -> None:
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    tokenizer = AutoTokenizer.from_pretrained(str(vocabulary), local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(str(vocabulary), local_files_only=True, trust_remote_code=False)
     tokenizer.model_max_length = shape.tokens
     with tempfile.TemporaryDirectory() as aside:
         network.save_pretrained(aside)

@@ -25,6 +25,14 @@ class CollectionRequest(Request):
     tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode anew.")
 
 
+class RolloverOut(BaseModel):
+    """The model that a collection is being re-embedded under."""
+
+    model: str
+    space: str
+    documents_left: int = Field(description="Documents that it has not embedded.")
+
+
 class CollectionOut(BaseModel):
     """A collection and how much it holds."""
 
@@ -39,6 +47,7 @@ class CollectionOut(BaseModel):
     tokens: TokenStorage
     bytes_per_document: float = Field(description="Of vectors and token codes.")
     token_error: float | None = Field(description="Most that a score from token codes can be off; null without.")
+    rollover: RolloverOut | None = Field(description="Null unless it is being re-embedded under another model.")
 
 
 class CollectionList(BaseModel):
@@ -136,7 +145,8 @@ class Deleted(BaseModel):
 
 def collection_out(collection: Collection, size: CollectionSize) -> CollectionOut:
     """A collection as JSON."""
-    settings = collection.settings
+    settings, following = collection.settings, collection.rollover
+    rollover = following and RolloverOut(model=following.model, space=following.space, documents_left=size.unfilled)
     return CollectionOut(
         name=collection.name,
         count=size.documents,
@@ -149,6 +159,7 @@ def collection_out(collection: Collection, size: CollectionSize) -> CollectionOu
         tokens=settings.tokens,
         bytes_per_document=size.bytes_per_document,
         token_error=size.token_error,
+        rollover=rollover,
     )
 
 

@@ -49,5 +49,5 @@ class Live(BaseModel):
 class Ready(BaseModel):
     """Whether requests should come here, and each thing that decides it."""
 
-    status: Literal["ready", "not_ready"]
+    status: Literal["ready", "degraded", "not_ready"]
     checks: dict[str, bool]

@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 from service.cli.index.add import add
 from service.cli.index.rebuild import rebuild
+from service.cli.index.reembed import reembed
 from service.cli.index.verify import verify
 
 
@@ -23,14 +24,16 @@ app = typer.Typer(
     cls=_AddsByDefault,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Store documents, and check or rebuild the indexes of a service that does not run.
+    help="""Store documents, re-embed them under another model, and check or rebuild the indexes of a service that does
+    not run.
 
     \b
     Examples:
       semblance index help.jsonl --collection help
+      semblance index reembed help --model minilm
       semblance index verify
       semblance index rebuild --collection help
     """,
 )
-for verb in (add, verify, rebuild):
+for verb in (add, reembed, verify, rebuild):
     app.command()(verb)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service, running_process
+from benchmarks.running_service import Service, free_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
 SCOPES = {READER: "read", WRITER: "read+write", ADMIN: "read+write+admin"}
@@ -16,6 +16,7 @@ AS_READER = f"authorization: Bearer {READER}"
 ORIGIN = "https://app.example.org"
 CONNECTIONS = 60
 HEADER_BYTES = 8192
+REDIS_PASSWORD = "hunter2"
 HEADER_S = 3.0
 PAUSE_S = 1.5
 BODY_S = 3.0
@@ -26,6 +27,8 @@ def service() -> Iterator[Service]:
     keys = (f"{key[4:]}:{scopes}:{hashlib.sha256(key.encode()).hexdigest()}" for key, scopes in SCOPES.items())
     with running_process(
         api_keys=",".join(keys),
+        cache="redis",
+        redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{free_port()}/0",  # nobody listens there
         cors_origins=ORIGIN,
         max_connections=str(CONNECTIONS),
         max_header_bytes=str(HEADER_BYTES),

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from benchmarks.running_service import Service
-from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, WRITER, bearer
+from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, REDIS_PASSWORD, SCOPES, WRITER, bearer
 from tests.integration.raw_http import answer_on, dialled, head
 
 pytestmark = pytest.mark.alone
@@ -49,6 +49,14 @@ def test_each_scope_opens_its_routes_and_a_lacking_one_is_named(anyone: httpx2.C
         (READER, "POST", "/search", {"query": "cat", "collection": "keyed"}, 200),
         (READER, "DELETE", "/collections/keyed/documents/1", None, 403),
         (WRITER, "DELETE", "/collections/keyed/documents/1", None, 200),
+        (WRITER, "PUT", "/collections/keyed/rollover", {"model": "minilm"}, 403),
+        (ADMIN, "PUT", "/collections/keyed/rollover", {"model": "minilm"}, 200),
+        (WRITER, "POST", "/collections/keyed/rollover/step", None, 403),
+        (ADMIN, "POST", "/collections/keyed/rollover/step", None, 200),
+        (WRITER, "DELETE", "/collections/keyed/rollover", None, 403),
+        (ADMIN, "DELETE", "/collections/keyed/rollover", None, 204),
+        (WRITER, "POST", "/collections/keyed/rollover/switch", None, 403),
+        (ADMIN, "POST", "/collections/keyed/rollover/switch", None, 409),
         (WRITER, "DELETE", "/collections/keyed", None, 403),
         (ADMIN, "DELETE", "/collections/keyed", None, 204),
     ):
@@ -78,6 +86,29 @@ def test_the_log_names_who_called_and_holds_no_key(service: Service, anyone: htt
     assert (called["message"], called["caller"]) == ("GET /models 200", "reader")
     assert "smb_" not in log
     assert hashlib.sha256(READER.encode()).hexdigest() not in log
+
+
+def test_no_page_no_error_and_no_line_of_the_log_shows_a_secret(service: Service, anyone: httpx2.Client) -> None:
+    secrets = [REDIS_PASSWORD, *SCOPES, *(hashlib.sha256(key.encode()).hexdigest() for key in SCOPES)]
+    described = anyone.get("/openapi.json").json()["paths"]
+    asked = [
+        *(
+            ("GET", path)
+            for path in ("/docs", "/openapi.json", "/docs/assets/nosuch", "/nosuch", "/collections/nosuch")
+        ),
+        *((method.upper(), path.replace("{", "").replace("}", "")) for path in described for method in described[path]),
+    ]
+    shown = []
+    for key in (ADMIN, READER, "smb_unknown"):
+        for method, path in asked:
+            answer = anyone.request(method, path, headers=bearer(key), json={"odd": key[:3]})
+            assert answer.status_code != 500
+            shown += [answer.text, str(answer.headers)]
+    similar = anyone.post("/similarity", json={"pairs": [{"a": "x", "b": "y"}]}, headers=bearer(READER))
+    assert similar.status_code == 200, "what asks Redis was tried too"
+    shown += [similar.text, service.log.read_text()]
+    assert len(asked) > 20
+    assert [secret for secret in secrets for text in shown if secret in text] == []
 
 
 def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> None:

@@ -73,6 +73,27 @@ def test_a_broken_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
         run(network(), plan(tmp_path))
 
 
+class Evil:
+    """What makes a file when it is read by pickle."""
+
+    def __init__(self, made: Path) -> None:
+        self._made = made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self._made,)
+
+
+def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    plan(tmp_path).checkpoint.parent.mkdir()
+    torch.save({"made_of": Evil(made)}, plan(tmp_path).checkpoint)
+    with pytest.raises(BadOrigin, match=r"checkpoint\.pt"):
+        run(network(), plan(tmp_path))
+    assert not made.exists()
+    torch.load(plan(tmp_path).checkpoint, weights_only=False)
+    assert made.exists(), "else this test proves nothing"
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_checkpoint(tmp_path: Path, value: float) -> None:
     model = network()

@@ -158,6 +158,9 @@ def test_a_table_that_is_not_whole_is_refused(vocabulary: Vocabulary, tmp_path: 
     np.save(tmp_path / "train-ids.npy", np.zeros(3, np.uint16))
     with pytest.raises(BadOrigin, match=r"train-offsets\.npy does not belong to train-ids\.npy"):
         TokenTable.open(tmp_path)
+    np.save(tmp_path / "train-ids.npy", np.array([{"code": "of somebody"}]), allow_pickle=True)
+    with pytest.raises(BadOrigin, match=r"train-ids\.npy cannot be read"):
+        TokenTable.open(tmp_path)
     (tmp_path / "train-ids.npy").write_bytes(b"")
     with pytest.raises(BadOrigin, match=r"train-ids\.npy cannot be read"):
         TokenTable.open(tmp_path)

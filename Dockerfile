@@ -1,0 +1,48 @@
+# Semblance in an image: `docker build --target cpu .` (the default), or `--target gpu`.
+# Only what serving needs is in it. The versions are those of constraints.txt.
+
+FROM python:3.11-slim-bookworm AS source
+WORKDIR /source
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY models models
+COPY service service
+
+FROM source AS install-cpu
+# The index that pip asks by itself has torch with CUDA. Name one with builds for the CPU to make the image smaller.
+ARG PIP_EXTRA_INDEX_URL
+RUN python -m venv /opt/semblance \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[cpu]"
+
+FROM source AS install-gpu
+ARG PIP_EXTRA_INDEX_URL
+RUN python -m venv /opt/semblance \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[gpu]"
+
+FROM python:3.11-slim-bookworm AS runtime
+RUN groupadd --system --gid 10001 semblance \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin semblance \
+    && install --directory --owner=semblance --group=semblance --mode=0700 /data
+ENV PATH=/opt/semblance/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    HOME=/tmp \
+    SEMBLANCE_HOST=0.0.0.0 \
+    SEMBLANCE_PORT=8000 \
+    SEMBLANCE_HOME=/data
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+USER 10001:10001
+HEALTHCHECK --interval=5s --timeout=4s --start-period=120s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/ready', timeout=3)"]
+ENTRYPOINT ["semblance"]
+CMD ["serve"]
+
+FROM runtime AS gpu
+ENV NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    SEMBLANCE_DEVICE=cuda
+COPY --from=install-gpu /opt/semblance /opt/semblance
+
+FROM runtime AS cpu
+ENV SEMBLANCE_DEVICE=cpu
+COPY --from=install-cpu /opt/semblance /opt/semblance

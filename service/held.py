@@ -1,0 +1,127 @@
+"""Where documents are: the part of the composition root that opens and closes stores, embedded or replicated."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy.exc import DatabaseError
+
+from service.documents.contact import Contact
+from service.documents.postgresql import Notifications, postgresql_engine
+from service.documents.sql import SqlDocumentStore
+from service.documents.sqlite import sqlite_engine
+from service.indexes.index_folder import IndexFolder
+from service.observability.metrics import Metrics
+from service.readiness import Checks
+from service.settings import Settings
+from service.usecases.held_collections import HeldCollections
+from service.usecases.local_collections import LocalCollections
+from service.usecases.replica import Replica
+from service.usecases.truth import Patience, Truth
+
+log = logging.getLogger(__name__)
+
+
+def _nothing_to_show(_: Metrics) -> None:
+    """The documents are here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The collections, what must and what should hold for them to be served, and what the metrics show of them."""
+
+    collections: HeldCollections
+    needed: Checks = field(default_factory=dict)
+    wanted: Checks = field(default_factory=dict)
+    show: Callable[[Metrics], None] = _nothing_to_show
+
+
+def held_collections(settings: Settings) -> AbstractAsyncContextManager[Held]:
+    """The collections of a deployment, caught up and followed for the time of the block.
+
+    Raises StoreTooNew, on entering it.
+    """
+    return _replica(settings) if settings.database_url.get_secret_value() else _embedded(settings)
+
+
+@asynccontextmanager
+async def _embedded(settings: Settings) -> AsyncIterator[Held]:
+    store = SqlDocumentStore(sqlite_engine(settings.database_file))
+    local = LocalCollections(store, IndexFolder(settings.snapshot_folder))
+    try:
+        await local.follow_all()
+        async with _running(local.save_every(settings.snapshot_s)):
+            yield Held(local)
+    finally:
+        local.close()
+
+
+@asynccontextmanager
+async def _replica(settings: Settings) -> AsyncIterator[Held]:
+    copy = _open_copy(settings.copy_file)
+    local = LocalCollections(copy, IndexFolder(settings.snapshot_folder))
+    replica = Replica(_truth(settings), copy, local, settings.database_connections, _patience(settings))
+    try:
+        await replica.start()
+        async with _running(local.save_every(settings.snapshot_s)), _running(replica.keep_following()):
+            yield Held(
+                replica,
+                needed={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
+                wanted={
+                    "store_reachable": lambda: replica.reachable,
+                    "collections": lambda: not replica.left_out,
+                },
+                show=lambda metrics: metrics.show_store(
+                    reachable=replica.reachable,
+                    seconds_since_contact=replica.seconds_since_contact,
+                    left_out=replica.left_out,
+                ),
+            )
+    finally:
+        replica.close()
+        local.close()
+
+
+def _truth(settings: Settings) -> Truth:
+    url = settings.database_url.get_secret_value()
+    contact = Contact(settings.database_timeout_s)
+    engine = postgresql_engine(url, settings.database_connections + 1, settings.database_timeout_s)  # 1 follows
+    return Truth(SqlDocumentStore(engine, contact), contact, Notifications(url))
+
+
+def _patience(settings: Settings) -> Patience:
+    return Patience(
+        writes_s=settings.database_timeout_s,
+        poll_s=settings.poll_s,
+        version_s=settings.min_version_wait_s,
+        behind_s=settings.ready_lag_s,
+    )
+
+
+def _open_copy(file: Path) -> SqlDocumentStore:
+    """The copy that a former life of this replica left; one that cannot be read is begun anew from the truth."""
+    store = SqlDocumentStore(sqlite_engine(file))
+    try:
+        store.collections()
+    except DatabaseError as error:
+        log.warning("the copy in %s cannot be read (%s) and is begun anew", file, error.orig)
+        store.close()
+        for part in file.parent.glob(f"{file.name}*"):
+            part.unlink()
+        store = SqlDocumentStore(sqlite_engine(file))
+    return store
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Have something done beside the block, until its end."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()

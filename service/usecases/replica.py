@@ -1,0 +1,272 @@
+"""One of several processes that serve the same documents: the truth is in a database, and a copy of it here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from service.errors import StoreUnavailable, UnknownCollection, VersionMismatch, VersionNotReached
+from service.ports import NOTHING_YET, Collection, CopyStore, DocumentStore, IndexState, VectorIndex, Version
+from service.usecases.catch_up import Stopped
+from service.usecases.local_collections import LocalCollections
+from service.usecases.take_over import TakeOver
+from service.usecases.truth import Patience, Truth
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 30.0  # a collection that could not be taken over is tried again after that, or when it changes
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """A collection that could not be taken over, as it was then."""
+
+    collection: Collection
+    again_at: float
+
+
+class Replica:
+    """Reads and searches the copy; writes to the truth, and brings the copy up to that before it answers.
+
+    See `HeldCollections`. One thread asks the truth what changed. Whatever keeps it, reads and searches go on with the
+    copy as it is, and what it finds is written to the copy in the writer's turn of `local`.
+
+    Args:
+        truth: the documents.
+        copy: a store on this machine; nobody else changes it.
+        local: the indexes of that copy.
+        writers: writes to the truth at once.
+        patience: how long it waits for what.
+    """
+
+    def __init__(
+        self, truth: Truth, copy: CopyStore, local: LocalCollections, writers: int, patience: Patience
+    ) -> None:
+        self._truth = truth
+        self._copy = copy
+        self._local = local
+        self._patience = patience
+        self._closing = threading.Event()
+        self._take_over = TakeOver(truth.store, copy, _LocalHand(local, copy), self._closing)
+        self._asker = ThreadPoolExecutor(writers, "truth")
+        self._follower = ThreadPoolExecutor(1, "follower")
+        self._listener = ThreadPoolExecutor(1, "listener")
+        self._there: dict[str, Version] = {}  # the versions of the truth, as last seen
+        self._left_out: dict[str, _LeftOut] = {}
+        self._even_at = time.monotonic()  # when the copy was last as the truth, or the truth away
+        self.complete = False  # whether the copy holds all that the truth held at some time
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the truth answers."""
+        return self._truth.contact.holds
+
+    @property
+    def seconds_since_contact(self) -> float:
+        """Since the truth last answered."""
+        return self._truth.contact.seconds_since_answer
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the copy has been as the truth not too long ago; a truth that is away is not its fault."""
+        return not self.reachable or time.monotonic() - self._even_at <= self._patience.behind_s
+
+    @property
+    def left_out(self) -> int:
+        """Collections of the truth that could not be taken over; the log says why."""
+        return len(self._left_out)
+
+    async def start(self) -> None:
+        """Load what the copy holds and catch up once; without the truth, what a former life of the copy left will do.
+
+        Waits for the truth where there is nothing to begin with.
+        """
+        await self._local.follow_all()
+        while True:
+            try:
+                await self._in_follower(partial(self._follow_all, await self._look()))
+            except StoreUnavailable as error:
+                self.complete = self._holds_something()
+                if self.complete:
+                    log.warning("serving the copy as it was last: %s", error)
+                else:
+                    log.warning("waiting for the database, since there is no copy of it yet: %s", error)
+                    await asyncio.sleep(self._patience.poll_s)
+            if self.complete:
+                return
+
+    async def keep_following(self) -> None:
+        """Follow the truth until cancelled; while one round of that takes its time, look how far it is behind."""
+        loop = asyncio.get_running_loop()
+        round_: asyncio.Task[None] | None = None
+        while True:
+            await loop.run_in_executor(self._listener, self._truth.notices.wait, self._patience.poll_s, self._closing)
+            try:
+                there = await self._look()
+            except StoreUnavailable:  # the log has heard of it
+                self._even_at = time.monotonic()
+                continue
+            if round_ is None or round_.done():
+                round_ = asyncio.create_task(self._round(there))
+            await asyncio.wait({round_}, timeout=self._patience.poll_s)
+
+    async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """What a query finds in the copy."""
+        return await self._local.read(query)
+
+    async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """What a query finds in the truth. Raises StoreUnavailable."""
+        asked = asyncio.get_running_loop().run_in_executor(self._asker, query, self._truth.store)
+        try:
+            return await asyncio.wait_for(asked, self._patience.writes_s)
+        except TimeoutError:
+            raise StoreUnavailable("the database does not answer in time: try again") from None
+
+    async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
+        """Change the truth; what was committed is acknowledged, even if the copy cannot follow it at once."""
+        result = await self.read_truth(change)
+        try:
+            await self._catch_up(name)
+        except StoreUnavailable as error:
+            log.warning("a write to %s is stored, but not here yet: %s", name, error)
+        except Exception:
+            log.exception("a write to %s is stored, but not here yet", name)
+        return result
+
+    async def search(self, look: Callable[[], Result]) -> Result:
+        """What a look into an index finds."""
+        return await self._local.search(look)
+
+    async def follow(self, name: str) -> VectorIndex:
+        """The index of collection `name`, brought up to the copy."""
+        return await self._local.follow(name)
+
+    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
+        """As `LocalCollections.current`, after another look at the truth if that is what it takes."""
+        try:
+            return await self._local.current(name, min_version)
+        except (UnknownCollection, VersionMismatch):
+            if min_version is None:
+                raise
+        except VersionNotReached:
+            pass
+        try:
+            await self._catch_up(name)
+        except StoreUnavailable as error:
+            raise VersionNotReached(
+                f"collection {name!r} is not yet here as {min_version or 'it is now'}, and the database does not "
+                "answer: try again"
+            ) from error
+        return await self._local.current(name, min_version)
+
+    async def switch(self, name: str) -> Version:
+        """Let the next encoder of a collection be its own; every replica builds the new index before it follows."""
+        return await self.write(name, lambda store: store.switch(name))
+
+    async def drop(self, name: str) -> None:
+        """Delete a collection, here and everywhere. Raises UnknownCollection, StoreUnavailable."""
+        await self.write(name, lambda store: store.drop(name))
+
+    async def states(self) -> list[IndexState]:
+        """How every index stands beside the truth as it was last seen."""
+        return [replace(state, lag=self._lag(state)) for state in await self._local.states()]
+
+    def close(self) -> None:
+        """Let go of the truth; the copy and its indexes are closed with `local`."""
+        self._closing.set()
+        for pool in (self._listener, self._follower, self._asker):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self._truth.notices.close()
+        self._truth.store.close()
+
+    async def _catch_up(self, name: str) -> None:
+        """Bring one collection up to the truth, if that takes no longer than a version may. Raises StoreUnavailable."""
+        try:
+            await asyncio.wait_for(self._in_follower(lambda: self._follow(name)), self._patience.version_s)
+        except TimeoutError:
+            raise StoreUnavailable(f"collection {name!r} could not be brought up to it in time: try again") from None
+
+    async def _in_follower(self, act: Callable[[], Any]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._follower, act)
+
+    async def _look(self) -> list[Collection]:
+        """What the truth holds now. Raises StoreUnavailable."""
+        there = await self.read_truth(lambda store: store.collections())
+        self._there = {collection.name: collection.version for collection in there}
+        return there
+
+    async def _round(self, there: Sequence[Collection]) -> None:
+        began = time.monotonic()
+        try:
+            await self._in_follower(partial(self._follow_all, there))
+            self._even_at = began
+        except (StoreUnavailable, Stopped):  # the log has heard of it
+            self._even_at = time.monotonic()
+        except Exception:
+            log.exception("the truth could not be followed this time")
+
+    def _follow(self, name: str) -> None:
+        self._take_over(name)
+        self._local.settle(name)
+
+    def _follow_all(self, found: Sequence[Collection]) -> None:
+        """In the follower's thread: bring all that differs from what was found in the truth up to it."""
+        there = {collection.name: collection for collection in found}
+        here = {collection.name: collection for collection in self._copy.collections()}
+        self._left_out = {name: each for name, each in self._left_out.items() if name in there}
+        for name in here.keys() | there.keys():
+            if here.get(name) != there.get(name):
+                self._follow_if_possible(name, there.get(name))
+        self.complete = True
+
+    def _follow_if_possible(self, name: str, there: Collection | None) -> None:
+        """A collection that cannot be taken over must not keep the others from it."""
+        left = self._left_out.get(name)
+        if left is not None and left.collection == there and time.monotonic() < left.again_at:
+            return
+        try:
+            self._follow(name)
+        except (StoreUnavailable, Stopped):
+            raise
+        except Exception:
+            log.exception("collection %s could not be taken over", name)
+            if there is not None:
+                self._left_out[name] = _LeftOut(there, time.monotonic() + RETRY_S)
+        else:
+            self._left_out.pop(name, None)
+
+    def _holds_something(self) -> bool:
+        held = self._copy.collections()
+        return bool(held) and all(collection.version.number != NOTHING_YET for collection in held)
+
+    def _lag(self, state: IndexState) -> int:
+        here, there = state.collection.version, self._there.get(state.collection.name)
+        if there is None:
+            return state.lag
+        behind = there.number - here.number if there.epoch == here.epoch else there.number
+        return max(0, behind) + state.lag
+
+
+class _LocalHand:
+    """Changes the copy in the writer's turn, so that its readers and its indexes see whole steps."""
+
+    def __init__(self, local: LocalCollections, copy: CopyStore) -> None:
+        self._local = local
+        self._copy = copy
+
+    def change(self, act: Callable[[], Any]) -> None:
+        """Change the copy."""
+        self._local.change(act)
+
+    def switch(self, name: str, number: int) -> None:
+        """Switch once the index of the next encoder is built."""
+        self._local.switch_by(name, lambda: self._copy.take_next(name, number))

@@ -1,0 +1,75 @@
+"""No line of ours runs code that came as data, or opens a model otherwise than from a folder, and without its code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = [file for folder in ("models", "service", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+UNSAFE_MODULES = {"cloudpickle", "cPickle", "dill", "jsonpickle", "joblib", "marshal", "pickle", "shelve"}
+UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "yaml.full_load"}
+SAFE_NAMES = {"pickle.UnpicklingError"}  # an error to catch
+DEMANDED = {  # the end of what is called -> the arguments that it must be given, as they stand here
+    "torch.load": {"weights_only": True},
+    "np.load": {"allow_pickle": False},
+    "Config.from_pretrained": {"local_files_only": True},
+    "AutoTokenizer.from_pretrained": {"local_files_only": True, "trust_remote_code": False},
+    "AutoModel.from_pretrained": {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True},
+}
+
+
+def faults(source: str) -> Iterator[str]:
+    """What is unsafe in a module."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name for each in names if each.name.partition(".")[0] in UNSAFE_MODULES)
+            case ast.ImportFrom(module=str(module), names=names) if module.partition(".")[0] in UNSAFE_MODULES:
+                yield from {f"{module}.{each.name}" for each in names} - SAFE_NAMES
+            case ast.Call():
+                yield from faults_of_call(node)
+
+
+def faults_of_call(call: ast.Call) -> Iterator[str]:
+    name = ast.unparse(call.func)
+    given = {each.arg: each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)}
+    if name in UNSAFE_CALLS or given.get("shell") or given.get("trust_remote_code"):
+        yield name
+    wanted = [demanded for end, demanded in DEMANDED.items() if name.endswith(end)]
+    if name.endswith(".from_pretrained") and not wanted:
+        yield f"{name}: say here what it must be given"
+    for argument, value in (wanted[0] if wanted else {}).items():
+        if given.get(argument) is not value:
+            yield f"{name} without {argument}={value}"
+
+
+def test_every_module_is_safe() -> None:
+    found = {str(file.relative_to(ROOT)): list(faults(file.read_text("utf-8"))) for file in FILES}
+    assert len(found) > 300
+    assert {file: wrong for file, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from joblib import load",
+        "from pickle import UnpicklingError, loads",
+        "eval('1')",
+        "torch.load(file)",
+        "torch.load(file, weights_only=False)",
+        "np.load(file, allow_pickle=True)",
+        "AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True)",
+        "AutoTokenizer.from_pretrained(folder, **local)",
+        "Other.from_pretrained(folder, local_files_only=True, trust_remote_code=False)",
+        "SentenceTransformer(folder, trust_remote_code=True)",
+        "subprocess.run(command, shell=True)",
+        "yaml.load(text)",
+    ],
+)
+def test_what_is_unsafe_is_found(source: str) -> None:
+    assert len(list(faults(source))) > 0

@@ -1,0 +1,69 @@
+"""What nginx, the service and the documents say of each other is the same."""
+
+from __future__ import annotations
+
+import re
+
+from service.settings import Settings
+from tests.deploy.deployment import DEPLOY, PROJECT
+from tests.deploy.test_monitoring import alerts
+
+NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text()
+PAGES = [PROJECT / "docs" / "deployment.md", *(PROJECT / "docs" / "deployment").glob("*.md")]
+UNITS = {"s": 1.0, "m": 1024.0 * 1024, "k": 1024.0}
+
+
+def said(directive: str, configuration: str = NGINX) -> list[float]:
+    """Every value of a directive, in seconds or bytes."""
+    values = re.findall(rf"^ *{directive} (?:4 )?(\d+)([smk]);", configuration, re.MULTILINE)
+    return [int(value) * UNITS[unit] for value, unit in values]
+
+
+def default(name: str) -> float:
+    """Of a setting."""
+    return float(Settings.model_fields[name].default)
+
+
+def test_nginx_has_the_limits_of_the_service() -> None:
+    assert said("client_header_timeout") == [default("header_timeout_s")]
+    assert said("client_body_timeout") == [default("body_pause_s")]
+    assert said("large_client_header_buffers") == [default("max_header_bytes")]
+    assert said("client_max_body_size") == [default("max_body_bytes")]
+
+
+def test_nginx_closes_connections_before_the_service_does() -> None:
+    for path in (DEPLOY / "nginx").glob("upstreams*.conf"):
+        assert said("keepalive_timeout", path.read_text()) == [4], "the service closes after 5 s (docs/operation.md)"
+
+
+def test_a_read_that_hangs_is_asked_of_another_in_time() -> None:
+    reads = NGINX.partition("location = /=read {")[2].partition("}")[0]
+    [hangs], [until] = said("proxy_read_timeout", reads), said("proxy_next_upstream_timeout", reads)
+    assert default("min_version_wait_s") < hangs < until
+
+
+def test_a_write_outlasts_the_time_that_the_database_may_take() -> None:
+    writes = NGINX.partition("location = /=write {")[2].partition("}")[0]
+    [limit] = said("proxy_read_timeout", writes)
+    assert default("database_timeout_s") < limit
+
+
+def test_every_alert_is_explained() -> None:
+    table = PAGES[0].read_text().partition("## What to watch")[2]
+    explained = {
+        name
+        for cell in re.findall(r"^\| ([A-Z]\w+(?:, [A-Z]\w+)*) \|", table, re.MULTILINE)
+        for name in cell.split(", ")
+    }
+    assert explained == {rule["alert"] for rule in alerts()}
+
+
+def test_the_documents_name_files_and_settings_that_there_are() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        for named in re.findall(r"\bdeploy/[\w./@-]*\w", text):
+            assert (PROJECT / named).exists(), f"{page.name} names {named}"
+        for linked in re.findall(r"\]\(([\w./-]+)\)", text):
+            assert (page.parent / linked).exists(), f"{page.name} links to {linked}"
+        for variable in re.findall(r"\bSEMBLANCE_([A-Z_]+)\b", text):
+            assert variable.lower() in Settings.model_fields, f"{page.name} names SEMBLANCE_{variable}"

@@ -1,0 +1,208 @@
+"""The deployment files, by the schemas and checkers of those who read them, and by what they may not do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.running_service import free_port
+from service.settings import Settings
+from tests.conftest import missing
+from tests.deploy.deployment import (
+    COMPOSE_FILE,
+    DEPLOY,
+    DOCKERFILE,
+    MANIFESTS,
+    PROJECT,
+    UNITS,
+    compose,
+    every_file,
+    manifests,
+    stages,
+    unit,
+    workloads,
+)
+
+REPLICAS = [
+    DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")
+]
+
+
+def checked(*command: str) -> None:
+    """Run a checker of this environment, which must find nothing."""
+    tool = Path(sys.executable).with_name(command[0])
+    run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_compose_follows_its_schema() -> None:
+    checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE_FILE))
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+def test_manifests_follow_the_schemas_of_kubernetes(path: Path) -> None:
+    checked("kubernetes-validate", "--strict", str(path))
+
+
+def test_the_dockerfile_has_no_findings() -> None:
+    checked("hadolint", str(DOCKERFILE))
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_units_are_sound_and_hardened(path: Path, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        missing("systemd-analyze")
+    copy = tmp_path / path.name
+    copy.write_text(
+        path.read_text().replace("/opt/semblance/bin/semblance", "/bin/true").replace("/usr/sbin/nginx", "/bin/true")
+    )
+    for verb in (["verify"], ["security", "--offline=true", "--threshold=15"]):  # 10 is 1.0 of at most 10
+        run = subprocess.run(["systemd-analyze", *verb, str(copy)], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert not run.stderr
+
+
+@pytest.mark.parametrize("path", REPLICAS, ids=lambda path: path.name)
+@pytest.mark.parametrize("listen", ["listen.conf", "listen.container.conf"])
+def test_nginx_takes_each_configuration(path: Path, listen: str, tmp_path: Path) -> None:
+    if shutil.which("nginx") is None:
+        missing("nginx")
+    shutil.copy(DEPLOY / "nginx" / "nginx.conf", tmp_path)
+    names = path.read_text().replace("semblance-0", "127.0.0.1").replace("semblance-1", "127.0.0.2")
+    (tmp_path / "upstreams.conf").write_text(names)  # there is nobody here who knows them
+    said = (DEPLOY / "nginx" / listen).read_text()
+    (tmp_path / "listen.conf").write_text(re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{free_port()}", said))
+    command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "warn" not in run.stderr
+
+
+def test_nginx_knows_each_replica_twice_and_under_the_names_of_its_deployment() -> None:
+    addresses = [service["networks"]["front"]["ipv4_address"] for name, service in replicas_of(compose())]
+    pods = [
+        f"semblance-{i}"
+        for i in range(next(each["spec"]["replicas"] for each in workloads() if each["kind"] == "StatefulSet"))
+    ]
+    services = {each["metadata"]["name"] for each in manifests() if each["kind"] == "Service"}
+    assert set(pods) <= services
+    for path, hosts in zip(REPLICAS[1:], (addresses, pods), strict=True):
+        servers = re.findall(r"server (\S+) max_fails=(\d).*?( backup)?;", path.read_text())
+        first = [(f"{host}:8000", "1", "") for host in hosts]
+        assert servers == [*first, *((host, "0", " backup") for host, _, _ in first)]
+
+
+def replicas_of(described: Any) -> list[tuple[str, Any]]:
+    """The services of compose that run Semblance."""
+    return [(name, each) for name, each in described["services"].items() if each["image"].startswith("semblance")]
+
+
+def test_every_variable_of_the_service_is_a_setting() -> None:
+    settings = {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields}
+    named = {
+        variable: path.relative_to(PROJECT)
+        for path in every_file()
+        for variable in re.findall(r"\bSEMBLANCE_[A-Z0-9_]+\b", path.read_text())
+    }
+    assert {variable: path for variable, path in named.items() if variable not in settings} == {}
+
+
+@pytest.mark.parametrize(("name", "service"), compose()["services"].items())
+def test_every_container_of_compose_has_the_least_privilege(name: str, service: Any) -> None:
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert int(service["user"].partition(":")[0]) > 0, f"{name} runs as root"
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc"} & set(service)
+    mounted = [volume for volume in service["volumes"] if volume.startswith((".", "/"))] if "volumes" in service else []
+    assert all(volume.endswith(":ro") for volume in mounted)
+    is_checked = "healthcheck" in service or name.startswith("api-")  # whose image brings it
+    assert is_checked
+
+
+def test_compose_publishes_nginx_only_and_on_loopback() -> None:
+    published = {name: service["ports"] for name, service in compose()["services"].items() if "ports" in service}
+    assert published == {"nginx": ["${LISTEN:-127.0.0.1:8000}:8000"]}
+    assert {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")} == {
+        "outside"
+    }
+
+
+def test_compose_holds_no_secret() -> None:
+    for name, service in compose()["services"].items():
+        for variable, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|KEYS|_URL", variable):
+                assert re.search(r"\$\{[A-Z_]+:\?", value), f"{variable} of {name} has no variable in it"
+
+
+@pytest.mark.parametrize("workload", workloads(), ids=lambda each: each["metadata"]["name"])
+def test_every_pod_has_the_least_privilege(workload: Any) -> None:
+    pod = workload["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False, "they would set SEMBLANCE_PORT and others that are no settings"
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    assert not any("hostPath" in volume for volume in pod["volumes"])
+    for container in pod["containers"]:
+        allowed = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+        assert container["securityContext"] == allowed
+        assert container["resources"]["limits"]["memory"]
+        assert container["resources"]["requests"]["memory"]
+        assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
+
+
+def test_whatever_runs_in_kubernetes_is_kept_apart_and_may_lose_one_pod_only() -> None:
+    names = {workload["metadata"]["name"] for workload in workloads()}
+    selected = {
+        kind: {
+            labels["app"]
+            for each in manifests()
+            if each["kind"] == kind
+            and (labels := (each["spec"].get("selector") or each["spec"]["podSelector"]).get("matchLabels"))
+        }
+        for kind in ("PodDisruptionBudget", "NetworkPolicy")
+    }
+    assert selected == {"PodDisruptionBudget": names, "NetworkPolicy": names}
+    assert all(each["spec"]["maxUnavailable"] == 1 for each in manifests() if each["kind"] == "PodDisruptionBudget")
+
+
+def test_kustomizations_name_files_that_are_there() -> None:
+    for path in DEPLOY.rglob("kustomization.yaml"):
+        said = yaml.safe_load(path.read_text())
+        files = [name.rpartition("=")[2] for each in said.get("configMapGenerator", []) for name in each["files"]]
+        assert files + said.get("resources", [])
+        for name in files + said.get("resources", []):
+            assert (path.parent / name).exists(), f"{path} names {name}"
+
+
+def test_an_orchestrator_waits_longer_than_the_service_drains() -> None:
+    drain_s = float(Settings.model_fields["drain_s"].default)
+    for _, service in replicas_of(compose()):
+        assert int(service["stop_grace_period"].removesuffix("s")) > drain_s
+    pod = next(each for each in workloads() if each["kind"] == "StatefulSet")["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > drain_s
+    probe = pod["containers"][0]["livenessProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 while it drains"
+    assert int(unit(DEPLOY / "systemd" / "semblance@.service")["TimeoutStopSec"][0]) > drain_s
+
+
+def test_the_image_runs_as_nobody_and_installs_no_more_than_serving_needs() -> None:
+    for name, steps in stages().items():
+        for instruction, rest in steps:
+            if instruction == "RUN" and "pip install" in rest:
+                assert f'--constraint constraints.txt ".[{name.removeprefix("install-")}]"' in rest
+    runtime = dict(stages()["runtime"])
+    assert runtime["USER"] == "10001:10001"
+    assert "/ready" in runtime["HEALTHCHECK"]
+    assert list(stages())[-1] == "cpu", "the default target"

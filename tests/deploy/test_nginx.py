@@ -1,0 +1,272 @@
+"""nginx before two servers: what is asked again, what never is, what is refused, and what is written down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPMessage
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import missing
+from tests.deploy.nginx_server import Nginx
+from tests.deploy.replicas import Replica
+
+READS = [
+    ("GET", "/collections/a/documents/1"),
+    ("GET", "/explain?a=x&b=y"),
+    ("POST", "/similarity"),
+    ("POST", "/search"),
+    ("POST", "/search?pretty=1"),
+    ("POST", "/explain"),
+    ("POST", "/v1/embeddings"),
+]
+WRITES = [
+    ("POST", "/collections/a/documents"),
+    ("PUT", "/collections/a"),
+    ("PUT", "/collections/a/rollover"),
+    ("POST", "/collections/a/rollover/step"),
+    ("DELETE", "/collections/a/documents/1"),
+    ("POST", "/search/../collections/a/documents"),  # what is spelt unusually is taken for a write
+    ("POST", "/%73earch"),
+    ("POST", "/searches"),
+]
+LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
+WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
+MANY = 12  # requests, so that each replica gets some
+
+
+@pytest.fixture
+def replicas() -> Iterator[tuple[Replica, Replica]]:
+    """Two, both alive."""
+    both = Replica(), Replica()
+    yield both
+    for replica in both:
+        replica.die()
+
+
+@pytest.fixture
+def nginx(tmp_path: Path, replicas: tuple[Replica, Replica]) -> Iterator[Nginx]:
+    """Before the two."""
+    if shutil.which("nginx") is None:
+        missing("nginx")
+    server = Nginx(tmp_path, [replica.server_port for replica in replicas])
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def http(nginx: Nginx) -> Iterator[httpx2.Client]:
+    """A client of nginx."""
+    with httpx2.Client(base_url=nginx.url, timeout=20) as client:
+        yield client
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: HTTPMessage
+    text: str
+
+
+def send(nginx: Nginx, method: str, path: str, kind: str = "application/json") -> Answer:
+    """A request with a small body where its method has one; the path goes out as it is, dots and all."""
+    body = b"{}\n" if method in ("POST", "PUT") else None
+    connection = HTTPConnection("127.0.0.1", nginx.port, timeout=20)
+    connection.request(method, path, body, {"content-type": kind} if body else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return Answer(answer.status, answer.headers, text)
+
+
+def received(replicas: tuple[Replica, Replica]) -> Counter[str]:
+    """How often each request reached a replica."""
+    return Counter(line for replica in replicas for line in replica.received)
+
+
+@pytest.mark.parametrize(("method", "path"), READS)
+def test_a_read_is_answered_by_the_other_replica_when_one_is_dead(
+    method: str, path: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    dead, alive = replicas
+    dead.die()
+    answers = [send(nginx, method, path) for _ in range(MANY)]
+    assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
+
+
+@pytest.mark.parametrize("failure", [None, 502, 503])
+@pytest.mark.parametrize(("method", "path"), READS)
+def test_a_read_is_answered_by_the_other_replica_when_one_dies_on_it_or_refuses(
+    method: str, path: str, failure: int | None, nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    failing, alive = replicas
+    failing.status = failure
+    answers = [send(nginx, method, path) for _ in range(MANY)]
+    assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
+    assert failing.received, "it was never asked: this shows nothing"
+
+
+def test_a_read_that_every_replica_refuses_gets_their_refusal_and_costs_the_next_nothing(
+    nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    for replica in replicas:
+        replica.status = 503
+    refusals = [send(nginx, "POST", "/search") for _ in range(MANY)]
+    assert [(refusal.status, refusal.text in map(str, ports(replicas))) for refusal in refusals] == [(503, True)] * MANY
+    for replica in replicas:
+        replica.status = 200
+    assert [send(nginx, "POST", "/search").status for _ in range(MANY)] == [200] * MANY
+
+
+def ports(replicas: tuple[Replica, Replica]) -> list[int]:
+    """Of both."""
+    return [replica.server_port for replica in replicas]
+
+
+@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
+def test_a_write_that_was_sent_is_never_sent_again(
+    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    for replica in replicas:
+        replica.status = None
+    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [502] * MANY
+    assert received(replicas) == {f"{method} {path}": MANY}
+
+
+@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
+def test_a_write_that_is_refused_is_not_sent_again(
+    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    for replica in replicas:
+        replica.status = 503
+    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [503] * MANY
+    assert received(replicas) == {f"{method} {path}": MANY}
+
+
+@pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
+def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
+    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+) -> None:
+    replicas[0].die()
+    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [200] * MANY
+    assert received(replicas) == {f"{method} {path}": MANY}
+    assert not replicas[0].received
+
+
+def test_paths_reach_a_replica_as_they_were_sent(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+    paths = [
+        "/collections/a/documents/x%2Fy%20%C3%A9",
+        "/collections/a/documents/a//b?cursor=%2B%26",
+        "/explain?a=&b=%00",
+    ]
+    assert [send(nginx, "GET", path).status for path in paths] == [200] * 3
+    assert received(replicas) == dict.fromkeys((f"GET {path}" for path in paths), 1)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics?x=1", "//metrics", "/%6detrics", "/x/../metrics"])
+def test_metrics_are_not_shown_outside(path: str, nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+    assert send(nginx, "GET", path).status == 404
+    assert not received(replicas)
+
+
+def test_each_key_has_a_rate_of_its_own(nginx: Nginx, http: httpx2.Client) -> None:
+    def hurried(key: str, times: int) -> list[httpx2.Response]:
+        with ThreadPoolExecutor(8) as pool, httpx2.Client(base_url=nginx.url, timeout=20) as many:
+            return list(pool.map(lambda _: many.get("/models", headers={"authorization": key}), range(times)))
+
+    started = time.monotonic()
+    answers = hurried("Bearer one", 800)
+    allowed = 200 + 100 * (time.monotonic() - started) + 1
+    statuses = Counter(answer.status_code for answer in answers)
+    assert set(statuses) == {200, 429}
+    assert 200 <= statuses[200] <= allowed
+    refusal = next(answer for answer in answers if answer.status_code == 429)
+    assert refusal.headers["content-type"] == "application/problem+json"
+    assert refusal.headers["retry-after"] == "1"
+    assert (refusal.json()["status"], refusal.json()["code"]) == (429, "rate_limited")
+    other = {"authorization": "Bearer two"}
+    assert [http.get("/models", headers=other).status_code for _ in range(20)] == [200] * 20
+    assert http.get("/models").status_code == 200, "an address without a key has a rate of its own too"
+
+
+def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
+    http: httpx2.Client, replicas: tuple[Replica, Replica]
+) -> None:
+    large = b"x" * (8 * 1024 * 1024 + 1)
+    assert http.post("/search", content=large[:-1]).status_code == 200
+    refusal = http.post("/search", content=large)
+    assert (refusal.status_code, refusal.json()["code"]) == (413, "body_too_large")
+    assert "retry-after" not in refusal.headers
+    openai = http.post("/v1/embeddings", content=large)
+    assert (openai.status_code, openai.json()["error"]["code"]) == (413, "body_too_large")
+    assert http.put("/collections/a", content=large).status_code == 413
+    documents, lines = "/collections/a/documents", {"content-type": "application/x-ndjson"}
+    assert http.post(documents, content=large).status_code == 413
+    assert http.post(documents, content=large, headers=lines).text.strip() == str(len(large))
+    assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
+
+
+def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+    for replica in replicas:
+        replica.die()
+    for method, path in [("GET", "/models"), ("POST", "/search"), *WRITES]:
+        refusal = send(nginx, method, path)
+        assert (refusal.status, json.loads(refusal.text)["code"]) == (502, "bad_gateway"), (method, path)
+        assert refusal.headers["retry-after"] == "1"
+
+
+def test_lines_are_passed_on_and_answered_as_they_come(nginx: Nginx) -> None:
+    head = "POST /collections/a/documents HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
+    with socket.create_connection(("127.0.0.1", nginx.port), timeout=10) as connection:
+        connection.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+        answered = b""
+        for number in range(1, 4):  # each line waits for the answer to the one before
+            connection.sendall(b"3\r\n{}\n\r\n")
+            while b"\n%d\n" % (3 * number) not in answered:
+                answered += connection.recv(4096) or pytest.fail(f"it ended: {answered!r}")
+        connection.sendall(b"0\r\n\r\n")
+        while not answered.endswith(b"0\r\n\r\n"):
+            answered += connection.recv(4096) or pytest.fail(f"it ended: {answered!r}")
+
+
+def test_logs_hold_neither_texts_nor_keys(nginx: Nginx, http: httpx2.Client, replicas: tuple[Replica, Replica]) -> None:
+    shown = {"authorization": "Bearer a-key-of-somebody"}
+    path = "/explain?a=a-text-of-somebody"
+
+    def ask() -> list[int]:
+        answers = [http.get(path, headers=shown), http.post(path, headers=shown, content=b"a-text-of-somebody" * 99999)]
+        answers += [http.delete("/collections/a/documents/1?z=a-text-of-somebody", headers=shown)]
+        return [answer.status_code for answer in answers]
+
+    assert ask() == [200, 200, 200]
+    assert http.post(path, headers=shown, content=b"a-text-of-somebody" * 999999).status_code == 413
+    replicas[0].status = 503
+    assert ask()[:2] == [200, 200]
+    replicas[0].status = replicas[1].status = None
+    assert ask() == [502, 502, 502]
+    for replica in replicas:
+        replica.die()
+    assert ask() == [502, 502, 502]
+    with socket.create_connection(("127.0.0.1", nginx.port)) as connection:
+        connection.sendall(b"GET /explain?a=a-text-of-somebody NONSENSE\r\nauthorization: a-key-of-somebody\r\n\r\n")
+        assert b" 400 " in connection.recv(4096)
+    with ThreadPoolExecutor(8) as pool:
+        assert 429 in pool.map(lambda _: http.get(path, headers=shown).status_code, range(600))
+    nginx.stop()
+    assert b"a-text-of-somebody" not in nginx.written
+    assert b"a-key-of-somebody" not in nginx.written
+    first = json.loads(nginx.access_log.splitlines()[0])
+    assert (first["method"], first["path"], first["status"]) == ("GET", "/explain", "200")
+    assert first["replica"] in [f"127.0.0.1:{port}" for port in ports(replicas)]

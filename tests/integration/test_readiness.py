@@ -1,0 +1,163 @@
+"""What a replica says of itself, and what it answers, while its database or it itself is not well."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import PROJECT, free_port, running_process
+from benchmarks.servers.postgres_server import PostgresServer
+from benchmarks.servers.word_models import DIM, write_model
+from service.documents.postgresql import postgresql_engine
+from service.documents.sql import SqlDocumentStore
+from service.ports import Document, Embedded, Write
+from tests.drawn_vectors import drawn
+
+TIMEOUT_S = 1.0
+MANY = 30_000  # documents that take a replica longer than it is given
+
+
+@pytest.fixture
+def server(postgres_server: PostgresServer, postgres: str) -> Iterator[PostgresServer]:
+    """A PostgreSQL with an empty database, which goes on after the test whatever that did to it."""
+    assert postgres == postgres_server.url
+    yield postgres_server
+    postgres_server.resume()
+
+
+@pytest.fixture
+def replica(server: PostgresServer, tmp_path: Path) -> Iterator[httpx2.Client]:
+    """A replica that gives the database a second, and itself one to keep up; its home is `tmp_path`/home."""
+    (tmp_path / "home").mkdir()
+    settings = {
+        "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
+        "database_url": server.url,
+        "database_timeout_s": str(TIMEOUT_S),
+        "ready_lag_s": "0.5",
+        "poll_s": "0.1",
+    }
+    with (
+        running_process(PROJECT, tmp_path / "home", **settings) as service,
+        httpx2.Client(base_url=service.url, timeout=30) as http,
+    ):
+        assert http.put("/collections/c").status_code == 201
+        assert http.post("/collections/c/documents", json=documents("d", "brala")).status_code == 200
+        yield http
+
+
+def documents(doc_id: str, text: str) -> dict[str, Any]:
+    return {"documents": [{"id": doc_id, "text": text}]}
+
+
+def found(http: httpx2.Client) -> tuple[int, Any]:
+    answer = http.post("/search", json={"query": "brala", "collection": "c"})
+    body = answer.json()
+    return answer.status_code, [hit["id"] for hit in body["results"][0]["hits"]] if answer.is_success else body["code"]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def status(http: httpx2.Client) -> tuple[int, str]:
+    answer = http.get("/ready")
+    return answer.status_code, answer.json()["status"]
+
+
+def test_a_database_that_hangs_degrades_a_replica_and_its_reads_go_on(
+    replica: httpx2.Client, server: PostgresServer
+) -> None:
+    assert status(replica) == (200, "ready")
+    server.pause()
+    began = time.monotonic()
+    refused = replica.post("/collections/c/documents", json=documents("e", "keld"))
+    assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+    assert refused.headers["retry-after"] == "1"
+    assert str(server.port) not in refused.text, "where the database is, is nobody's business"
+    assert TIMEOUT_S - 0.1 < time.monotonic() - began < TIMEOUT_S + 2
+    until(lambda: status(replica) == (200, "degraded"))
+    assert replica.get("/ready").json()["checks"]["store_reachable"] is False
+    assert found(replica) == (200, ["d"])
+    assert replica.get("/collections/c/documents/d").json()["text"] == "brala"
+    assert "semblance_store_reachable 0.0" in replica.get("/metrics").text
+    server.resume()
+    until(lambda: status(replica) == (200, "ready"))
+    assert replica.post("/collections/c/documents", json=documents("f", "keld")).status_code == 200
+
+
+def test_a_replica_that_does_not_keep_up_sends_everybody_elsewhere_until_it_does(
+    replica: httpx2.Client, server: PostgresServer
+) -> None:
+    truth = SqlDocumentStore(postgresql_engine(server.url, 1, 60))
+    encoded = Embedded(drawn(1, DIM), truncated=False)
+    truth.upsert(truth.collection("c"), [Write(Document(f"m{i}", "keld", {}), encoded) for i in range(MANY)])
+    truth.delete("c", "d")
+    truth.close()
+    until(lambda: status(replica) == (503, "not_ready"))
+    checks = replica.get("/ready").json()["checks"]
+    assert (checks["keeps_up"], checks["store_reachable"], checks["model_answers"]) == (False, True, True)
+    assert found(replica) == (503, "not_ready")
+    for method, path in (("GET", "/collections"), ("PUT", "/collections/x"), ("GET", "/nonsense"), ("GET", "/docs")):
+        assert replica.request(method, path).json()["code"] == "not_ready", path
+    assert replica.get("/live").status_code == 200, "it must not be killed for that"
+    assert 'semblance_index_version_lag{collection="c"} 2.0' in replica.get("/metrics").text
+    until(lambda: status(replica) == (200, "ready"))
+    assert "d" not in found(replica)[1]
+
+
+def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_once_when_asked(tmp_path: Path) -> None:
+    port, nobody = free_port(), free_port()
+    environment = os.environ | {
+        "SEMBLANCE_HOME": str(tmp_path),
+        "SEMBLANCE_PORT": str(port),
+        "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
+        "SEMBLANCE_DATABASE_URL": f"postgresql://someone:secret@127.0.0.1:{nobody}/nothing",
+    }
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "service.cli.main", "serve"], cwd=PROJECT, env=environment, stdout=log, stderr=log
+        )
+    try:
+        until(lambda: "waiting for the database" in (tmp_path / "log").read_text())
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+        signalled = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert time.monotonic() - signalled < 3
+        assert "secret" not in (tmp_path / "log").read_text()
+    finally:
+        process.kill()
+
+
+def test_a_replica_of_an_older_release_does_not_touch_the_tables_of_a_later_one(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    engine = postgresql_engine(server.url, 1, 10)
+    SqlDocumentStore(engine).collections()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    environment = os.environ | {
+        "SEMBLANCE_HOME": str(tmp_path),
+        "SEMBLANCE_PORT": str(free_port()),
+        "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
+        "SEMBLANCE_DATABASE_URL": server.url,
+    }
+    command = [sys.executable, "-m", "service.cli.main", "serve"]
+    ended = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert b"cannot serve: the store was changed by a later release" in ended.stderr

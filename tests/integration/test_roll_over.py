@@ -1,0 +1,206 @@
+"""A collection of a running service rolls over from one built-in model to the other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import Service, running_process
+from tests.command_line import semblance
+from tests.integration.conftest import Api
+
+OLD, NEW = "minilm-clrcmd", "minilm"
+SAMPLE = [json.loads(line) for line in Path("service/sample/help_centre.jsonl").read_text("utf-8").splitlines()]
+TEXTS = {row["id"]: row["text"] for row in SAMPLE[:30]}
+DOCUMENTS = 520  # more than two steps
+QUERIES = ["my parcel never came", "How do I change my password?"]
+
+
+def documents(texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"id": doc_id, "text": text} for doc_id, text in texts.items()]
+
+
+def scores(api: Api, name: str, **more: Any) -> list[dict[str, float]]:
+    found = api.ok("/search", {"queries": QUERIES, "collection": name, "k": 50, **more})
+    return [by_id(each) for each in found["results"]]
+
+
+def by_id(result: Any) -> dict[str, float]:
+    return {hit["id"]: hit["score"] for hit in result["hits"]}
+
+
+def refusal(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def require_as_fresh(api: Api, name: str, measures: tuple[str, ...], **settings: object) -> None:
+    """It scores as a collection that the new model filled from the start."""
+    listed = api.http.get(f"/collections/{name}/documents", params={"limit": 1000}).json()["documents"]
+    api.collection("fresh", model=NEW, **settings)
+    api.store("fresh", *documents({each["id"]: each["text"] for each in listed}))
+    for measure in measures:
+        for found, expected in zip(*(scores(api, each, measure=measure) for each in (name, "fresh")), strict=True):
+            assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_collection_rolls_over_while_it_is_searched_and_written_to(api: Api, http: httpx2.Client) -> None:
+    api.collection("rolling", model=OLD, tokens="int8")
+    api.store("rolling", *documents(TEXTS))
+    assert http.get("/collections/rolling").json()["rollover"] is None
+    former = api.ok("/search", {"query": QUERIES[0], "collection": "rolling"})
+    before = scores(api, "rolling")
+    begun = http.put("/collections/rolling/rollover", json={"model": NEW}).json()
+    assert (begun["model"], begun["rollover"]["model"], begun["rollover"]["documents_left"]) == (OLD, NEW, 30)
+    again = http.put("/collections/rolling/rollover", json={"model": NEW}).json()
+    assert again == begun
+    assert refusal(http.put("/collections/rolling/rollover", json={"model": OLD})) == (409, "rollover_differs")
+    assert refusal(http.post("/collections/rolling/rollover/switch")) == (409, "rollover_unfinished")
+    assert scores(api, "rolling") == before
+
+    api.store("rolling", {"id": "more", "text": "My parcel never came, and now?"})
+    http.delete(f"/collections/rolling/documents/{SAMPLE[0]['id']}")
+    assert http.get("/collections/rolling").json()["rollover"]["documents_left"] == 29
+    done = http.post("/collections/rolling/rollover/step").json()
+    assert (done["embedded"], done["left"]) == (29, 0)
+    during = api.ok("/search", {"query": QUERIES[0], "collection": "rolling", "min_version": done["version"]})
+    assert (during["model"], during["space"]) == (OLD, former["space"])
+
+    switched = http.post("/collections/rolling/rollover/switch").json()["version"]
+    after = api.ok("/search", {"query": QUERIES[0], "collection": "rolling", "min_version": switched})
+    shown = http.get("/collections/rolling").json()
+    assert (after["model"], after["space"], after["version"]) == (NEW, shown["space"], switched)
+    assert after["space"] != former["space"]
+    assert (shown["model"], shown["rollover"], shown["count"]) == (NEW, None, 30)
+    assert scores(api, "rolling", min_version=done["version"]) == scores(api, "rolling")
+    require_as_fresh(api, "rolling", ("cosine", "rcmd"), tokens="int8")
+
+
+def test_what_cannot_be_done_is_refused_by_name(api: Api, http: httpx2.Client) -> None:
+    api.collection("still", model=OLD)
+    for path in ("step", "switch"):
+        assert refusal(http.post(f"/collections/still/rollover/{path}")) == (409, "no_rollover")
+        assert refusal(http.post(f"/collections/nosuch/rollover/{path}")) == (404, "unknown_collection")
+    assert refusal(http.put("/collections/still/rollover", json={"model": "nosuch"})) == (404, "unknown_model")
+    assert refusal(http.put("/collections/nosuch/rollover", json={"model": NEW})) == (404, "unknown_collection")
+    assert refusal(http.put("/collections/still/rollover", json={})) == (422, "missing_field")
+    assert http.put("/collections/still/rollover", json={"model": OLD}).json()["rollover"] is None
+    assert http.delete("/collections/still/rollover").status_code == 204
+    assert refusal(http.delete("/collections/nosuch/rollover")) == (404, "unknown_collection")
+
+
+def test_the_command_drops_an_unfinished_one(api: Api, http: httpx2.Client, url: str) -> None:
+    api.collection("dropped", model=OLD)
+    api.store("dropped", *documents(TEXTS))
+    http.put("/collections/dropped/rollover", json={"model": NEW})
+    ran = semblance("index", "reembed", "dropped", "--drop", "--url", url)
+    assert (ran.returncode, ran.stderr.strip()) == (
+        0,
+        "dropped stays with the model that fills it: nothing is kept of another",
+    )
+    assert http.get("/collections/dropped").json()["rollover"] is None
+    missing = semblance("index", "reembed", "dropped", "--url", url)
+    assert missing.returncode == 2
+    assert "--model" in missing.stderr
+    unknown = semblance("index", "reembed", "dropped", "--model", "nosuch", "--url", url)
+    assert unknown.returncode == 1
+    assert "no model 'nosuch' is served" in unknown.stderr
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Service]:
+    """A service of its own, whose collection "c" of the former model takes three steps to re-embed."""
+    service = Service(tmp_path)
+    with httpx2.Client(base_url=service.start(), timeout=120) as http:
+        Api(http).collection("c", model=OLD)
+        texts = {str(i): f"{SAMPLE[i % 200]['text'][:60]} {i}" for i in range(DOCUMENTS)}
+        Api(http).store("c", *documents(texts))
+    yield service
+    service.kill()
+
+
+def reembedding(service: Service) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "service.cli.main", "index", "reembed", "c", "--model", NEW, "--url", service.url]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_a_step(http: httpx2.Client, left: int) -> int:
+    """How many documents are left, once they are fewer."""
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up:
+        rollover = http.get("/collections/c").json()["rollover"]
+        if rollover is not None and rollover["documents_left"] < left:
+            return int(rollover["documents_left"])
+        time.sleep(0.02)
+    raise AssertionError("no step was done")
+
+
+def test_the_command_goes_on_after_its_own_death_and_the_service_s(filled: Service) -> None:
+    with httpx2.Client(base_url=filled.url, timeout=120) as http:
+        with reembedding(filled) as first:
+            left = wait_for_a_step(http, DOCUMENTS)
+            first.kill()
+        assert http.get("/collections/c").json()["model"] == OLD
+        with reembedding(filled) as second:
+            wait_for_a_step(http, left)
+            filled.kill()
+            filled.start()
+            assert second.wait(120) == 0
+            assert second.stderr is not None
+            assert f"c is filled by {NEW} now" in second.stderr.read()
+    with httpx2.Client(base_url=filled.url, timeout=120) as http:
+        api = Api(http)
+        after = scores(api, "c")
+        assert http.get("/collections/c").json()["model"] == NEW
+        require_as_fresh(api, "c", ("cosine",))
+        filled.stop()
+        filled.start()
+        assert scores(api, "c") == after
+        third = semblance("index", "reembed", "c", "--model", NEW, "--url", filled.url)
+        assert (third.returncode, third.stderr.strip()) == (0, f"c is filled by {NEW} already: nothing to do")
+
+
+@pytest.fixture
+def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
+    """Two on one database."""
+    with ExitStack() as running:
+        apis = []
+        for name in "a", "b":
+            home = tmp_path / name
+            home.mkdir()
+            service = running.enter_context(running_process(home=home, database_url=postgres))
+            apis.append(Api(running.enter_context(httpx2.Client(base_url=service.url, timeout=120))))
+        yield apis
+
+
+def test_a_replica_answers_by_one_model_or_the_other_and_never_wrongly(replicas: list[Api]) -> None:
+    """One is asked all the time while the other is told to re-embed."""
+    here, there = replicas
+    here.collection("c", model=OLD)
+    asked = {"query": QUERIES[0], "k": 50}
+    of_c = asked | {"collection": "c", "min_version": here.store("c", *documents(TEXTS))["version"]}
+    answers: list[Any] = [there.ok("/search", of_c)]
+    command = [sys.executable, "-m", "service.cli.main", "index", "reembed", "c", "--model", NEW]
+    with subprocess.Popen([*command, "--url", str(here.http.base_url)], stderr=subprocess.DEVNULL) as reembedding:
+        while reembedding.poll() is None or answers[-1]["model"] == OLD:
+            answers.append(there.ok("/search", of_c))
+    assert reembedding.returncode == 0
+    here.collection("fresh", model=NEW)
+    here.store("fresh", *documents(TEXTS))
+    expected = {
+        OLD: by_id(answers[0]["results"][0]),
+        NEW: by_id(here.ok("/search", asked | {"collection": "fresh"})["results"][0]),
+    }
+    models = [answer["model"] for answer in answers]
+    assert models == sorted(models, key=[OLD, NEW].index), "no answer goes back to the former model"
+    assert set(models) == {OLD, NEW}
+    for answer in answers:
+        assert by_id(answer["results"][0]) == pytest.approx(expected[answer["model"]], abs=1e-5)
