@@ -59,6 +59,12 @@ class NoStore(SemblanceError):
     code = "no_store"
 
 
+class BadBackup(SemblanceError):
+    """A folder holds no backup, or one that is damaged or of a later release; no request ever meets it."""
+
+    code = "bad_backup"
+
+
 class InvalidRequest(SemblanceError):
     """Parts of the request are refused, for different reasons or for how they go together.
 

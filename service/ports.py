@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
@@ -165,6 +165,14 @@ class WholeChange:
     embedded: Mapping[str, Embedded]
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A collection with everything in it, in pages of one version and the next."""
+
+    collection: Collection
+    pages: Iterator[Sequence[WholeChange]]
+
+
 AnyChange = TypeVar("AnyChange", Change, WholeChange)
 Applied_contra = TypeVar("Applied_contra", Change, WholeChange, contravariant=True)
 
@@ -294,6 +302,9 @@ class DocumentStore(Protocol):
 
     def drop_rollover(self, name: str) -> Collection:
         """Forget what the next encoder made; nothing changes if there is none. Raises UnknownCollection."""
+
+    def replace_all(self, lives: Iterable[Life]) -> None:
+        """Hold these collections and no others, all or nothing: with their versions, and each under a new epoch."""
 
     def damage(self) -> list[str]:
         """What is wrong with the files of the database itself, in words; nothing if they are sound."""

@@ -41,7 +41,7 @@ def restored(scene: Scene) -> None:
         scene.wait()
         with scene.traffic.without_writers(), _http(scene) as http:
             before = scene.ledger.epoch
-            _semblance(scene, "restore", backup)
+            _semblance(scene, "restore", backup, "--yes")
             scene.ledger.begin(_version_of_another_life(scene, http, before), kept)
 
 

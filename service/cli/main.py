@@ -5,13 +5,16 @@ from __future__ import annotations
 import typer
 
 from service.cli import index, origin, pairs
+from service.cli.backup import backup
 from service.cli.duplicates import duplicates
 from service.cli.evaluate.verb import evaluate
 from service.cli.harvest import harvest
 from service.cli.key import key
 from service.cli.models import models
 from service.cli.project import project
+from service.cli.restore import restore
 from service.cli.serve import serve
+from service.cli.snapshot import snapshot
 from service.cli.train.verb import train
 
 app = typer.Typer(
@@ -20,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
     help="Sentence similarity and semantic search that show their work.",
 )
-for verb in (serve, models, project, evaluate, duplicates, train, harvest):
+for verb in (serve, models, project, evaluate, duplicates, train, harvest, backup, restore, snapshot):
     app.command()(verb)
 app.add_typer(index.app, name="index")
 app.add_typer(key, name="key")

@@ -14,11 +14,11 @@ from models.errors import BadDataSet
 
 
 @contextmanager
-def whole_folder(out: Path) -> Iterator[tuple[Path, Path]]:
+def whole_folder(out: Path, *, private: bool = False) -> Iterator[tuple[Path, Path]]:
     """A folder that gets the name `out` when the block ends well, and one for what is only needed on the way.
 
     Both lie in a hidden folder beside `out`, on the same disk. It is deleted however the block ends, but for a process
-    that is killed outright; then `out` does not exist either.
+    that is killed outright; then `out` does not exist either. With `private`, nobody else may read it.
 
     Raises:
         BadDataSet: `out` is a file, or a folder that is not empty.
@@ -33,4 +33,12 @@ def whole_folder(out: Path) -> Iterator[tuple[Path, Path]]:
         made.mkdir()
         scratch.mkdir()
         yield made, scratch
+        if private:
+            _close_to_others(made)
         publish(made, out)
+
+
+def _close_to_others(folder: Path) -> None:
+    """It was in a folder that is closed to them so far."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, func, select
@@ -50,11 +50,16 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Connection]:
-        """A transaction that changes collection `name`; whoever listens hears of it once it is committed."""
+    def writing(self, *names: str) -> Iterator[Connection]:
+        """A transaction that changes these collections; whoever listens hears of them once it is committed."""
         with self._asking(), self.engine.begin() as connection:
             yield connection
-            if self.is_server:
+            self.tell(connection, names)
+
+    def tell(self, connection: Connection, names: Iterable[str]) -> None:
+        """Name more collections that the transaction changes."""
+        if self.is_server:
+            for name in names:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
 
     @contextmanager

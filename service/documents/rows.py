@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -21,6 +22,11 @@ from service.ports import (
     Rollover,
     Version,
 )
+
+
+def new_epoch() -> str:
+    """The mark of a new life of a collection."""
+    return secrets.token_hex(6)
 
 
 def collection_row(connection: Connection, name: str) -> RowMapping:

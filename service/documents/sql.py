@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from service.documents import changes, copies, rollovers
+from service.documents import changes, copies, restoring, rollovers
 from service.documents.contact import Contact
 from service.documents.database import Database
-from service.documents.rows import collection_of, collection_row, document_of, size_of, unknown
+from service.documents.rows import collection_of, collection_row, document_of, new_epoch, size_of, unknown
 from service.documents.schema import collections, documents, token_codes, vectors
 from service.documents.writes import next_version, replace_documents, require_same, update_metadata
 from service.errors import CollectionDiffers, UnknownDocument
@@ -24,6 +23,7 @@ from service.ports import (
     CollectionSize,
     Document,
     Embedded,
+    Life,
     Rollover,
     Version,
     WholeChange,
@@ -50,7 +50,7 @@ class SqlDocumentStore:
         self._database = Database(engine, contact)
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
-        row = {"name": name, "epoch": secrets.token_hex(6), "version": 0, **asdict(settings)}
+        row = {"name": name, "epoch": new_epoch(), "version": 0, **asdict(settings)}
         try:
             with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
@@ -200,6 +200,10 @@ class SqlDocumentStore:
     def take_next(self, name: str, number: int) -> None:
         with self._database.writing(name) as connection:
             copies.take_next(connection, name, number)
+
+    def replace_all(self, lives: Iterable[Life]) -> None:
+        with self._database.writing() as connection:
+            self._database.tell(connection, sorted(restoring.replace_all(connection, lives)))
 
     def damage(self) -> list[str]:
         if self._database.is_server:  # it looks after its files itself

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,33 @@ def sqlite_engine(file: Path) -> Engine:
             _keep_log_short(connection, file.with_name(f"{file.name}-wal"))
 
     return engine
+
+
+def sealed_engine(file: Path) -> Engine:
+    """An engine on a file that nobody writes to: it is read as it is, without locks or a log beside it."""
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+
+
+def make_whole(file: Path) -> None:
+    """Take the log of a database that nobody uses into its file, which can then be moved alone."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def copy_database(file: Path, target: Path) -> None:
+    """One state of a database that others may write to meanwhile, in a file that can be moved alone.
+
+    Raises:
+        sqlite3.Error: there is none, or the disk is full.
+    """
+    address = f"{file.resolve().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(address, uri=True, timeout=BUSY_S)) as live, closing(sqlite3.connect(target)) as copy:
+        live.backup(copy)  # in one step: in several, every write of others begins it anew
+    make_whole(target)
 
 
 def _keep_log_short(connection: DBAPIConnection, log_file: Path) -> None:

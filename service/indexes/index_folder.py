@@ -43,6 +43,11 @@ class IndexFolder:
         assert isinstance(index, CollectionIndex)  # there is no other maker of indexes
         snapshots.save(self._of(collection.name), index, collection.settings)
 
+    def copy(self, target: Path) -> None:
+        """Copy the snapshots into another folder, beside a service that saves newer ones. Raises OSError."""
+        for folder in self._folder.glob("*"):
+            snapshots.copy(folder, target / folder.name)
+
     def keep_only(self, names: Sequence[str]) -> None:
         """Remove the snapshots of other collections."""
         for folder in self._folder.glob("*"):

@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -74,10 +75,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         index_file=_publish(vectors, f"index-{_digest(vectors)}.{suffix}"),
         rows_file=_publish(documents, f"rows-{_digest(documents)}.jsonl"),
     )
-    partial = folder / f"{PARTIAL}manifest"
-    content = asdict(manifest)
-    partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
-    _publish(partial, MANIFEST)
+    _write_manifest(folder, manifest)
     sync(folder.parent)
     _remove_leftovers(folder, manifest)
 
@@ -110,13 +108,62 @@ def discard(folder: Path) -> None:
         sync(folder)
 
 
+def copy(folder: Path, target: Path) -> None:
+    """Copy a snapshot beside a service that may replace it meanwhile; if it is of no use, nothing is copied.
+
+    Raises:
+        OSError: the copy could not be written.
+    """
+    former = None
+    while (manifest := _named(folder)) is not None and manifest != former:
+        target.mkdir(parents=True, exist_ok=True)
+        try:
+            for name in (manifest.index_file, manifest.rows_file):
+                shutil.copyfile(folder / name, target / name)
+        except FileNotFoundError:  # a newer one took its place; unless its manifest is still there
+            former = manifest
+            shutil.rmtree(target)
+        else:
+            _write_manifest(target, manifest)
+            break
+
+
+def _named(folder: Path) -> _Manifest | None:
+    """The manifest of a snapshot, if there is one and it is whole."""
+    try:
+        return _read_manifest(folder)
+    except FileNotFoundError:
+        return None
+    except (_Unusable, ValueError, TypeError, KeyError) as error:
+        log.warning("the snapshot in %s is not copied: %s", folder, error)
+        return None
+
+
+def _write_manifest(folder: Path, manifest: _Manifest) -> None:
+    partial = folder / f"{PARTIAL}manifest"
+    content = asdict(manifest)
+    partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
+    _publish(partial, MANIFEST)
+
+
 def _read_manifest(folder: Path) -> _Manifest:
     content = json.loads((folder / MANIFEST).read_text("utf-8"))
     if _seal(content["manifest"]) != content["sha256"]:
         raise _Unusable(f"{MANIFEST} is damaged")
     if content["manifest"]["format"] != FORMAT:
         raise _Unusable(f"it has format {content['manifest']['format']}, and this release reads {FORMAT}")
-    return _Manifest(**content["manifest"])
+    manifest = _Manifest(**content["manifest"])
+    for name in (manifest.index_file, manifest.rows_file):
+        _digest_in(name)
+    return manifest
+
+
+def _digest_in(name: str) -> str:
+    """The digest that a file is named by."""
+    named = NAMED.fullmatch(name)
+    if named is None:
+        raise _Unusable(f"{name} is damaged")
+    return named[1]
 
 
 def _require_fit(manifest: _Manifest, collection: Collection) -> None:
@@ -133,8 +180,7 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
 def _read(folder: Path, manifest: _Manifest, setting: str) -> CollectionIndex:
     """The index from its files, once they have proved to be what the manifest names."""
     for name in (manifest.index_file, manifest.rows_file):
-        named = NAMED.fullmatch(name)
-        if named is None or _digest(folder / name) != named[1]:
+        if _digest(folder / name) != _digest_in(name):
             raise _Unusable(f"{name} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file)
     found = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)

@@ -59,13 +59,22 @@ class TakeOver:
         copy: what follows it.
         hand: how the copy is changed.
         stop: set when there is no time left to follow to the end.
+        on_put: told how many documents the copy has taken over, each time.
     """
 
-    def __init__(self, store: DocumentStore, copy: CopyStore, hand: Hand, stop: Event | None = None) -> None:
+    def __init__(
+        self,
+        store: DocumentStore,
+        copy: CopyStore,
+        hand: Hand,
+        stop: Event | None = None,
+        on_put: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._copy = copy
         self._hand = hand
         self._stop = stop
+        self._on_put = on_put
 
     def __call__(self, name: str) -> None:
         """Bring one collection up to the store, or drop it where the store has none.
@@ -122,6 +131,7 @@ class TakeOver:
     def _put(self, name: str, changes: Sequence[WholeChange]) -> None:
         if changes:
             self._hand.change(lambda: self._copy.put(name, changes))
+            self._on_put(len(changes))
 
     def _here(self, name: str) -> Collection | None:
         try:

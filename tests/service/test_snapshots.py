@@ -193,3 +193,48 @@ def test_a_save_that_fails_leaves_the_snapshot_there_was(
     assert loaded is not None
     assert content(loaded) == content(second)
     assert len(list(saved.iterdir())) == 3
+
+
+def test_a_copy_is_loaded_as_the_snapshot_would_be(engine: str, saved: Path, tmp_path: Path) -> None:
+    snapshots.copy(saved, tmp_path / "copy")
+    copied = snapshots.load(tmp_path / "copy", collection(engine))
+    assert copied is not None
+    assert content(copied) == content(two_states(engine)[1])
+    assert names(tmp_path / "copy") == names(saved)
+
+
+def test_a_snapshot_that_is_replaced_while_it_is_copied_is_copied_as_the_newer_one(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = two_states(engine)
+    folder, copyfile = tmp_path / "c", shutil.copyfile
+    snapshots.save(folder, old, settings(engine))
+    replaced = iter([True])
+
+    def late(source: Path, target: Path) -> None:
+        if source.name.startswith("rows") and next(replaced, False):
+            snapshots.save(folder, new, settings(engine))
+        copyfile(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", late)
+    snapshots.copy(folder, tmp_path / "copy")
+    copied = snapshots.load(tmp_path / "copy", collection(engine))
+    assert copied is not None
+    assert content(copied) == content(new)
+    assert names(tmp_path / "copy") == names(folder), "nothing of the old one is left"
+
+
+def test_a_useless_snapshot_is_not_copied(saved: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    next(saved.glob("rows-*")).unlink()
+    snapshots.copy(saved, target)
+    assert not target.exists()
+    (saved / snapshots.MANIFEST).write_text("{}")
+    snapshots.copy(saved, target)
+    assert not target.exists()
+    snapshots.copy(tmp_path / "nothing", target)
+    assert not target.exists()
+
+
+def names(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}

@@ -1,0 +1,77 @@
+"""Copies that are taken beside a real service that is being written to."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import httpx2
+
+from benchmarks.running_service import running_process
+from tests.command_line import semblance
+
+TABLE_WORDS = ("parcel", "invoice", "courier", "password", "account")
+
+
+class Writer(threading.Thread):
+    """Stores one document after the other, and notes those that were acknowledged."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self._url = url
+        self.acknowledged: list[str] = []
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        with httpx2.Client(base_url=self._url, timeout=60) as http:
+            while not self.stop.is_set():
+                number = len(self.acknowledged)
+                text = f"The {TABLE_WORDS[number % 5]} number {number}."
+                document = {"id": f"d{number}", "text": text}
+                http.post("/collections/c/documents", json={"documents": [document]}).raise_for_status()
+                self.acknowledged.append(document["id"])
+
+
+def stored(url: str) -> set[str]:
+    found: set[str] = set()
+    cursor: str | None = ""
+    while cursor is not None:
+        page = httpx2.get(f"{url}/collections/c/documents", params={"cursor": cursor, "limit": 100}).json()
+        found |= {document["id"] for document in page["documents"]}
+        cursor = page["cursor"]
+    return found
+
+
+def test_a_copy_taken_beside_a_busy_service_starts_one_that_holds_all_that_was_acknowledged(tmp_path: Path) -> None:
+    home, seed, backup, restored = (str(tmp_path / name) for name in ("home", "seed", "backup", "restored"))
+    Path(home).mkdir()
+    with running_process(home=Path(home), models="minilm", snapshot_s="0.3") as service:
+        httpx2.put(f"{service.url}/collections/c").raise_for_status()
+        writer = Writer(service.url)
+        writer.start()
+        while len(writer.acknowledged) < 40:
+            assert writer.is_alive()
+        before_seed = set(writer.acknowledged)
+        made = semblance("snapshot", seed, "--home", home)
+        after_seed = set(writer.acknowledged)
+        before_backup = set(writer.acknowledged)
+        saved = semblance("backup", backup, "--home", home)
+        writer.stop.set()
+        writer.join()
+        assert (made.returncode, saved.returncode) == (0, 0), made.stderr + saved.stderr
+        refused = semblance("restore", backup, "--home", home, "--yes")
+        assert "another process serves the documents" in refused.stderr
+        assert stored(service.url) == set(writer.acknowledged)
+    with running_process(home=Path(seed), models="minilm") as service:
+        found = stored(service.url)
+        assert before_seed <= found <= set(writer.acknowledged)
+        assert len(found) <= len(after_seed) + 1
+        hits = httpx2.post(f"{service.url}/search", json={"query": "parcel", "collection": "c", "k": 1000}).json()
+        assert {hit["id"] for hit in hits["results"][0]["hits"]} == found
+        log = service.log.read_text()
+        assert "not used" not in log, "its index begins with the snapshot"
+        assert "has no snapshot" not in log
+    assert semblance("restore", backup, "--home", restored).returncode == 0
+    verified = semblance("index", "verify", "--home", restored)
+    assert verified.returncode == 0, verified.stdout
+    assert int(verified.stdout.split("│")[2]) >= len(before_backup)
