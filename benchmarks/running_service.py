@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 START_S = 120
 PROJECT = Path(__file__).parents[1]
+SEMBLANCE = "service.cli.main"
 
 
 class Service:
@@ -24,17 +26,32 @@ class Service:
         home: the folder of its documents; its log is kept there too.
         project: the folder that holds `models/` and `service/`.
         module: what is run with the argument `serve`.
+        environment: more variables that it gets.
         settings: settings by name, such as `models="minilm"`.
     """
 
-    def __init__(self, home: Path, project: Path = PROJECT, module: str = "service.cli.main", **settings: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        project: Path = PROJECT,
+        module: str = SEMBLANCE,
+        environment: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
         self._command = [sys.executable, "-m", module, "serve"]
-        self._settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        given = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
+        self._environment.update(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that runs now; None if it was not started, or was ended."""
+        return None if self._process is None else self._process.pid
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -48,7 +65,7 @@ class Service:
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
         """
-        environment = os.environ | {f"SEMBLANCE_{name.upper()}": value for name, value in self._settings.items()}
+        environment = os.environ | self._environment
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(
                 self._command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
@@ -62,6 +79,14 @@ class Service:
     def stop(self) -> None:
         """Ask it to end, and wait until it did."""
         self._end(subprocess.Popen.terminate)
+
+    def pause(self) -> None:
+        """It still accepts connections and bytes, and answers nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It answers again."""
+        self.process.send_signal(signal.SIGCONT)
 
     def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
         if self._process is None:
@@ -77,7 +102,7 @@ class Service:
 def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
     """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
     with TemporaryDirectory() as folder:
-        service = Service(home or Path(folder), project, **settings)
+        service = Service(home or Path(folder), project, SEMBLANCE, None, **settings)
         try:
             service.start()
             yield service

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import settings
 
 from benchmarks.servers.postgres_server import PostgresServer
+from benchmarks.servers.redis_server import RedisServer
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
-from tests.redis_server import RedisServer
 from tests.small_model import BUILT_IN_FOLDER
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more

@@ -161,11 +161,11 @@ class Replica:
             pass
         try:
             await self._catch_up(name)
-        except StoreUnavailable as error:
-            raise VersionNotReached(
-                f"collection {name!r} is not yet here as {min_version or 'it is now'}, and the database does not "
-                "answer: try again"
-            ) from error
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable):  # its disk is full, for one: others may have it
+                log.exception("collection %s could not be brought up to the truth", name)
+            wanted = f"not yet at {min_version}" if min_version else "still being taken over"
+            raise VersionNotReached(f"collection {name!r} is {wanted} here: try again") from error
         return await self._local.current(name, min_version)
 
     async def switch(self, name: str) -> Version:

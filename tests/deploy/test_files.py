@@ -85,7 +85,7 @@ def test_nginx_takes_each_configuration(path: Path, listen: str, tmp_path: Path)
     assert "warn" not in run.stderr
 
 
-def test_nginx_knows_each_replica_twice_and_under_the_names_of_its_deployment() -> None:
+def test_nginx_knows_each_replica_thrice_and_under_the_names_of_its_deployment() -> None:
     addresses = [service["networks"]["front"]["ipv4_address"] for name, service in replicas_of(compose())]
     pods = [
         f"semblance-{i}"
@@ -96,7 +96,7 @@ def test_nginx_knows_each_replica_twice_and_under_the_names_of_its_deployment() 
     for path, hosts in zip(REPLICAS[1:], (addresses, pods), strict=True):
         servers = re.findall(r"server (\S+) max_fails=(\d).*?( backup)?;", path.read_text())
         first = [(f"{host}:8000", "1", "") for host in hosts]
-        assert servers == [*first, *((host, "0", " backup") for host, _, _ in first)]
+        assert servers == [*first, *((host, "0", " backup") for host, _, _ in [*first, *first])]
 
 
 def replicas_of(described: Any) -> list[tuple[str, Any]]:

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPMessage
-from pathlib import Path
 
 import httpx2
 import pytest
 
+from benchmarks.servers.nginx_server import NginxServer
 from tests.conftest import missing
-from tests.deploy.nginx_server import Nginx
 from tests.deploy.replicas import Replica
 
 READS = [
@@ -42,6 +41,7 @@ WRITES = [
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
 WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
 MANY = 12  # requests, so that each replica gets some
+ROUNDS = 4  # of restarts, so that whom nginx asks first is not always the same
 
 
 @pytest.fixture
@@ -54,18 +54,18 @@ def replicas() -> Iterator[tuple[Replica, Replica]]:
 
 
 @pytest.fixture
-def nginx(tmp_path: Path, replicas: tuple[Replica, Replica]) -> Iterator[Nginx]:
+def nginx(replicas: tuple[Replica, Replica]) -> Iterator[NginxServer]:
     """Before the two."""
     if shutil.which("nginx") is None:
         missing("nginx")
-    server = Nginx(tmp_path, [replica.server_port for replica in replicas])
+    server = NginxServer([f"127.0.0.1:{replica.server_port}" for replica in replicas])
     server.start()
     yield server
-    server.stop()
+    server.remove()
 
 
 @pytest.fixture
-def http(nginx: Nginx) -> Iterator[httpx2.Client]:
+def http(nginx: NginxServer) -> Iterator[httpx2.Client]:
     """A client of nginx."""
     with httpx2.Client(base_url=nginx.url, timeout=20) as client:
         yield client
@@ -80,7 +80,7 @@ class Answer:
     text: str
 
 
-def send(nginx: Nginx, method: str, path: str, kind: str = "application/json") -> Answer:
+def send(nginx: NginxServer, method: str, path: str, kind: str = "application/json") -> Answer:
     """A request with a small body where its method has one; the path goes out as it is, dots and all."""
     body = b"{}\n" if method in ("POST", "PUT") else None
     connection = HTTPConnection("127.0.0.1", nginx.port, timeout=20)
@@ -98,7 +98,7 @@ def received(replicas: tuple[Replica, Replica]) -> Counter[str]:
 
 @pytest.mark.parametrize(("method", "path"), READS)
 def test_a_read_is_answered_by_the_other_replica_when_one_is_dead(
-    method: str, path: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+    method: str, path: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     dead, alive = replicas
     dead.die()
@@ -109,7 +109,7 @@ def test_a_read_is_answered_by_the_other_replica_when_one_is_dead(
 @pytest.mark.parametrize("failure", [None, 502, 503])
 @pytest.mark.parametrize(("method", "path"), READS)
 def test_a_read_is_answered_by_the_other_replica_when_one_dies_on_it_or_refuses(
-    method: str, path: str, failure: int | None, nginx: Nginx, replicas: tuple[Replica, Replica]
+    method: str, path: str, failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     failing, alive = replicas
     failing.status = failure
@@ -118,8 +118,19 @@ def test_a_read_is_answered_by_the_other_replica_when_one_dies_on_it_or_refuses(
     assert failing.received, "it was never asked: this shows nothing"
 
 
+def test_a_read_is_answered_by_the_one_that_has_just_refused_when_the_other_refuses(
+    nginx: NginxServer, replicas: tuple[Replica, Replica]
+) -> None:
+    for _ in range(ROUNDS):
+        for refusing, back in (replicas, reversed(replicas)):
+            refusing.status = 503
+            answers = [send(nginx, "POST", "/search") for _ in range(MANY)]
+            assert [(answer.status, answer.text) for answer in answers] == [(200, str(back.server_port))] * MANY
+            refusing.status = 200
+
+
 def test_a_read_that_every_replica_refuses_gets_their_refusal_and_costs_the_next_nothing(
-    nginx: Nginx, replicas: tuple[Replica, Replica]
+    nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
         replica.status = 503
@@ -137,7 +148,7 @@ def ports(replicas: tuple[Replica, Replica]) -> list[int]:
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
 def test_a_write_that_was_sent_is_never_sent_again(
-    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
         replica.status = None
@@ -147,7 +158,7 @@ def test_a_write_that_was_sent_is_never_sent_again(
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
 def test_a_write_that_is_refused_is_not_sent_again(
-    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
         replica.status = 503
@@ -157,7 +168,7 @@ def test_a_write_that_is_refused_is_not_sent_again(
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
 def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
-    method: str, path: str, kind: str, nginx: Nginx, replicas: tuple[Replica, Replica]
+    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     replicas[0].die()
     assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [200] * MANY
@@ -165,7 +176,7 @@ def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
     assert not replicas[0].received
 
 
-def test_paths_reach_a_replica_as_they_were_sent(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+def test_paths_reach_a_replica_as_they_were_sent(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
     paths = [
         "/collections/a/documents/x%2Fy%20%C3%A9",
         "/collections/a/documents/a//b?cursor=%2B%26",
@@ -176,12 +187,12 @@ def test_paths_reach_a_replica_as_they_were_sent(nginx: Nginx, replicas: tuple[R
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?x=1", "//metrics", "/%6detrics", "/x/../metrics"])
-def test_metrics_are_not_shown_outside(path: str, nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+def test_metrics_are_not_shown_outside(path: str, nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
     assert send(nginx, "GET", path).status == 404
     assert not received(replicas)
 
 
-def test_each_key_has_a_rate_of_its_own(nginx: Nginx, http: httpx2.Client) -> None:
+def test_each_key_has_a_rate_of_its_own(nginx: NginxServer, http: httpx2.Client) -> None:
     def hurried(key: str, times: int) -> list[httpx2.Response]:
         with ThreadPoolExecutor(8) as pool, httpx2.Client(base_url=nginx.url, timeout=20) as many:
             return list(pool.map(lambda _: many.get("/models", headers={"authorization": key}), range(times)))
@@ -218,7 +229,9 @@ def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
     assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
 
 
-def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(nginx: Nginx, replicas: tuple[Replica, Replica]) -> None:
+def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(
+    nginx: NginxServer, replicas: tuple[Replica, Replica]
+) -> None:
     for replica in replicas:
         replica.die()
     for method, path in [("GET", "/models"), ("POST", "/search"), *WRITES]:
@@ -227,7 +240,7 @@ def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(nginx: Nginx, rep
         assert refusal.headers["retry-after"] == "1"
 
 
-def test_lines_are_passed_on_and_answered_as_they_come(nginx: Nginx) -> None:
+def test_lines_are_passed_on_and_answered_as_they_come(nginx: NginxServer) -> None:
     head = "POST /collections/a/documents HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
     with socket.create_connection(("127.0.0.1", nginx.port), timeout=10) as connection:
         connection.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
@@ -241,7 +254,9 @@ def test_lines_are_passed_on_and_answered_as_they_come(nginx: Nginx) -> None:
             answered += connection.recv(4096) or pytest.fail(f"it ended: {answered!r}")
 
 
-def test_logs_hold_neither_texts_nor_keys(nginx: Nginx, http: httpx2.Client, replicas: tuple[Replica, Replica]) -> None:
+def test_logs_hold_neither_texts_nor_keys(
+    nginx: NginxServer, http: httpx2.Client, replicas: tuple[Replica, Replica]
+) -> None:
     shown = {"authorization": "Bearer a-key-of-somebody"}
     path = "/explain?a=a-text-of-somebody"
 

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from benchmarks.running_service import running_service
+from benchmarks.servers.redis_server import RedisServer
 from tests.integration.conftest import Api
-from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 

@@ -346,6 +346,9 @@ def test_a_collection_that_cannot_be_taken_over_keeps_the_others_from_nothing(
             await a.write("bad", lambda store: store.upsert(store.collection("bad"), [write]))
             version = await a.write("c", upsert("d", 1))
             assert await nearest(a, 1, version) == ["d"]
+            bad = await a.read_truth(lambda store: store.collection("bad"))
+            with pytest.raises(VersionNotReached):
+                await a.current("bad", bad.version)
             await until(lambda: a.left_out == 1)
             await asyncio.sleep(PATIENCE.behind_s + 0.2)
             assert a.keeps_up, "what is left out degrades, and does not unready"

@@ -9,12 +9,12 @@ from typing import get_args
 
 import numpy as np
 
+from benchmarks.servers.redis_server import RedisServer
 from models.embeddings import TokenEmbeddings
 from service.caches.redis import RedisCache, RedisLimits
 from service.ports import Miss
 from tests.bits import bits
 from tests.integration.redis.faulty_proxy import Faults, faulty_proxy
-from tests.redis_server import RedisServer
 from tests.standing_clock import Clock
 
 BUDGET_S = 0.1  # where it runs out

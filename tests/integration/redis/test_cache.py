@@ -12,10 +12,10 @@ import pytest
 from redis.asyncio import Redis
 
 from benchmarks.running_service import free_port
+from benchmarks.servers.redis_server import RedisServer
 from models.embeddings import TokenEmbeddings
 from service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, remember
-from tests.redis_server import RedisServer
 from tests.standing_clock import Clock
 
 pytestmark = pytest.mark.alone

@@ -10,12 +10,12 @@ from itertools import pairwise
 import pytest
 from redis.asyncio import Redis
 
+from benchmarks.servers.redis_server import RedisServer
 from models.embeddings import TokenEmbeddings
 from service.caches.record import pack
 from service.caches.redis import FAILURES, PREFIX, RedisCache
 from tests.integration.redis.faulty_proxy import Faults
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
-from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 

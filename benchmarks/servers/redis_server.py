@@ -1,55 +1,43 @@
-"""A real Redis on a port of its own, which tests may kill, start again, stop and continue."""
+"""A real Redis."""
 
 from __future__ import annotations
 
-import signal
 import socket
-import subprocess
-import time
 from pathlib import Path
 
 from benchmarks.running_service import free_port
-
-START_S = 10
+from benchmarks.servers.server_process import ServerProcess
 
 
 class RedisServer:
-    """`redis-server` in a temporary folder, without persistence."""
+    """`redis-server` in a folder of its own, without persistence, on the same port every time."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
 
     def start(self, *options: str) -> None:
-        """Run it, on the same port every time, and wait until it answers."""
+        """Run it, and wait until it answers."""
         given = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *options]
-        self._process = subprocess.Popen(
-            ["redis-server", *given], cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        give_up = time.monotonic() + START_S
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"redis-server did not start on port {self.port}")
-            time.sleep(0.01)
+        self._process = ServerProcess(["redis-server", *given], self._answers, self._folder)
+        self._process.start()
 
     def kill(self) -> None:
         """End it at once, as a crash would; what it held is gone."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
-            self._process = None
 
     def pause(self) -> None:
         """It still accepts connections and bytes, and answers nothing."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        self._process.pause()
 
     def resume(self) -> None:
         """It answers again."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        self._process.resume()
 
     def _answers(self) -> bool:
         try:

@@ -1,0 +1,1 @@
+"""Faults that are done to a deployment while requests go on."""

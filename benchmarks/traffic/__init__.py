@@ -1,0 +1,1 @@
+"""Readers and writers that know what every answer has to be."""
