@@ -16,6 +16,7 @@ from service.cli.main import app
 from service.documents import backup_folder
 from service.documents.lock import hold
 from service.documents.postgresql import postgresql_engine
+from service.documents.schema import documents
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import BadBackup
@@ -167,3 +168,23 @@ def test_a_backup_that_is_killed_at_any_step_is_none_or_a_whole_one(tmp_path: Pa
     assert status == 0
     assert ends == sorted(ends)
     assert ends.count("none") > 15
+
+
+def test_a_snapshot_of_a_replica_is_its_copy_with_what_is_only_in_the_log_yet(tmp_path: Path) -> None:
+    engine = sqlite_engine(tmp_path / "home" / "copy.sqlite")
+    store = SqlDocumentStore(engine)
+    fill(store, "c", 5)
+    before = content(engine)
+    assert (tmp_path / "home" / "copy.sqlite-wal").stat().st_size
+    url = "postgresql://user:word@127.0.0.1:1/none"
+    with engine.begin() as connection:
+        connection.execute(documents.update().values(text="not committed"))
+        made = semblance(
+            "snapshot", str(tmp_path / "new"), "--home", str(tmp_path / "home"), SEMBLANCE_DATABASE_URL=url
+        )
+    assert made.exit_code == 0, made.output
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["copy.sqlite"]
+    copied = sqlite_engine(tmp_path / "new" / "copy.sqlite")
+    assert content(copied) == before
+    copied.dispose()
+    store.close()
