@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sqlalchemy.exc import DatabaseError
 
@@ -63,11 +63,8 @@ async def _embedded(settings: Settings) -> AsyncIterator[Held]:
 
 @asynccontextmanager
 async def _replica(settings: Settings) -> AsyncIterator[Held]:
-    copy = _open_copy(settings.copy_file)
-    local = LocalCollections(copy, IndexFolder(settings.snapshot_folder))
-    replica = Replica(_truth(settings), copy, local, settings.database_connections, _patience(settings))
+    local, replica = await _started_replica(settings)
     try:
-        await replica.start()
         async with _running(local.save_every(settings.snapshot_s)), _running(replica.keep_following()):
             yield Held(
                 replica,
@@ -87,11 +84,36 @@ async def _replica(settings: Settings) -> AsyncIterator[Held]:
         local.close()
 
 
+async def _started_replica(settings: Settings) -> tuple[LocalCollections, Replica]:
+    """A replica that has caught up; a copy that is damaged is begun anew from the truth."""
+    copy = SqlDocumentStore(sqlite_engine(settings.copy_file))
+    local = LocalCollections(copy, IndexFolder(settings.snapshot_folder))
+    replica = Replica(_truth(settings), copy, local, settings.database_connections, _patience(settings))
+    try:
+        await replica.start()
+    except BaseException as error:
+        replica.close()
+        local.close()
+        if not _is_damage(error):
+            raise
+        log.warning("the copy in %s is damaged (%s) and is begun anew", settings.copy_file, error)
+        for part in settings.copy_file.parent.glob(f"{settings.copy_file.name}*"):
+            part.unlink()
+        return await _started_replica(settings)
+    return local, replica
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether a file is no database, or a broken one; not that it is locked, or its disk full."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DatabaseError) else 0
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def _truth(settings: Settings) -> Truth:
     url = settings.database_url.get_secret_value()
     contact = Contact(settings.database_timeout_s)
     engine = postgresql_engine(url, settings.database_connections + 1, settings.database_timeout_s)  # 1 follows
-    return Truth(SqlDocumentStore(engine, contact), contact, Notifications(url))
+    return Truth(SqlDocumentStore(engine, contact), contact, Notifications(url, settings.database_timeout_s))
 
 
 def _patience(settings: Settings) -> Patience:
@@ -101,20 +123,6 @@ def _patience(settings: Settings) -> Patience:
         version_s=settings.min_version_wait_s,
         behind_s=settings.ready_lag_s,
     )
-
-
-def _open_copy(file: Path) -> SqlDocumentStore:
-    """The copy that a former life of this replica left; one that cannot be read is begun anew from the truth."""
-    store = SqlDocumentStore(sqlite_engine(file))
-    try:
-        store.collections()
-    except DatabaseError as error:
-        log.warning("the copy in %s cannot be read (%s) and is begun anew", file, error.orig)
-        store.close()
-        for part in file.parent.glob(f"{file.name}*"):
-            part.unlink()
-        store = SqlDocumentStore(sqlite_engine(file))
-    return store
 
 
 @asynccontextmanager

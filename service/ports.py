@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
@@ -76,16 +77,12 @@ class Rollover:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection as it stands.
-
-    `switched` is the version of its last switch to the encoder of a roll-over, 0 if there was none.
-    """
+    """A collection as it stands."""
 
     name: str
     version: Version
     settings: CollectionSettings
     rollover: Rollover | None = None
-    switched: int = 0
 
     def rolled_over(self) -> Collection:
         """The same collection as it is once the roll-over is switched to."""
@@ -181,12 +178,11 @@ Applied_contra = TypeVar("Applied_contra", Change, WholeChange, contravariant=Tr
 class ChangePage(Generic[AnyChange]):
     """Some changes in the order of (version, id).
 
-    `complete` is the version up to which nothing is missing after this page; `cursor` is where the next page starts,
-    None after the last one. `space` is that of the collection's own encoder.
+    `collection` is how it stood when they were read, `complete` the version up to which nothing is missing after this
+    page, and `cursor` where the next page starts, None after the last one.
     """
 
-    epoch: str
-    space: str
+    collection: Collection
     changes: Sequence[AnyChange]
     complete: int
     cursor: tuple[int, str] | None
@@ -265,12 +261,9 @@ class DocumentStore(Protocol):
         """
 
     def whole_changes_since(
-        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, through: int | None = None
+        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
     ) -> ChangePage[WholeChange]:
-        """The same, with everything that a copy of the store needs; none changed after version `through`, where given.
-
-        Raises UnknownCollection.
-        """
+        """The same, with everything that a copy of the store needs. Raises UnknownCollection."""
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
         """Have a collection, as it was found, re-embedded under another encoder; the same again changes nothing.
@@ -328,11 +321,20 @@ class CopyStore(DocumentStore, Protocol):
     def advance(self, name: str, number: int) -> None:
         """Note that every change up to version `number` was put. Raises UnknownCollection."""
 
+    def following(self, name: str) -> AbstractContextManager[Follower[WholeChange]]:
+        """Follows a collection so that all it takes over is seen at once, when the block ends; nothing if it fails.
+
+        Raises UnknownCollection.
+        """
+
     def take_rollover(self, name: str, rollover: Rollover | None) -> None:
         """Note the next encoder, and forget what others made of the documents. Raises UnknownCollection."""
 
-    def take_next(self, name: str, number: int) -> None:
-        """Let the next encoder be the collection's own, at version `number`. Raises UnknownCollection, NoRollover."""
+    def take_next(self, collection: Collection, number: int) -> None:
+        """Let the encoders of a collection be those that it is given with, at version `number`.
+
+        What others made of the documents is forgotten. Raises UnknownCollection.
+        """
 
 
 @dataclass(frozen=True, slots=True)

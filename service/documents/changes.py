@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
-from service.documents.rows import collection_row, document_of, vector_of
+from service.documents.rows import collection_of, collection_row, document_of, vector_of
 from service.documents.schema import documents, token_codes, vectors
 from service.ports import AnyChange, Change, ChangePage, Embedded, WholeChange
 
@@ -35,33 +35,30 @@ def changes(
     )
     rows = connection.execute(query).mappings().all()
     found = [Change(row["id"], row["version"], vector_of(row["vector"]), row["metadata"]) for row in rows[:limit]]
-    return _page(collection, rows, found, collection["version"])
+    return _page(collection, rows, found)
 
 
 def whole_changes(
-    connection: Connection, name: str, after: tuple[int, str | None], limit: int, through: int | None
+    connection: Connection, name: str, after: tuple[int, str | None], limit: int
 ) -> ChangePage[WholeChange]:
-    """Up to `limit` changes with all that is stored of each document, none of them after version `through`."""
+    """Up to `limit` changes with all that is stored of each document."""
     collection = collection_row(connection, name)
-    last = collection["version"] if through is None else min(through, collection["version"])
-    wanted = select(documents).where(_later(name, after), documents.c.version <= last)
-    query = wanted.order_by(documents.c.version, documents.c.id).limit(limit + 1)
+    query = select(documents).where(_later(name, after)).order_by(documents.c.version, documents.c.id).limit(limit + 1)
     rows = connection.execute(query).mappings().all()
     embedded = _embedded(connection, name, [row["id"] for row in rows[:limit]])
     found = [WholeChange(document_of(row), row["deleted"], embedded[row["id"]]) for row in rows[:limit]]
-    return _page(collection, rows, found, last)
+    return _page(collection, rows, found)
 
 
-def _page(
-    collection: RowMapping, rows: Sequence[RowMapping], found: Sequence[AnyChange], complete: int
-) -> ChangePage[AnyChange]:
-    """A page of what was found; `rows` may hold one more, the first of the next page. The last is complete as given."""
-    limit, cursor = len(found), None
-    if len(rows) > limit:
-        last, following = rows[limit - 1], rows[limit]
-        complete = last["version"] - (following["version"] == last["version"])  # it may go on after the page
-        cursor = (last["version"], last["id"])
-    return ChangePage(collection["epoch"], collection["space"], found, complete, cursor)
+def _page(row: RowMapping, rows: Sequence[RowMapping], found: Sequence[AnyChange]) -> ChangePage[AnyChange]:
+    """A page of what was found; `rows` may hold one more, the first of the next page."""
+    collection, limit = collection_of(row), len(found)
+    if len(rows) == limit:
+        return ChangePage(collection, found, collection.version.number, None)
+    last, following = rows[limit - 1], rows[limit]
+    complete = last["version"] - (following["version"] == last["version"])  # it may go on after the page
+    # a copy that is being filled has documents of versions that it has not reached
+    return ChangePage(collection, found, min(complete, collection.version.number), (last["version"], last["id"]))
 
 
 def _later(name: str, after: tuple[int, str | None]) -> ColumnElement[bool]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from service.documents import rollovers
 from service.documents.rows import collection_of, collection_row, document_row, rollover_columns
 from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.writes import delete_documents, forget_spaces, insert_embedded
-from service.ports import NOTHING_YET, Collection, Rollover, WholeChange
+from service.documents.writes import delete_documents, insert_embedded
+from service.ports import NOTHING_YET, Collection, Rollover, Version, WholeChange
 
 
 def begin_life(connection: Connection, collection: Collection) -> None:
@@ -23,7 +23,6 @@ def begin_life(connection: Connection, collection: Collection) -> None:
         "version": NOTHING_YET,
         **asdict(collection.settings),
         **rollover_columns(collection.rollover),
-        "switched": collection.switched,
     }
     connection.execute(insert(collections).values(row))
 
@@ -62,15 +61,31 @@ def advance(connection: Connection, name: str, number: int) -> None:
 def take_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
     """Note the next encoder, or that there is none, and forget what others made."""
     collection = collection_of(collection_row(connection, name))
-    rollovers.set_rollover(connection, name, rollover)
-    kept = {collection.settings.space, rollover.space if rollover else collection.settings.space}
-    forget_spaces(connection, name, kept=kept)
+    rollovers.take_encoders(connection, replace(collection, rollover=rollover))
 
 
-def take_next(connection: Connection, name: str, number: int) -> None:
-    """Let the next encoder be the collection's own, at version `number`."""
-    advance(connection, name, number)
-    rollovers.take_next(connection, collection_of(collection_row(connection, name)))
+def take_next(connection: Connection, collection: Collection, number: int) -> None:
+    """Let the encoders of a collection be those that it is given with, at version `number`."""
+    advance(connection, collection.name, number)
+    rollovers.take_encoders(connection, collection)
+
+
+class Following:
+    """Follows within one transaction, which shows nothing of it before its end."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+        self.version = collection_of(collection_row(connection, name)).version
+
+    def apply(self, changes: Sequence[WholeChange]) -> None:
+        """Take over the latest state of some documents."""
+        put(self._connection, self._name, changes)
+
+    def advance(self, version: Version) -> None:
+        """Note the version that the copy will have."""
+        self.version = version
+        advance(self._connection, self._name, version.number)
 
 
 def _renew(connection: Connection, name: str, kept: Sequence[WholeChange]) -> None:

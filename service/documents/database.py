@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
+from service import deadline
 from service.documents.contact import Contact
 from service.documents.migrations import migrate
 from service.errors import StoreUnavailable
@@ -18,7 +19,7 @@ from service.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 CHANNEL = "semblance_changes"  # PostgreSQL tells its listeners the name of a collection that was written to
-AWAY = (OperationalError, InterfaceError, InternalError, NoConnectionFree)
+PASSING = (OperationalError, InterfaceError, InternalError, NoConnectionFree)  # what another try may mend
 
 
 class Database:
@@ -50,11 +51,19 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, *names: str) -> Iterator[Connection]:
-        """A transaction that changes these collections; whoever listens hears of them once it is committed."""
+    def writing(self, *names: str, long: bool = False) -> Iterator[Connection]:
+        """A transaction that changes these collections; whoever listens hears of them once it is committed.
+
+        With `long`, a statement of it may take its time. Nothing is committed that nobody waits for any more: its
+        client was told that it failed, and must not find it in the place of what was written since.
+        """
         with self._asking(), self.engine.begin() as connection:
+            if long and self.is_server:
+                connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
             yield connection
             self.tell(connection, names)
+            if deadline.passed():
+                raise StoreUnavailable("the database was too slow, and nothing was stored: try again")
 
     def tell(self, connection: Connection, names: Iterable[str]) -> None:
         """Name more collections that the transaction changes."""
@@ -68,14 +77,12 @@ class Database:
             try:
                 self._prepare()
                 yield
-            except AWAY as error:
+            except PASSING as error:
                 if not self.is_server:
                     raise
-                if self._contact.note(answered=False):
-                    log.warning(
-                        "the database does not answer: %s", error.orig if isinstance(error, DBAPIError) else error
-                    )
-                raise StoreUnavailable("the database does not answer: try again") from error
+                if self._contact.note(answered=not _is_away(error)):
+                    log.warning("the database fails: %s", error.orig if isinstance(error, DBAPIError) else error)
+                raise StoreUnavailable("the database does not answer, or not in time: try again") from error
             except Exception:  # it answered; the question was wrong
                 self._contact.note(answered=True)
                 raise
@@ -87,3 +94,9 @@ class Database:
             if not self._prepared:
                 migrate(self.engine)
                 self._prepared = True
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether nobody answered: a server that refuses, is stopping, or is too late with a lock, is there."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return isinstance(error, DBAPIError) and (state is None or state.startswith(("08", "57P")))

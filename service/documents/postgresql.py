@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from threading import Event
+from typing import Any
 
 import psycopg
 from sqlalchemy import Engine, create_engine, make_url
@@ -36,13 +37,9 @@ def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
         pool_timeout=timeout_s,
         pool_pre_ping=True,
         hide_parameters=True,
-        connect_args={
+        connect_args=_noticing(timeout_s)
+        | {
             "application_name": "semblance",
-            "connect_timeout": CONNECT_S,
-            "keepalives_idle": max(1, round(timeout_s)),
-            "keepalives_interval": 2,
-            "keepalives_count": 2,
-            "tcp_user_timeout": limit_ms,
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
         },
     )
@@ -53,9 +50,11 @@ class Notifications:
 
     Args:
         url: of the database.
+        timeout_s: within which a server that is gone is noticed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._url = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         self._connection: psycopg.Connection | None = None
 
@@ -82,8 +81,19 @@ class Notifications:
     def _heard(self, longest_s: float) -> bool:
         if self._connection is None:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_S, application_name="semblance listener"
+                self._url, autocommit=True, application_name="semblance listener", **_noticing(self._timeout_s)
             )
             self._connection.execute(f"LISTEN {CHANNEL}")
             return True  # what was written before is looked for at once
         return any(True for _ in self._connection.notifies(timeout=longest_s, stop_after=1))
+
+
+def _noticing(timeout_s: float) -> dict[str, Any]:
+    """Options of a connection that does not wait for a server which is gone."""
+    return {
+        "connect_timeout": CONNECT_S,
+        "keepalives_idle": max(1, round(timeout_s)),
+        "keepalives_interval": 2,
+        "keepalives_count": 2,
+        "tcp_user_timeout": round(timeout_s * 1000),
+    }

@@ -31,14 +31,9 @@ def begin(connection: Connection, now: Collection, rollover: Rollover) -> Collec
             f"collection {now.name!r} is being re-embedded under {now.rollover.model!r} (space "
             f"{now.rollover.space[:12]}): finish that, or drop it, before you begin with {rollover.model!r}"
         )
-    set_rollover(connection, now.name, rollover)
-    return collection_of(collection_row(connection, now.name))
-
-
-def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
-    """Note the next encoder, or that there is none."""
-    row = update(collections).where(collections.c.name == name)
+    row = update(collections).where(collections.c.name == now.name)
     connection.execute(row.values(**rollover_columns(rollover)))
+    return collection_of(collection_row(connection, now.name))
 
 
 def unfilled(connection: Connection, name: str, limit: int) -> tuple[int, list[Document]]:
@@ -72,15 +67,15 @@ def switch(connection: Connection, now: Collection) -> None:
     """In the transaction that took the version of `now`. Raises NoRollover, RolloverUnfinished."""
     if count := count_lacking(connection, now.name, _next_space(now)):
         raise RolloverUnfinished(f"{count:,} documents of collection {now.name!r} are not re-embedded yet: go on first")
-    take_next(connection, now)
+    take_encoders(connection, now.rolled_over())
 
 
-def take_next(connection: Connection, now: Collection) -> None:
-    """Let the next encoder be the collection's own from the version of `now` on, whatever it has embedded."""
-    settings = now.rolled_over().settings
-    row = update(collections).where(collections.c.name == now.name)
-    connection.execute(row.values(**asdict(settings), **rollover_columns(None), switched=now.version.number))
-    forget_spaces(connection, now.name, kept=[settings.space])
+def take_encoders(connection: Connection, collection: Collection) -> None:
+    """Let the encoders of a collection be those that it is given with, and forget what others made."""
+    row = update(collections).where(collections.c.name == collection.name)
+    connection.execute(row.values(**asdict(collection.settings), **rollover_columns(collection.rollover)))
+    kept = {collection.settings.space, collection.rollover.space if collection.rollover else collection.settings.space}
+    forget_spaces(connection, collection.name, kept=kept)
 
 
 def _next_space(collection: Collection) -> str:

@@ -12,8 +12,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, select
 
 from models.embeddings import Floats
 from service.documents.schema import collections, documents, token_codes, vectors
-from service.errors import UnknownCollection
+from service.errors import UnknownCollection, VersionNotReached
 from service.ports import (
+    NOTHING_YET,
     Collection,
     CollectionSettings,
     CollectionSize,
@@ -37,6 +38,14 @@ def collection_row(connection: Connection, name: str) -> RowMapping:
     return row
 
 
+def complete_row(connection: Connection, name: str) -> RowMapping:
+    """The row of a collection that is all there. Raises UnknownCollection, VersionNotReached: it is being copied."""
+    row = collection_row(connection, name)
+    if row["version"] == NOTHING_YET:
+        raise VersionNotReached(f"collection {name!r} is still being taken over from the database: try again")
+    return row
+
+
 def unknown(name: str) -> UnknownCollection:
     """The error that there is no such collection."""
     return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
@@ -48,7 +57,7 @@ def collection_of(row: RowMapping) -> Collection:
     rollover = None
     if row["next_space"] is not None:
         rollover = Rollover(row["next_model"], row["next_space"], row["next_dim"])
-    return Collection(row["name"], Version(row["epoch"], row["version"]), settings, rollover, row["switched"])
+    return Collection(row["name"], Version(row["epoch"], row["version"]), settings, rollover)
 
 
 def rollover_columns(rollover: Rollover | None) -> dict[str, Any]:

@@ -37,7 +37,6 @@ collections = Table(
     Column("next_model", String),  # the encoder of a roll-over: all three, or none
     Column("next_space", String),
     Column("next_dim", Integer),
-    Column("switched", Integer, nullable=False, server_default="0"),  # the version of the last switch to a next encoder
 )
 
 documents = Table(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 from sqlalchemy import Engine, delete, insert, select, update
@@ -11,11 +12,12 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from service.documents import changes, copies, restoring, rollovers
 from service.documents.contact import Contact
 from service.documents.database import Database
-from service.documents.rows import collection_of, collection_row, document_of, new_epoch, size_of, unknown
+from service.documents.rows import collection_of, collection_row, complete_row, document_of, new_epoch, size_of, unknown
 from service.documents.schema import collections, documents, token_codes, vectors
 from service.documents.writes import next_version, replace_documents, require_same, update_metadata
-from service.errors import CollectionDiffers, UnknownDocument
+from service.errors import CollectionDiffers, UnknownCollection, UnknownDocument
 from service.ports import (
+    NOTHING_YET,
     Change,
     ChangePage,
     Collection,
@@ -54,15 +56,19 @@ class SqlDocumentStore:
         try:
             with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
+                return collection_of(collection_row(connection, name)), True
         except IntegrityError:
+            pass
+        try:
             found = self.collection(name)
-            if found.settings != settings:
-                raise _differs(name, found.settings, settings) from None
-            return found, False
-        return self.collection(name), True
+        except UnknownCollection:  # deleted meanwhile
+            return self.create(name, settings)
+        if found.settings != settings:
+            raise _differs(name, found.settings, settings)
+        return found, False
 
     def drop(self, name: str) -> None:
-        with self._database.writing(name) as connection:
+        with self._database.writing(name, long=True) as connection:
             if connection.execute(delete(collections).where(collections.c.name == name)).rowcount == 0:
                 raise unknown(name)
 
@@ -78,9 +84,10 @@ class SqlDocumentStore:
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         with self._database.reading() as connection:
             if names is None:
-                rows = connection.execute(select(collections).order_by(collections.c.name)).mappings().all()
+                there = select(collections).where(collections.c.version != NOTHING_YET)
+                rows = connection.execute(there.order_by(collections.c.name)).mappings().all()
             else:
-                rows = [collection_row(connection, name) for name in names]
+                rows = [complete_row(connection, name) for name in names]
             return [(collection_of(row), size_of(connection, row)) for row in rows]
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
@@ -112,7 +119,7 @@ class SqlDocumentStore:
 
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
-            collection = collection_of(collection_row(connection, name))
+            collection = collection_of(complete_row(connection, name))
             wanted = select(documents).where(
                 documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
             )
@@ -127,7 +134,7 @@ class SqlDocumentStore:
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         with self._database.reading() as connection:
-            collection_row(connection, name)
+            complete_row(connection, name)
             page = (
                 select(documents)
                 .where(documents.c.collection == name, documents.c.id > after, ~documents.c.deleted)
@@ -143,10 +150,10 @@ class SqlDocumentStore:
             return changes.changes(connection, name, cursor or (since, None), limit, space)
 
     def whole_changes_since(
-        self, name: str, since: int, cursor: changes.Cursor | None, limit: int, through: int | None = None
+        self, name: str, since: int, cursor: changes.Cursor | None, limit: int
     ) -> ChangePage[WholeChange]:
         with self._database.reading() as connection:
-            return changes.whole_changes(connection, name, cursor or (since, None), limit, through)
+            return changes.whole_changes(connection, name, cursor or (since, None), limit)
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
         if collection.rollover == rollover:
@@ -168,7 +175,7 @@ class SqlDocumentStore:
         return now.version
 
     def switch(self, name: str) -> Version:
-        with self._database.writing(name) as connection:
+        with self._database.writing(name, long=True) as connection:
             now = next_version(connection, name)
             rollovers.switch(connection, now)
         return now.version
@@ -197,9 +204,14 @@ class SqlDocumentStore:
         with self._database.writing(name) as connection:
             copies.take_rollover(connection, name, rollover)
 
-    def take_next(self, name: str, number: int) -> None:
+    def take_next(self, collection: Collection, number: int) -> None:
+        with self._database.writing(collection.name) as connection:
+            copies.take_next(connection, collection, number)
+
+    @contextmanager
+    def following(self, name: str) -> Iterator[copies.Following]:
         with self._database.writing(name) as connection:
-            copies.take_next(connection, name, number)
+            yield copies.Following(connection, name)
 
     def replace_all(self, lives: Iterable[Life]) -> None:
         with self._database.writing() as connection:

@@ -37,10 +37,10 @@ def catch_up(changes: Changes[AnyChange], follower: Follower[AnyChange], stop: E
         if stop is not None and stop.is_set():
             raise Stopped
         page = changes(since.number, cursor, PAGE)
-        if page.epoch != since.epoch:
+        if page.collection.version.epoch != since.epoch:
             raise VersionMismatch("the collection was made anew")
         follower.apply(page.changes)
-        follower.advance(Version(page.epoch, page.complete))
+        follower.advance(Version(since.epoch, page.complete))
         cursor = page.cursor
         if cursor is None:
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from service.errors import UnknownCollection, VersionMismatch, VersionNotReached
+from service.errors import CollectionReplaced, UnknownCollection, VersionMismatch, VersionNotReached
 from service.ports import NOTHING_YET, Change, Collection, DocumentStore, Indexes, IndexState, VectorIndex, Version
 from service.usecases.catch_up import Changes, Stopped, catch_up
 
@@ -142,6 +142,17 @@ class LocalCollections:
         """What `act` does to the store, in the writer's turn. Blocks: for the thread that fills a copy."""
         return self._writer.submit(act).result()
 
+    def begin_by(self, name: str, act: Callable[[], object]) -> None:
+        """Have `act` begin another life of a collection; index and snapshot of the former one go with it. Blocks."""
+
+        def in_turn() -> None:
+            act()
+            self._indexes.pop(name, None)
+            self._saved.pop(name, None)
+            self._discard(name)
+
+        self.change(in_turn)
+
     def settle(self, name: str) -> None:
         """Bring an index up to the local store, or drop it where its collection is gone. Blocks, as `change`."""
 
@@ -243,11 +254,14 @@ class LocalCollections:
         """
         index = self._folder.load(collection)
         if index is None:
-            try:
-                self._folder.discard(collection.name)
-            except OSError:
-                log.exception("the useless snapshot of collection %s could not be removed", collection.name)
+            self._discard(collection.name)
         return index
+
+    def _discard(self, name: str) -> None:
+        try:
+            self._folder.discard(name)
+        except OSError:
+            log.exception("the useless snapshot of collection %s could not be removed", name)
 
     def _build_in_background(self, name: str) -> None:
         try:
@@ -276,6 +290,9 @@ class LocalCollections:
 
     def _take_next(self, rolled: Collection, index: VectorIndex, act: Callable[[], Result]) -> Result:
         """In the writer's turn: the store switches to the next encoder, whose index takes its place."""
+        now = self._store.collection(rolled.name)
+        if now.rollover is None or now.rolled_over().settings != rolled.settings:
+            raise CollectionReplaced
         catch_up(self._changes(rolled), index)
         result = act()
         catch_up(self._changes(rolled), index)  # no more than the version of the switch
@@ -294,7 +311,12 @@ class LocalCollections:
         if held is None or self._saved.get(name) == held.index.version:
             return
         try:
-            self._folder.save(self._store.collection(name), held.index)
+            collection = self._store.collection(name)
+            if not held.of(collection):  # another takes its place in a moment
+                return
+            self._folder.save(collection, held.index)
+        except UnknownCollection:
+            return
         except (OSError, RuntimeError):
             log.exception("no snapshot of the index of collection %s could be written", name)
         else:

@@ -6,12 +6,14 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from service.deadline import bounded
 from service.errors import StoreUnavailable, UnknownCollection, VersionMismatch, VersionNotReached
 from service.ports import NOTHING_YET, Collection, CopyStore, DocumentStore, IndexState, VectorIndex, Version
 from service.usecases.catch_up import Stopped
@@ -21,6 +23,8 @@ from service.usecases.truth import Patience, Truth
 
 log = logging.getLogger(__name__)
 
+LONGER = 10  # times what other writes may take: to delete a collection, or what an encoder made of it
+STOP_S = 1.0  # that a page which is under way may take at the end
 RETRY_S = 30.0  # a collection that could not be taken over is tried again after that, or when it changes
 
 Result = TypeVar("Result")
@@ -28,9 +32,10 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class _LeftOut:
-    """A collection that could not be taken over, as it was then."""
+    """A collection that could not be taken over, as it was then; of a stale one there is a former state here."""
 
     collection: Collection
+    stale: bool
     again_at: float
 
 
@@ -56,8 +61,10 @@ class Replica:
         self._local = local
         self._patience = patience
         self._closing = threading.Event()
-        self._take_over = TakeOver(truth.store, copy, _LocalHand(local, copy), self._closing)
+        self._hand = _LocalHand(local, copy)
+        self._take_over = TakeOver(truth.store, copy, self._hand, self._closing)
         self._asker = ThreadPoolExecutor(writers, "truth")
+        self._asked: set[Future[Any]] = set()
         self._follower = ThreadPoolExecutor(1, "follower")
         self._listener = ThreadPoolExecutor(1, "listener")
         self._there: dict[str, Version] = {}  # the versions of the truth, as last seen
@@ -77,8 +84,12 @@ class Replica:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether the copy has been as the truth not too long ago; a truth that is away is not its fault."""
-        return not self.reachable or time.monotonic() - self._even_at <= self._patience.behind_s
+        """Whether the copy has been as the truth not too long ago.
+
+        That the truth is away is not its fault; nor that a collection has begun another life, or has another encoder.
+        """
+        even = max(self._even_at, self._hand.busy_at)
+        return not self.reachable or self._hand.busy or time.monotonic() - even <= self._patience.behind_s
 
     @property
     def left_out(self) -> int:
@@ -91,33 +102,40 @@ class Replica:
         Waits for the truth where there is nothing to begin with.
         """
         await self._local.follow_all()
-        while True:
+        said = False
+        while not self.complete:
             try:
                 await self._in_follower(partial(self._follow_all, await self._look()))
             except StoreUnavailable as error:
-                self.complete = self._holds_something()
+                self.complete = self._holds_all()
                 if self.complete:
                     log.warning("serving the copy as it was last: %s", error)
-                else:
-                    log.warning("waiting for the database, since there is no copy of it yet: %s", error)
-                    await asyncio.sleep(self._patience.poll_s)
-            if self.complete:
-                return
+                    break
+                if not said:
+                    log.warning("waiting for the database, since there is no whole copy of it yet: %s", error)
+                said = True
+                await asyncio.sleep(self._patience.poll_s)
+        self._even_at = time.monotonic()
 
     async def keep_following(self) -> None:
         """Follow the truth until cancelled; while one round of that takes its time, look how far it is behind."""
-        loop = asyncio.get_running_loop()
-        round_: asyncio.Task[None] | None = None
-        while True:
-            await loop.run_in_executor(self._listener, self._truth.notices.wait, self._patience.poll_s, self._closing)
-            try:
-                there = await self._look()
-            except StoreUnavailable:  # the log has heard of it
-                self._even_at = time.monotonic()
-                continue
-            if round_ is None or round_.done():
-                round_ = asyncio.create_task(self._round(there))
-            await asyncio.wait({round_}, timeout=self._patience.poll_s)
+        round_ = asyncio.create_task(asyncio.sleep(0))
+        try:
+            while True:
+                await self._listen()
+                try:
+                    there = await self._look()
+                except StoreUnavailable:  # the log has heard of it
+                    self._excuse()
+                except Exception:
+                    log.exception("the truth cannot be looked at")
+                    await asyncio.sleep(self._patience.poll_s)
+                else:
+                    if round_.done():
+                        round_ = asyncio.create_task(self._round(there))
+                    await asyncio.wait({round_}, timeout=self._patience.poll_s)
+        finally:
+            round_.cancel()
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the copy."""
@@ -125,15 +143,14 @@ class Replica:
 
     async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the truth. Raises StoreUnavailable."""
-        asked = asyncio.get_running_loop().run_in_executor(self._asker, query, self._truth.store)
-        try:
-            return await asyncio.wait_for(asked, self._patience.writes_s)
-        except TimeoutError:
-            raise StoreUnavailable("the database does not answer in time: try again") from None
+        return await self._ask(query, self._patience.writes_s)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change the truth; what was committed is acknowledged, even if the copy cannot follow it at once."""
-        result = await self.read_truth(change)
+        return await self._write(name, change, self._patience.writes_s)
+
+    async def _write(self, name: str, change: Callable[[DocumentStore], Result], longest_s: float) -> Result:
+        result = await self._ask(change, longest_s)
         try:
             await self._catch_up(name)
         except StoreUnavailable as error:
@@ -170,11 +187,11 @@ class Replica:
 
     async def switch(self, name: str) -> Version:
         """Let the next encoder of a collection be its own; every replica builds the new index before it follows."""
-        return await self.write(name, lambda store: store.switch(name))
+        return await self._write(name, lambda store: store.switch(name), LONGER * self._patience.writes_s)
 
     async def drop(self, name: str) -> None:
         """Delete a collection, here and everywhere. Raises UnknownCollection, StoreUnavailable."""
-        await self.write(name, lambda store: store.drop(name))
+        await self._write(name, lambda store: store.drop(name), LONGER * self._patience.writes_s)
 
     async def states(self) -> list[IndexState]:
         """How every index stands beside the truth as it was last seen."""
@@ -183,9 +200,12 @@ class Replica:
     def close(self) -> None:
         """Let go of the truth; the copy and its indexes are closed with `local`."""
         self._closing.set()
-        for pool in (self._listener, self._follower, self._asker):
-            pool.shutdown(wait=False, cancel_futures=True)
-        self._truth.notices.close()
+        self._listener.submit(self._truth.notices.close)  # in the thread that uses it
+        last = self._follower.submit(int)
+        wait({last, *self._asked}, STOP_S)  # they stop at their next page or answer, unless the truth hangs
+        self._listener.shutdown(wait=False)
+        self._follower.shutdown(wait=False, cancel_futures=True)
+        self._asker.shutdown(wait=False, cancel_futures=True)
         self._truth.store.close()
 
     async def _catch_up(self, name: str) -> None:
@@ -198,6 +218,26 @@ class Replica:
     async def _in_follower(self, act: Callable[[], Any]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._follower, act)
 
+    async def _ask(self, query: Callable[[DocumentStore], Result], longest_s: float) -> Result:
+        """What comes of a query in time; what comes too late has changed nothing. Raises StoreUnavailable."""
+        act = bounded(lambda: query(self._truth.store), longest_s)
+        asked = self._asker.submit(act)
+        self._asked.add(asked)
+        asked.add_done_callback(self._asked.discard)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(asked), longest_s)
+        except TimeoutError:
+            raise StoreUnavailable("the database does not answer in time: try again") from None
+
+    async def _listen(self) -> None:
+        """Wait for a notice, or until it is time to look without one."""
+        poll_s = self._patience.poll_s
+        heard = asyncio.get_running_loop().run_in_executor(
+            self._listener, self._truth.notices.wait, poll_s, self._closing
+        )
+        with suppress(TimeoutError):  # it hangs where nobody answers
+            await asyncio.wait_for(heard, poll_s + self._patience.writes_s)
+
     async def _look(self) -> list[Collection]:
         """What the truth holds now. Raises StoreUnavailable."""
         there = await self.read_truth(lambda store: store.collections())
@@ -208,11 +248,17 @@ class Replica:
         began = time.monotonic()
         try:
             await self._in_follower(partial(self._follow_all, there))
-            self._even_at = began
+            if not any(left.stale for left in self._left_out.values()):
+                self._even_at = began
         except (StoreUnavailable, Stopped):  # the log has heard of it
-            self._even_at = time.monotonic()
+            self._excuse()
         except Exception:
             log.exception("the truth could not be followed this time")
+
+    def _excuse(self) -> None:
+        """That it is behind is not its fault where the truth is away; where the truth answers others, it is."""
+        if not self.reachable:
+            self._even_at = time.monotonic()
 
     def _follow(self, name: str) -> None:
         self._take_over(name)
@@ -223,6 +269,8 @@ class Replica:
         there = {collection.name: collection for collection in found}
         here = {collection.name: collection for collection in self._copy.collections()}
         self._left_out = {name: each for name, each in self._left_out.items() if name in there}
+        for name in there.keys() - here.keys():  # first of all it knows what it lacks
+            self._take_over.announce(there[name])
         for name in here.keys() | there.keys():
             if here.get(name) != there.get(name):
                 self._follow_if_possible(name, there.get(name))
@@ -240,11 +288,13 @@ class Replica:
         except Exception:
             log.exception("collection %s could not be taken over", name)
             if there is not None:
-                self._left_out[name] = _LeftOut(there, time.monotonic() + RETRY_S)
+                stale = self._copy.collection(name).version.number != NOTHING_YET
+                self._left_out[name] = _LeftOut(there, stale, time.monotonic() + RETRY_S)
         else:
             self._left_out.pop(name, None)
 
-    def _holds_something(self) -> bool:
+    def _holds_all(self) -> bool:
+        """Whether the copy has something to serve, and lacks nothing that it has heard of."""
         held = self._copy.collections()
         return bool(held) and all(collection.version.number != NOTHING_YET for collection in held)
 
@@ -263,10 +313,26 @@ class _LocalHand:
         self._local = local
         self._copy = copy
 
+        self.busy = False
+        self.busy_at = time.monotonic()  # when it last was
+
     def change(self, act: Callable[[], Any]) -> None:
         """Change the copy."""
         self._local.change(act)
 
-    def switch(self, name: str, number: int) -> None:
+    def begin_life(self, collection: Collection) -> None:
+        """Begin, and forget the index."""
+        self._local.begin_by(collection.name, lambda: self._copy.begin_life(collection))
+
+    def switch(self, collection: Collection, number: int) -> None:
         """Switch once the index of the next encoder is built."""
-        self._local.switch_by(name, lambda: self._copy.take_next(name, number))
+        self._local.switch_by(collection.name, lambda: self._copy.take_next(collection, number))
+
+    @contextmanager
+    def anew(self) -> Iterator[None]:
+        """Be busy for the time of the block."""
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy, self.busy_at = False, time.monotonic()

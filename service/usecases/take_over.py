@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from threading import Event
 from typing import Any, Protocol
@@ -30,8 +31,14 @@ class Hand(Protocol):
     def change(self, act: Callable[[], Any]) -> None:
         """Have `act` change documents, or a collection, of the copy."""
 
-    def switch(self, name: str, number: int) -> None:
-        """Let the next encoder of a collection be its own in the copy, at version `number`: `CopyStore.take_next`."""
+    def begin_life(self, collection: Collection) -> None:
+        """`CopyStore.begin_life`, and nothing of a former life is used any more."""
+
+    def switch(self, collection: Collection, number: int) -> None:
+        """`CopyStore.take_next`, once all is made that its own encoder there needs."""
+
+    def anew(self) -> AbstractContextManager[None]:
+        """Round what takes as long as the collection is large, and is not done for having fallen behind."""
 
 
 class PlainHand:
@@ -44,9 +51,17 @@ class PlainHand:
         """Change the copy at once."""
         act()
 
-    def switch(self, name: str, number: int) -> None:
+    def begin_life(self, collection: Collection) -> None:
+        """Begin at once."""
+        self._copy.begin_life(collection)
+
+    def switch(self, collection: Collection, number: int) -> None:
         """Switch at once."""
-        self._copy.take_next(name, number)
+        self._copy.take_next(collection, number)
+
+    def anew(self) -> AbstractContextManager[None]:
+        """Nothing to do about it."""
+        return nullcontext()
 
 
 class TakeOver:
@@ -88,8 +103,13 @@ class TakeOver:
                 return self._bring_up(self._store.collection(name))
             except UnknownCollection:
                 return self._drop(name)
-            except (VersionMismatch, Overtaken):  # made anew, or switched to another encoder, since we looked
+            except (VersionMismatch, Overtaken):  # made anew, or filled by other encoders, since we looked
                 continue
+
+    def announce(self, there: Collection) -> None:
+        """Let the copy know of a collection of which it holds nothing yet."""
+        if self._here(there.name) is None:
+            self._hand.begin_life(there)
 
     def _drop(self, name: str) -> None:
         if self._here(name) is not None:
@@ -97,41 +117,42 @@ class TakeOver:
 
     def _bring_up(self, there: Collection) -> None:
         """The copy as the store is. Raises Overtaken, VersionMismatch: that is no longer what `there` says."""
-        name = there.name
-        here = self._here(name)
+        here = self._here(there.name)
         if here is None or _begins_anew(here, there):
-            self._hand.change(lambda: self._copy.begin_life(there))
-            here = self._copy.collection(name)
-        if here.settings.space != there.settings.space:
-            self._follow(there, here.version, through=there.switched - 1)
-            settings = there.settings
-            next_one = Rollover(settings.model, settings.space, settings.dim)
-            self._hand.change(lambda: self._copy.take_rollover(name, next_one))
-            self._hand.switch(name, there.switched)
-            here = self._copy.collection(name)
-        if here.version != there.version:
-            self._follow(there, here.version)
-        if here.rollover != there.rollover:
-            self._hand.change(lambda: self._copy.take_rollover(name, there.rollover))
+            self._hand.begin_life(there)
+            here = self._copy.collection(there.name)
+        switched = here.settings.space != there.settings.space
+        settings = there.settings
+        next_one = Rollover(settings.model, settings.space, settings.dim) if switched else there.rollover
+        if here.rollover != next_one:
+            self._hand.change(lambda: self._copy.take_rollover(there.name, next_one))
+        if switched:
+            with self._hand.anew():
+                number = self._put_all(there, here.version)
+                self._hand.switch(there, number)
+        elif here.version.number == NOTHING_YET:
+            with self._hand.anew():
+                number = self._put_all(there, here.version)
+                self._hand.change(lambda: self._copy.advance(there.name, number))
+        elif here.version != there.version:
+            with self._copy.following(there.name) as follower:
+                catch_up(partial(self._pages, there), follower, self._stop)
 
-    def _follow(self, there: Collection, since: Version, through: int | None = None) -> None:
-        follower = _CopyOfCollection(since, lambda changes: self._put(there.name, changes))
-        catch_up(partial(self._pages, there, through), follower, self._stop)
-        if follower.version != since:
-            self._hand.change(lambda: self._copy.advance(there.name, follower.version.number))
+    def _put_all(self, there: Collection, since: Version) -> int:
+        """Put all that came after a version, page by page; the version is noted by the caller, when all is there."""
+        follower = _Pages(since, lambda changes: self._hand.change(lambda: self._copy.put(there.name, changes)))
+        catch_up(partial(self._pages, there), follower, self._stop)
+        return follower.version.number
 
     def _pages(
-        self, there: Collection, through: int | None, since: int, cursor: tuple[int, str] | None, limit: int
+        self, there: Collection, since: int, cursor: tuple[int, str] | None, limit: int
     ) -> ChangePage[WholeChange]:
-        page = self._store.whole_changes_since(there.name, since, cursor, limit, through)
-        if page.space != there.settings.space:  # the former encoder's vectors are gone from the store
+        page = self._store.whole_changes_since(there.name, since, cursor, limit)
+        now = page.collection
+        if (now.settings, now.rollover) != (there.settings, there.rollover):  # what others made may be gone, or be new
             raise Overtaken
+        self._on_put(len(page.changes))
         return page
-
-    def _put(self, name: str, changes: Sequence[WholeChange]) -> None:
-        if changes:
-            self._hand.change(lambda: self._copy.put(name, changes))
-            self._on_put(len(changes))
 
     def _here(self, name: str) -> Collection | None:
         try:
@@ -147,7 +168,7 @@ def _begins_anew(here: Collection, there: Collection) -> bool:
     return here.version.number == NOTHING_YET and here.settings.space != there.settings.space
 
 
-class _CopyOfCollection:
+class _Pages:
     """Follows without noting versions in between: the copy is at none of them before the last page."""
 
     def __init__(self, version: Version, put: Callable[[Sequence[WholeChange]], None]) -> None:

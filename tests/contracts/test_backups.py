@@ -175,10 +175,10 @@ class Busy(SqlDocumentStore):
             self.states[(collection.name, collection.version)] = of_collection(self._engine, collection.name)
 
     def whole_changes_since(
-        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, through: int | None = None
+        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
     ) -> ChangePage[WholeChange]:
         self._write()
-        return super().whole_changes_since(name, since, cursor, limit, through)
+        return super().whole_changes_since(name, since, cursor, limit)
 
 
 def of_collection(engine: Engine, name: str) -> Content:

@@ -70,7 +70,7 @@ async def replica(
     local = LocalCollections(copy, IndexFolder(home / "indexes"))
     contact = Contact(patience.writes_s)
     store = SqlDocumentStore(postgresql_engine(url, 5, patience.writes_s), contact)
-    truth = Truth(store, contact, Deaf() if deaf else Notifications(url))
+    truth = Truth(store, contact, Deaf() if deaf else Notifications(url, patience.writes_s))
     made = Replica(truth, copy, local, 4, patience)
     following = None
     try:
@@ -340,21 +340,94 @@ def test_a_collection_that_cannot_be_taken_over_keeps_the_others_from_nothing(
                 put(name, changes)  # type: ignore[arg-type]
 
             monkeypatch.setattr(a._copy, "put", refuse)
-            for name in ("bad", "c"):
-                await a.write(name, lambda store, name=name: store.create(name, SETTINGS))  # type: ignore[misc]
+            elsewhere = SqlDocumentStore(postgresql_engine(server.url, 1, 10))
             write = Write(Document("d", "text", {}), Embedded(drawn(1, DIM), truncated=False))
-            await a.write("bad", lambda store: store.upsert(store.collection("bad"), [write]))
+            elsewhere.create("bad", SETTINGS)
+            elsewhere.upsert(elsewhere.collection("bad"), [write])
+            bad = elsewhere.collection("bad").version
+            await a.write("c", lambda store: store.create("c", SETTINGS))
             version = await a.write("c", upsert("d", 1))
             assert await nearest(a, 1, version) == ["d"]
-            bad = await a.read_truth(lambda store: store.collection("bad"))
-            with pytest.raises(VersionNotReached):
-                await a.current("bad", bad.version)
             await until(lambda: a.left_out == 1)
+            with pytest.raises(VersionNotReached):
+                await a.current("bad", bad)
             await asyncio.sleep(PATIENCE.behind_s + 0.2)
-            assert a.keeps_up, "what is left out degrades, and does not unready"
+            assert a.keeps_up, "what was never here degrades, and does not unready"
             monkeypatch.undo()
             a._left_out["bad"].again_at = 0.0
             await until(lambda: a.left_out == 0)
+            await a.current("bad", bad)
+            elsewhere.close()
+
+    asyncio.run(use())
+
+
+def test_a_replica_that_cannot_write_its_copy_does_not_keep_up(
+    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answers grow older and older, while others may be well."""
+
+    async def use() -> None:
+        async with replica(server.url, tmp_path / "a") as a:
+            await a.write("c", lambda store: store.create("c", SETTINGS))
+            await a.write("c", upsert("d", 1))
+
+            def refuse(_: str) -> None:
+                raise OSError("no space left on device")
+
+            monkeypatch.setattr(a._copy, "following", refuse)
+            await a.write("c", upsert("e", 2))
+            await until(lambda: a.left_out == 1 and not a.keeps_up)
+            assert a.reachable
+            monkeypatch.undo()
+            a._left_out["c"].again_at = 0.0
+            await until(lambda: a.left_out == 0 and a.keeps_up)
+            await found_in_the_end(a, 1, ["d", "e"])
+
+    asyncio.run(use())
+
+
+def test_what_was_refused_as_too_late_never_takes_the_place_of_a_later_write(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    """A thread may still wait for the database when its client has been told that the write failed."""
+
+    async def use() -> None:
+        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+            await a.write("c", lambda store: store.create("c", SETTINGS))
+            for attempt in range(4):
+                server.pause()
+                with pytest.raises(StoreUnavailable):
+                    await a.write("c", upsert("d", 2 * attempt))
+                later = asyncio.create_task(b.write("c", upsert("d", 2 * attempt + 1)))
+                await asyncio.sleep(0.1)
+                server.resume()
+                try:
+                    await later
+                except StoreUnavailable:
+                    await b.write("c", upsert("d", 2 * attempt + 1))
+                await asyncio.sleep(0.3)
+                [stored] = (await a.read_truth(lambda store: store.get("c", ["d"]))).values()
+                assert stored.text == f"text {2 * attempt + 1}"
+
+    asyncio.run(use())
+
+
+def test_following_goes_on_after_an_error_that_nobody_thought_of(server: PostgresServer, tmp_path: Path) -> None:
+    async def use() -> None:
+        async with replica(server.url, tmp_path / "a") as a:
+            await a.write("c", lambda store: store.create("c", SETTINGS))
+            engine = postgresql_engine(server.url, 1, 10)
+            with engine.begin() as connection:
+                connection.exec_driver_sql("ALTER TABLE collections RENAME TO gone")
+            await asyncio.sleep(0.5)
+            with engine.begin() as connection:
+                connection.exec_driver_sql("ALTER TABLE gone RENAME TO collections")
+            elsewhere = SqlDocumentStore(engine)
+            upsert("d", 1)(elsewhere)
+            await found_in_the_end(a, 1, ["d"])
+            assert a.keeps_up
+            elsewhere.close()
 
     asyncio.run(use())
 

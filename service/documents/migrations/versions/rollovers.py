@@ -1,4 +1,4 @@
-"""The encoder that a collection is being re-embedded under, and when it was last switched to one."""
+"""The encoder that a collection is being re-embedded under."""
 
 from __future__ import annotations
 
@@ -14,4 +14,3 @@ def upgrade() -> None:
     op.add_column("collections", sa.Column("next_model", sa.String))
     op.add_column("collections", sa.Column("next_space", sa.String))
     op.add_column("collections", sa.Column("next_dim", sa.Integer))
-    op.add_column("collections", sa.Column("switched", sa.Integer, nullable=False, server_default="0"))
