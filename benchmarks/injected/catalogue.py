@@ -16,7 +16,9 @@ REFUSED_WITHIN_S = DATABASE_TIMEOUT_S + 3.0
 
 FAULTS = (
     Fault("a replica killed", replicas.killed, 5, writers_may_see=CUT_OFF),
-    Fault("a replica stopped for a while", replicas.stopped, 10, writers_may_see=AWAY),  # it may hold the lock
+    Fault(
+        "a replica stopped for a while", replicas.stopped, 10, writers_may_see=AWAY | CUT_OFF
+    ),  # it may hold the lock
     Fault("all replicas restarted in turn", replicas.all_restarted_in_turn, writers_may_see=LEAVING),
     Fault("the clock of a replica jumps", replicas.clock_jumped, 5),
     Fault("the disk of a replica full", replicas.disk_full, 5),
