@@ -2,7 +2,8 @@
 
     python -m benchmarks.soak
 
-runs every proof below, one after the other, prints what they print, and writes their figures into docs/reliability.md.
+runs every proof below, one after the other, prints what they print, and writes the figures of each into its part of
+docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -52,17 +53,26 @@ def run(proof: Proof) -> Any:
     return kept(proof.name)
 
 
-def tables(results: Sequence[tuple[Proof, Any]]) -> Iterator[str]:
-    """The generated part of the page."""
+def section(proof: Proof, figures: Any) -> Iterator[str]:
+    """The part of the page that tells of one proof."""
     when = datetime.now(UTC).strftime("%Y-%m-%d")
-    yield f"On {when}: {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}."
-    for proof, figures in results:
-        yield ""
-        yield f"### {proof.claim}"
-        yield ""
-        yield f"`python -m benchmarks.{' '.join([proof.name, *proof.options])}`"
-        for each in figures if _many(figures) else [figures]:
-            yield from _table(each)
+    machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
+    yield f"<!-- {proof.name} -->"
+    yield f"### {proof.claim}"
+    yield ""
+    yield f"`python -m benchmarks.{' '.join([proof.name, *proof.options])}` on {when}: {machine}."
+    for each in figures if _many(figures) else [figures]:
+        yield from _table(each)
+    yield f"<!-- /{proof.name} -->"
+
+
+def written(page: str, proof: Proof, figures: Any) -> str:
+    """The page with another part about one proof."""
+    part = "\n".join(section(proof, figures))
+    pattern = rf"<!-- {proof.name} -->.*<!-- /{proof.name} -->"
+    text, count = re.subn(pattern, lambda _: part, page, flags=re.DOTALL)
+    assert count == 1, f"{PAGE.name} needs one <!-- {proof.name} --> ... <!-- /{proof.name} -->"
+    return text
 
 
 def _many(figures: Any) -> bool:
@@ -95,13 +105,12 @@ def _shown(value: object) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=[proof.name for proof in PROOFS], help="run this one, and write nothing")
+    parser.add_argument("--only", choices=[proof.name for proof in PROOFS], help="run this one")
     given = parser.parse_args(arguments)
-    results = [(proof, run(proof)) for proof in PROOFS if given.only in (None, proof.name)]
-    if given.only is None:
-        part = "\n".join(["<!-- soak -->", *tables(results), "<!-- /soak -->"])
-        page = PAGE.read_text("utf-8")
-        PAGE.write_text(re.sub(r"<!-- soak -->.*<!-- /soak -->", lambda _: part, page, flags=re.DOTALL), "utf-8")
+    for proof in PROOFS:
+        if given.only in (None, proof.name):
+            figures = run(proof)
+            PAGE.write_text(written(PAGE.read_text("utf-8"), proof, figures), "utf-8")
 
 
 if __name__ == "__main__":
