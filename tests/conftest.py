@@ -11,11 +11,14 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+from sqlalchemy import Engine
 
 from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.redis_server import RedisServer
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.encoders.transformer import Transformer
+from service.documents.postgresql import postgresql_engine
+from service.documents.sqlite import sqlite_engine
 from tests.small_model import BUILT_IN_FOLDER
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
@@ -90,3 +93,14 @@ def postgres(postgres_server: PostgresServer) -> str:
     """The URL of a database in it, empty, whose role may do nothing elsewhere."""
     postgres_server.create_database()
     return postgres_server.url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """An empty database, of either kind."""
+    if request.param == "sqlite":
+        made = sqlite_engine(tmp_path / "documents.sqlite")
+    else:
+        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
+    yield made
+    made.dispose()

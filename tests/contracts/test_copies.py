@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, select
 
 from models.embeddings import unit_rows
-from service.documents.postgresql import postgresql_engine
 from service.documents.schema import collections, documents, token_codes, vectors
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
@@ -25,17 +24,6 @@ DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-0", DIM, "cosine", "exact", "int8")
 NAMES = ("c", "d")
 Step: TypeAlias = tuple[str, str, int]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """An empty database for the truth; the copy is SQLite in any case."""
-    if request.param == "sqlite":
-        made = sqlite_engine(tmp_path / "truth.sqlite")
-    else:
-        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
-    yield made
-    made.dispose()
 
 
 def made_of(space: str, text: str) -> Embedded:

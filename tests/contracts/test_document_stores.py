@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from sqlalchemy.exc import DatabaseError
 
 from models.embeddings import unit_rows
 from service.documents import sqlite
-from service.documents.postgresql import postgresql_engine
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
@@ -29,17 +27,6 @@ from service.usecases.catch_up import catch_up
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """An empty database."""
-    if request.param == "sqlite":
-        made = sqlite_engine(tmp_path / "documents.sqlite")
-    else:
-        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
-    yield made
-    made.dispose()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,17 +40,6 @@ INSERT INTO collections VALUES ('c', 'e1', 1, 'minilm', 'space', 4, 'cosine', 'a
 INSERT INTO documents VALUES ('c', 'd', 1, 0, 'A text.', 0, '{}');
 INSERT INTO vectors VALUES ('c', 'd', 'space', x'00000000');
 """
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    """An empty database."""
-    if request.param == "sqlite":
-        made = sqlite_engine(tmp_path / "documents.sqlite")
-    else:
-        made = postgresql_engine(request.getfixturevalue("postgres"), connections=5, timeout_s=10)
-    yield made
-    made.dispose()
 
 
 def test_the_steps_lead_to_the_tables_that_the_code_works_with(engine: Engine) -> None:
