@@ -270,25 +270,25 @@ class Replica:
         here = {collection.name: collection for collection in self._copy.collections()}
         self._left_out = {name: each for name, each in self._left_out.items() if name in there}
         for name in there.keys() - here.keys():  # first of all it knows what it lacks
-            self._take_over.announce(there[name])
+            self._if_possible(name, there[name], partial(self._take_over.announce, there[name]))
         for name in here.keys() | there.keys():
             if here.get(name) != there.get(name):
-                self._follow_if_possible(name, there.get(name))
+                self._if_possible(name, there.get(name), partial(self._follow, name))
         self.complete = True
 
-    def _follow_if_possible(self, name: str, there: Collection | None) -> None:
+    def _if_possible(self, name: str, there: Collection | None, act: Callable[[], None]) -> None:
         """A collection that cannot be taken over must not keep the others from it."""
         left = self._left_out.get(name)
         if left is not None and left.collection == there and time.monotonic() < left.again_at:
             return
         try:
-            self._follow(name)
+            act()
         except (StoreUnavailable, Stopped):
             raise
         except Exception:
             log.exception("collection %s could not be taken over", name)
             if there is not None:
-                stale = self._copy.collection(name).version.number != NOTHING_YET
+                stale = any(each.name == name for each, _ in self._copy.sizes())  # which lists what is whole
                 self._left_out[name] = _LeftOut(there, stale, time.monotonic() + RETRY_S)
         else:
             self._left_out.pop(name, None)
