@@ -17,7 +17,7 @@ from benchmarks.running_service import address_of, free_port
 from tests.conftest import missing
 from tests.deploy.deployment import PROJECT, stages
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 NOBODY = 65534
 # torch pins what it brings of CUDA; Python before 3.11.3 needs async-timeout

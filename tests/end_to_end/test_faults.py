@@ -21,7 +21,7 @@ from tests.conftest import missing
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 LONG = os.environ.get("LONG_FAULTS") == "1"
-LOAD_S = 60.0 if LONG else 5.0
+LOAD_S = 60.0 if LONG else 4.0
 SHORT_LASTS_S = 2.0
 BESIDE_S = 2.0  # what a refusal may take beside the wait for the database
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -12,8 +12,6 @@ import pytest
 
 from tests.integration.conftest import BODY_LIMIT, Api
 
-pytestmark = pytest.mark.alone
-
 FINE = {"a": "A cat.", "b": "A dog."}
 STORE = "/collections/default/documents"
 NESTED: Any = "x"
@@ -270,6 +268,7 @@ def test_script_in_a_text_is_inert_in_every_rendering(api: Api) -> None:
     assert api.post("/explain", {"a": evil, "b": evil}).headers["content-type"] == "application/json"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "body", ['{"pairs": [' + "{}," * 45_000 + "{}]}", "{" + ",".join(f'"f{i}": 1' for i in range(60_000)) + "}"]
 )

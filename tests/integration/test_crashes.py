@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from rich.console import Console
 
 from benchmarks.crashes import run
-
-pytestmark = pytest.mark.alone
 
 
 def test_killed_at_random_moments_it_keeps_what_it_acknowledged() -> None:

@@ -14,7 +14,7 @@ from benchmarks.fuzz import Report, fuzz, fuzzed_service, show
 from models import catalogue
 from service.ports import AUTO
 
-EXAMPLES = 50
+EXAMPLES = 30
 SEED = 1
 
 

@@ -118,6 +118,29 @@ def test_a_replica_that_does_not_keep_up_sends_everybody_elsewhere_until_it_does
     assert "d" not in found(replica)[1]
 
 
+def test_a_copy_that_is_damaged_is_begun_anew(server: PostgresServer, tmp_path: Path) -> None:
+    settings = {"models": f"words={write_model(tmp_path / 'words.npz', seed=0)}", "database_url": server.url}
+    (tmp_path / "home").mkdir()
+    with (
+        running_process(PROJECT, tmp_path / "home", **settings) as service,
+        httpx2.Client(base_url=service.url, timeout=30) as http,
+    ):
+        assert http.put("/collections/c").status_code == 201
+        many = {"documents": [{"id": f"d{i}", "text": "brala keld"} for i in range(500)]}
+        assert http.post("/collections/c/documents", json=many).status_code == 200
+    copy = tmp_path / "home" / "copy.sqlite"
+    content = bytearray(copy.read_bytes())
+    content[len(content) // 4 :: 7] = bytes(len(content[len(content) // 4 :: 7]))  # its first tables can still be read
+    copy.write_bytes(content)
+    with (
+        running_process(PROJECT, tmp_path / "home", **settings) as service,
+        httpx2.Client(base_url=service.url, timeout=30) as http,
+    ):
+        assert http.get("/collections/c").json()["count"] == 500
+        assert found(http)[0] == 200
+        assert "is damaged" in service.log.read_text()
+
+
 def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_once_when_asked(tmp_path: Path) -> None:
     port, nobody = free_port(), free_port()
     environment = os.environ | {
