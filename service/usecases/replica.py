@@ -86,7 +86,8 @@ class Replica:
     def keeps_up(self) -> bool:
         """Whether the copy has been as the truth not too long ago.
 
-        That the truth is away is not its fault; nor that a collection has begun another life, or has another encoder.
+        That nobody can look at the truth is not its fault; nor that a collection begins another life, or has another
+        encoder.
         """
         even = max(self._even_at, self._hand.busy_at)
         return not self.reachable or self._hand.busy or time.monotonic() - even <= self._patience.behind_s
@@ -126,9 +127,10 @@ class Replica:
                 try:
                     there = await self._look()
                 except StoreUnavailable:  # the log has heard of it
-                    self._excuse()
+                    self._even_at = time.monotonic()
                 except Exception:
                     log.exception("the truth cannot be looked at")
+                    self._even_at = time.monotonic()
                     await asyncio.sleep(self._patience.poll_s)
                 else:
                     if round_.done():
@@ -251,14 +253,10 @@ class Replica:
             if not any(left.stale for left in self._left_out.values()):
                 self._even_at = began
         except (StoreUnavailable, Stopped):  # the log has heard of it
-            self._excuse()
+            if not self.reachable:  # a truth that answers others, and is only too much for this one, is no excuse
+                self._even_at = time.monotonic()
         except Exception:
             log.exception("the truth could not be followed this time")
-
-    def _excuse(self) -> None:
-        """That it is behind is not its fault where the truth is away; where the truth answers others, it is."""
-        if not self.reachable:
-            self._even_at = time.monotonic()
 
     def _follow(self, name: str) -> None:
         self._take_over(name)
@@ -312,7 +310,6 @@ class _LocalHand:
     def __init__(self, local: LocalCollections, copy: CopyStore) -> None:
         self._local = local
         self._copy = copy
-
         self.busy = False
         self.busy_at = time.monotonic()  # when it last was
 

@@ -420,7 +420,8 @@ def test_following_goes_on_after_an_error_that_nobody_thought_of(server: Postgre
             engine = postgresql_engine(server.url, 1, 10)
             with engine.begin() as connection:
                 connection.exec_driver_sql("ALTER TABLE collections RENAME TO gone")
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(PATIENCE.behind_s + 0.5)
+            assert a.keeps_up, "what keeps every replica from looking must not unready them all"
             with engine.begin() as connection:
                 connection.exec_driver_sql("ALTER TABLE gone RENAME TO collections")
             elsewhere = SqlDocumentStore(engine)
