@@ -95,6 +95,14 @@ def postgres(postgres_server: PostgresServer) -> str:
     return postgres_server.url
 
 
+@pytest.fixture
+def database(postgres_server: PostgresServer, postgres: str) -> Iterator[PostgresServer]:
+    """The same as a server, which a test may pause, or kill and start again."""
+    assert postgres == postgres_server.url
+    yield postgres_server
+    postgres_server.resume()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """An empty database, of either kind."""

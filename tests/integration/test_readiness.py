@@ -28,20 +28,12 @@ MANY = 30_000  # documents that take a replica longer than it is given
 
 
 @pytest.fixture
-def server(postgres_server: PostgresServer, postgres: str) -> Iterator[PostgresServer]:
-    """A PostgreSQL with an empty database, which goes on after the test whatever that did to it."""
-    assert postgres == postgres_server.url
-    yield postgres_server
-    postgres_server.resume()
-
-
-@pytest.fixture
-def replica(server: PostgresServer, tmp_path: Path) -> Iterator[httpx2.Client]:
+def replica(database: PostgresServer, tmp_path: Path) -> Iterator[httpx2.Client]:
     """A replica that gives the database a second, and itself one to keep up; its home is `tmp_path`/home."""
     (tmp_path / "home").mkdir()
     settings = {
         "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "database_url": server.url,
+        "database_url": database.url,
         "database_timeout_s": str(TIMEOUT_S),
         "ready_lag_s": "0.5",
         "poll_s": "0.1",
@@ -78,30 +70,30 @@ def status(http: httpx2.Client) -> tuple[int, str]:
 
 
 def test_a_database_that_hangs_degrades_a_replica_and_its_reads_go_on(
-    replica: httpx2.Client, server: PostgresServer
+    replica: httpx2.Client, database: PostgresServer
 ) -> None:
     assert status(replica) == (200, "ready")
-    server.pause()
+    database.pause()
     began = time.monotonic()
     refused = replica.post("/collections/c/documents", json=documents("e", "keld"))
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     assert refused.headers["retry-after"] == "1"
-    assert str(server.port) not in refused.text, "where the database is, is nobody's business"
+    assert str(database.port) not in refused.text, "where the database is, is nobody's business"
     assert TIMEOUT_S - 0.1 < time.monotonic() - began < TIMEOUT_S + 2
     until(lambda: status(replica) == (200, "degraded"))
     assert replica.get("/ready").json()["checks"]["store_reachable"] is False
     assert found(replica) == (200, ["d"])
     assert replica.get("/collections/c/documents/d").json()["text"] == "brala"
     assert "semblance_store_reachable 0.0" in replica.get("/metrics").text
-    server.resume()
+    database.resume()
     until(lambda: status(replica) == (200, "ready"))
     assert replica.post("/collections/c/documents", json=documents("f", "keld")).status_code == 200
 
 
 def test_a_replica_that_does_not_keep_up_sends_everybody_elsewhere_until_it_does(
-    replica: httpx2.Client, server: PostgresServer
+    replica: httpx2.Client, database: PostgresServer
 ) -> None:
-    truth = SqlDocumentStore(postgresql_engine(server.url, 1, 60))
+    truth = SqlDocumentStore(postgresql_engine(database.url, 1, 60))
     encoded = Embedded(drawn(1, DIM), truncated=False)
     truth.upsert(truth.collection("c"), [Write(Document(f"m{i}", "keld", {}), encoded) for i in range(MANY)])
     truth.delete("c", "d")
@@ -118,8 +110,8 @@ def test_a_replica_that_does_not_keep_up_sends_everybody_elsewhere_until_it_does
     assert "d" not in found(replica)[1]
 
 
-def test_a_copy_that_is_damaged_is_begun_anew(server: PostgresServer, tmp_path: Path) -> None:
-    settings = {"models": f"words={write_model(tmp_path / 'words.npz', seed=0)}", "database_url": server.url}
+def test_a_copy_that_is_damaged_is_begun_anew(database: PostgresServer, tmp_path: Path) -> None:
+    settings = {"models": f"words={write_model(tmp_path / 'words.npz', seed=0)}", "database_url": database.url}
     (tmp_path / "home").mkdir()
     with (
         running_process(PROJECT, tmp_path / "home", **settings) as service,
@@ -167,9 +159,9 @@ def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_onc
 
 
 def test_a_replica_of_an_older_release_does_not_touch_the_tables_of_a_later_one(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
-    engine = postgresql_engine(server.url, 1, 10)
+    engine = postgresql_engine(database.url, 1, 10)
     SqlDocumentStore(engine).collections()
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
@@ -178,7 +170,7 @@ def test_a_replica_of_an_older_release_does_not_touch_the_tables_of_a_later_one(
         "SEMBLANCE_HOME": str(tmp_path),
         "SEMBLANCE_PORT": str(free_port()),
         "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "SEMBLANCE_DATABASE_URL": server.url,
+        "SEMBLANCE_DATABASE_URL": database.url,
     }
     command = [sys.executable, "-m", "service.cli.main", "serve"]
     ended = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=60, check=False)

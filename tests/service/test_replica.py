@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -42,14 +42,6 @@ from tests.drawn_vectors import drawn
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
 PATIENCE = Patience(writes_s=2.0, poll_s=0.05, version_s=2.0, behind_s=0.5)
-
-
-@pytest.fixture
-def server(postgres_server: PostgresServer, postgres: str) -> Iterator[PostgresServer]:
-    """A PostgreSQL with an empty database, which goes on after the test whatever that did to it."""
-    assert postgres == postgres_server.url
-    yield postgres_server
-    postgres_server.resume()
 
 
 class Deaf:
@@ -119,10 +111,10 @@ async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def test_what_one_replica_writes_is_there_on_the_other_at_the_version_that_was_answered(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             for number in range(20):
                 writer, reader = (a, b) if number % 2 else (b, a)
@@ -137,14 +129,14 @@ def test_what_one_replica_writes_is_there_on_the_other_at_the_version_that_was_a
 
 @pytest.mark.parametrize("deaf", [False, True])
 def test_writes_elsewhere_come_by_notification_and_also_without(
-    server: PostgresServer, tmp_path: Path, deaf: bool
+    database: PostgresServer, tmp_path: Path, deaf: bool
 ) -> None:
     patience = Patience(writes_s=2.0, poll_s=0.2 if deaf else 60.0, version_s=2.0, behind_s=60.0)
 
     async def use() -> None:
         async with (
-            replica(server.url, tmp_path / "a") as a,
-            replica(server.url, tmp_path / "b", patience=patience, deaf=deaf) as b,
+            replica(database.url, tmp_path / "a") as a,
+            replica(database.url, tmp_path / "b", patience=patience, deaf=deaf) as b,
         ):
             await asyncio.sleep(0.5)  # it has dialled
             await a.write("c", lambda store: store.create("c", SETTINGS))
@@ -155,10 +147,10 @@ def test_writes_elsewhere_come_by_notification_and_also_without(
 
 
 def test_a_version_that_nobody_wrote_is_not_waited_for_longer_than_a_look_at_the_truth(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             version = await a.write("c", upsert("d", 1))
             with pytest.raises(VersionNotReached):
@@ -172,13 +164,13 @@ def test_a_version_that_nobody_wrote_is_not_waited_for_longer_than_a_look_at_the
 
 
 def test_while_the_database_is_away_reads_go_on_writes_are_refused_and_nothing_is_lost(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             version = await a.write("c", upsert("d", 1))
-            server.kill()
+            database.kill()
             began = time.monotonic()
             with pytest.raises(StoreUnavailable):
                 await a.write("c", upsert("e", 2))
@@ -188,7 +180,7 @@ def test_while_the_database_is_away_reads_go_on_writes_are_refused_and_nothing_i
             with pytest.raises(VersionNotReached):
                 await a.current("c", Version(version.epoch, version.number + 1))
             assert a.keeps_up, "that the database is away is not the replica's fault"
-            server.start()
+            database.start()
             await until(lambda: a.reachable)
             assert sorted(await nearest(a, 1, await a.write("c", upsert("f", 3)))) in (["d", "f"], ["d", "e", "f"])
 
@@ -196,13 +188,13 @@ def test_while_the_database_is_away_reads_go_on_writes_are_refused_and_nothing_i
 
 
 def test_a_database_that_hangs_keeps_no_read_waiting_and_no_write_forever(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             version = await a.write("c", upsert("d", 1))
-            server.pause()
+            database.pause()
             began = time.monotonic()
             refused = await asyncio.gather(
                 *(a.write("c", upsert(f"e{i}", i)) for i in range(6)), return_exceptions=True
@@ -215,48 +207,48 @@ def test_a_database_that_hangs_keeps_no_read_waiting_and_no_write_forever(
             await until(lambda: not a.reachable, PATIENCE.writes_s + 1)
             await asyncio.sleep(PATIENCE.behind_s)
             assert a.keeps_up
-            server.resume()
+            database.resume()
             await until(lambda: a.reachable)
 
     asyncio.run(use())
 
 
 def test_a_replica_starts_from_its_copy_without_the_database_and_tails_the_rest_later(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             await nearest(b, 1, await a.write("c", upsert("d", 1)))
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", upsert("e", 2))
-            server.kill()
-            async with replica(server.url, tmp_path / "b") as b:
+            database.kill()
+            async with replica(database.url, tmp_path / "b") as b:
                 assert await nearest(b, 1) == ["d"]
-                server.start()
+                database.start()
                 await found_in_the_end(b, 1, ["d", "e"])
 
     asyncio.run(use())
 
 
-def test_a_new_replica_waits_for_a_database_that_is_away(server: PostgresServer, tmp_path: Path) -> None:
+def test_a_new_replica_waits_for_a_database_that_is_away(database: PostgresServer, tmp_path: Path) -> None:
     async def use() -> None:
-        server.kill()
-        async with replica(server.url, tmp_path / "a", started=False) as a:
+        database.kill()
+        async with replica(database.url, tmp_path / "a", started=False) as a:
             starting = asyncio.create_task(a.start())
             await asyncio.sleep(0.5)
             assert not a.complete
             assert not starting.done()
-            server.start()
+            database.start()
             await asyncio.wait_for(starting, 20)
             assert a.complete
 
     asyncio.run(use())
 
 
-def test_a_half_filled_copy_is_not_served(server: PostgresServer, tmp_path: Path) -> None:
+def test_a_half_filled_copy_is_not_served(database: PostgresServer, tmp_path: Path) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             await a.write("c", upsert("d", 1))
             await a.write("c", upsert("e", 2))
@@ -266,14 +258,14 @@ def test_a_half_filled_copy_is_not_served(server: PostgresServer, tmp_path: Path
         copy.put("c", whole.changes[:1])  # as if it had died here
         assert copy.collection("c").version.number == NOTHING_YET
         copy.close()
-        server.kill()
-        async with replica(server.url, tmp_path / "a", started=False) as a:
+        database.kill()
+        async with replica(database.url, tmp_path / "a", started=False) as a:
             starting = asyncio.create_task(a.start())
             await asyncio.sleep(0.5)
             assert not starting.done()
             with pytest.raises(VersionNotReached):
                 await a.current("c", None)
-            server.start()
+            database.start()
             await asyncio.wait_for(starting, 20)
             assert sorted(await nearest(a, 1)) == ["d", "e"]
 
@@ -281,10 +273,10 @@ def test_a_half_filled_copy_is_not_served(server: PostgresServer, tmp_path: Path
 
 
 def test_a_collection_made_anew_under_running_replicas_shows_nothing_of_its_former_life(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             former = await a.write("c", upsert("old", 1))
             assert await nearest(b, 1, former) == ["old"]
@@ -301,12 +293,12 @@ def test_a_collection_made_anew_under_running_replicas_shows_nothing_of_its_form
 
 
 def test_a_replica_builds_the_index_of_the_next_encoder_before_it_passes_the_switch(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     """And whoever writes by what it knew before is sent back to look again."""
 
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             for seed in range(5):
                 await a.write("c", upsert(f"d{seed}", seed))
@@ -328,10 +320,10 @@ def test_a_replica_builds_the_index_of_the_next_encoder_before_it_passes_the_swi
 
 
 def test_a_collection_that_cannot_be_taken_over_keeps_the_others_from_nothing(
-    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             put = a._copy.put
 
             def refuse(name: str, changes: object) -> None:
@@ -340,7 +332,7 @@ def test_a_collection_that_cannot_be_taken_over_keeps_the_others_from_nothing(
                 put(name, changes)  # type: ignore[arg-type]
 
             monkeypatch.setattr(a._copy, "put", refuse)
-            elsewhere = SqlDocumentStore(postgresql_engine(server.url, 1, 10))
+            elsewhere = SqlDocumentStore(postgresql_engine(database.url, 1, 10))
             write = Write(Document("d", "text", {}), Embedded(drawn(1, DIM), truncated=False))
             elsewhere.create("bad", SETTINGS)
             elsewhere.upsert(elsewhere.collection("bad"), [write])
@@ -363,12 +355,12 @@ def test_a_collection_that_cannot_be_taken_over_keeps_the_others_from_nothing(
 
 
 def test_a_replica_that_cannot_write_its_copy_does_not_keep_up(
-    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answers grow older and older, while others may be well."""
 
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             await a.write("c", upsert("d", 1))
 
@@ -388,20 +380,20 @@ def test_a_replica_that_cannot_write_its_copy_does_not_keep_up(
 
 
 def test_what_was_refused_as_too_late_never_takes_the_place_of_a_later_write(
-    server: PostgresServer, tmp_path: Path
+    database: PostgresServer, tmp_path: Path
 ) -> None:
     """A thread may still wait for the database when its client has been told that the write failed."""
 
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             for attempt in range(2):
-                server.pause()
+                database.pause()
                 with pytest.raises(StoreUnavailable):
                     await a.write("c", upsert("d", 2 * attempt))
                 later = asyncio.create_task(b.write("c", upsert("d", 2 * attempt + 1)))
                 await asyncio.sleep(0.1)
-                server.resume()
+                database.resume()
                 try:
                     await later
                 except StoreUnavailable:
@@ -413,11 +405,11 @@ def test_what_was_refused_as_too_late_never_takes_the_place_of_a_later_write(
     asyncio.run(use())
 
 
-def test_following_goes_on_after_an_error_that_nobody_thought_of(server: PostgresServer, tmp_path: Path) -> None:
+def test_following_goes_on_after_an_error_that_nobody_thought_of(database: PostgresServer, tmp_path: Path) -> None:
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a:
+        async with replica(database.url, tmp_path / "a") as a:
             await a.write("c", lambda store: store.create("c", SETTINGS))
-            engine = postgresql_engine(server.url, 1, 10)
+            engine = postgresql_engine(database.url, 1, 10)
             with engine.begin() as connection:
                 connection.exec_driver_sql("ALTER TABLE collections RENAME TO gone")
             await asyncio.sleep(PATIENCE.behind_s + 0.5)
@@ -433,11 +425,11 @@ def test_following_goes_on_after_an_error_that_nobody_thought_of(server: Postgre
     asyncio.run(use())
 
 
-def test_a_backlog_of_its_own_shows_and_ends(server: PostgresServer, tmp_path: Path) -> None:
+def test_a_backlog_of_its_own_shows_and_ends(database: PostgresServer, tmp_path: Path) -> None:
     """A replica that cannot write its copy fast enough says that it does not keep up, and how far it is behind."""
 
     async def use() -> None:
-        async with replica(server.url, tmp_path / "a") as a, replica(server.url, tmp_path / "b") as b:
+        async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
             await a.write("c", lambda store: store.create("c", SETTINGS))
             await nearest(b, 1, await a.write("c", upsert("d", 1)))
             slow = threading.Event()
