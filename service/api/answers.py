@@ -1,15 +1,22 @@
-"""Answers that are large."""
+"""Answers with a body of JSON."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from fastapi import Response
-from pydantic import BaseModel
+
+from service.aside import Aside
+
+_writing = Aside()
 
 
-async def written_aside(build: Callable[[], BaseModel]) -> Response:
-    """An answer put together and written as JSON in a thread: a large one must not hold up the event loop."""
-    content = await asyncio.to_thread(lambda: build().model_dump_json())
-    return Response(content, media_type="application/json")
+async def written(kind: str, size: float, write: Callable[[], str | bytes]) -> Response:
+    """The JSON that `write` puts together: in a thread if it is large, since it must not hold up the event loop.
+
+    Args:
+        kind: what is written.
+        size: how much of it, in whatever the time of writing grows with.
+        write: makes it.
+    """
+    return Response(await _writing.do(kind, size, write), media_type="application/json")

@@ -6,16 +6,17 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from service.api.answers import written_aside
+from service.api.answers import written
+from service.api.direct_route import DirectRoute
 from service.api.errors import codes_of
 from service.api.limits import require_at_most
 from service.api.openai_shape import ErrorAnswer, status_under_v1
-from service.api.schemas.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_response
+from service.api.schemas.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
 from service.api.services import Use
 from service.usecases.embed_texts import Given
 from service.usecases.vectors import VectorsFor
 
-router = APIRouter(prefix="/v1", tags=["compare"])
+router = APIRouter(prefix="/v1", tags=["compare"], route_class=DirectRoute)
 
 
 def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -41,4 +42,5 @@ async def embeddings(body: EmbeddingsRequest, use: Use) -> Response:
             truncate=body.truncate,
         )
     )
-    return await written_aside(lambda: embeddings_response(made, body.encoding_format))
+    format_ = body.encoding_format or "float"
+    return await written(format_, made.vectors.size, lambda: embeddings_json(made, format_))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from service.api.answers import written_aside
+from service.api.answers import written
 from service.api.errors import responses
 from service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from service.api.services import Services, Use
@@ -68,7 +68,8 @@ async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Re
         )
     )
     if format_ == "json":
-        answer = await written_aside(lambda: explain_response(explained, wanted))
+        cells = explained.explanation.contribution.size
+        answer = await written("links", cells, lambda: explain_response(explained, wanted).model_dump_json())
     else:
         content = await _draw(explained, wanted, format_, use)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from service.api.answers import written_aside
+from service.api.answers import written
+from service.api.direct_route import DirectRoute
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.schemas.explain import explanation_out
@@ -16,7 +17,7 @@ from service.api.services import Use
 from service.usecases.embed_texts import Given
 from service.usecases.search import Found, SearchFor, SearchResults
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], route_class=DirectRoute)
 
 DEFAULT_CANDIDATES = 100
 
@@ -48,7 +49,14 @@ async def search(body: SearchRequest, use: Use) -> Response:
             min_version=body.min_version,
         )
     )
-    return await written_aside(lambda: _answer(queries, results))
+    return await written("hits", _size(results), lambda: _answer(queries, results).model_dump_json())
+
+
+def _size(results: SearchResults) -> int:
+    """About how many characters the answer has."""
+    found = [hit for hits in results.hits for hit in hits]
+    links = sum(len(hit.links.links) for hit in found if hit.links)
+    return 200 + sum(len(hit.document.text) + 200 for hit in found) + 100 * links
 
 
 def _answer(queries: Sequence[Given], results: SearchResults) -> SearchResponse:

@@ -45,7 +45,7 @@ class Services:
     show_store: Callable[[], None]  # sets the metrics of a database that is elsewhere
 
 
-def _of_app(request: Request) -> Services:
+async def _of_app(request: Request) -> Services:
     return cast("Services", request.app.state.services)
 
 

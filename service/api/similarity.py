@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from service.api.answers import written_aside
+from service.api.answers import written
+from service.api.direct_route import DirectRoute
 from service.api.errors import responses
 from service.api.limits import require_at_most
 from service.api.schemas.explain import explanation_out
@@ -16,7 +17,7 @@ from service.api.services import Services, Use
 from service.usecases.compare import Comparison
 from service.usecases.embed_texts import Given
 
-router = APIRouter(tags=["compare"])
+router = APIRouter(tags=["compare"], route_class=DirectRoute)
 
 
 @router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 429, 503))
@@ -35,9 +36,9 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) 
     right = [Given(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
     compared = await use.compare.pairs(left, right, _comparison(body), body.explain)
 
-    def answer() -> SimilarityResponse:
+    def write() -> str:
         explained = None if compared.explanations is None else zip(compared.explanations, pairs, strict=True)
-        return SimilarityResponse(
+        answer = SimilarityResponse(
             model=compared.encoder.name,
             space=compared.encoder.space,
             measure=body.measure,
@@ -47,8 +48,9 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) 
             and [explanation_out(why, body.measure, (pair.a, pair.b)) for why, pair in explained],
             usage=Usage(tokens=compared.tokens),
         )
+        return answer.model_dump_json()
 
-    return await written_aside(answer)
+    return await written("explained pairs" if body.explain else "pairs", len(pairs), write)
 
 
 async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> Response:
@@ -60,8 +62,9 @@ async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], us
         [Given(text, f"/right/{i}") for i, text in enumerate(right)],
         _comparison(body),
     )
-    return await written_aside(
-        lambda: SimilarityResponse(
+
+    def write() -> str:
+        answer = SimilarityResponse(
             model=compared.encoder.name,
             space=compared.encoder.space,
             measure=body.measure,
@@ -69,7 +72,9 @@ async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], us
             truncated=[*compared.truncated_left, *compared.truncated_right],
             usage=Usage(tokens=compared.tokens),
         )
-    )
+        return answer.model_dump_json()
+
+    return await written("matrix", len(left) * len(right), write)
 
 
 def _comparison(body: SimilarityRequest) -> Comparison:

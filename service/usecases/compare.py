@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from models.catalogue import wanted
@@ -12,6 +13,7 @@ from models.embeddings import TokenEmbeddings, Want
 from models.explanation import LinkList
 from models.protocols import Encoder
 from models.text import Truncate
+from service.aside import Aside
 from service.ports import ServedModels
 from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
 from service.usecases.measures import explainable, measure, word_links
@@ -58,6 +60,7 @@ class Compare:
     def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
         self._models = models
         self._texts = texts
+        self._aside = Aside()
 
     async def pairs(
         self, left: Sequence[Given], right: Sequence[Given], with_: Comparison, explain: bool
@@ -72,7 +75,8 @@ class Compare:
             scores = [similarity.score(a, b) for a, b in some]
             return scores, [word_links(explainer, a, b) for a, b in some] if explainer else []
 
-        portions = [await asyncio.to_thread(compute, some) for some in _portions(pairs)]
+        kind = f"{similarity.name} explained" if explain else similarity.name
+        portions = [await self._aside.do(kind, _work(some), partial(compute, some)) for some in _portions(pairs)]
         scores = [score for some, _ in portions for score in some]
         explanations = [links for _, some in portions for links in some] if explainer else None
         truncated = zip(both.truncated[: len(left)], both.truncated[len(left) :], strict=True)
@@ -108,9 +112,13 @@ def _portions(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     work = 0
     for a, b in pairs:
         portion.append((a, b))
-        work += 1 + len(a) * len(b)
+        work += _work([(a, b)])
         if work > PORTION:
             yield portion
             portion, work = [], 0
     if portion:
         yield portion
+
+
+def _work(pairs: Sequence[Pair]) -> int:
+    return sum(1 + len(a) * len(b) for a, b in pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from models.embeddings import Floats, unit_rows
 from models.protocols import Encoder
 from models.text import Truncate
+from service.aside import Aside
 from service.errors import InvalidRequest, Problem
 from service.ports import ServedModels
 from service.usecases.embed_texts import Given, TextEmbedder
@@ -42,6 +42,7 @@ class Vectors:
     def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
         self._models = models
         self._texts = texts
+        self._aside = Aside()
 
     async def __call__(self, wanted: VectorsFor) -> TextVectors:
         """The vector of each text.
@@ -61,4 +62,5 @@ class Vectors:
             pooled = np.stack([each.pooled() for each in embedded.embeddings])
             return unit_rows(pooled[:, :dimensions]).astype(np.float32)
 
-        return TextVectors(encoder, await asyncio.to_thread(cut), embedded.truncated, embedded.tokens)
+        vectors = await self._aside.do("cut", len(wanted.texts) * encoder.dim, cut)
+        return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens)

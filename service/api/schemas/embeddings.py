@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Literal, TypeAlias
 
+import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
@@ -86,18 +87,25 @@ class EmbeddingsResponse(BaseModel):
     truncated: list[bool] = Field(description="Not OpenAI's: whether each text was cut.")
 
 
-def embeddings_response(made: TextVectors, format_: EncodingFormat | None) -> EmbeddingsResponse:
-    """Vectors as JSON."""
-    return EmbeddingsResponse(
-        data=[
-            EmbeddingOut(index=i, embedding=_base64(vector) if format_ == "base64" else vector.tolist())
-            for i, vector in enumerate(made.vectors)
+def embeddings_json(made: TextVectors, format_: EncodingFormat) -> bytes:
+    """An `EmbeddingsResponse` as JSON; each float32 in the fewest digits that tell it from the others."""
+    answer = {
+        "object": "list",
+        "data": [
+            _embedding_json(i, _base64(each) if format_ == "base64" else each) for i, each in enumerate(made.vectors)
         ],
-        model=made.encoder.name,
-        usage=TokenUsage(prompt_tokens=made.tokens, total_tokens=made.tokens),
-        space=made.encoder.space,
-        truncated=list(made.truncated),
-    )
+        "model": made.encoder.name,
+        "usage": {"prompt_tokens": made.tokens, "total_tokens": made.tokens},
+        "space": made.encoder.space,
+        "truncated": made.truncated,
+    }
+    return orjson.dumps(answer)
+
+
+def _embedding_json(index: int, embedding: Floats | str) -> orjson.Fragment:
+    """An `EmbeddingOut`, written by itself: others may go on between two of many."""
+    out = {"object": "embedding", "index": index, "embedding": embedding}
+    return orjson.Fragment(orjson.dumps(out, option=orjson.OPT_SERIALIZE_NUMPY))
 
 
 def _base64(vector: Floats) -> str:
