@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import re
 import time
-import uuid
-from collections.abc import Awaitable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.connected import ClientLeft, while_connected
 from service.api.edge import SECURITY_HEADERS, Edge
 from service.api.errors import STATUS, problem
 from service.api.ndjson import is_ndjson
@@ -23,12 +24,16 @@ from service.errors import Forbidden, NotReady, Unauthorized
 from service.observability import timings
 from service.observability.metrics import Metrics
 
+RawHeader: TypeAlias = tuple[bytes, bytes]
+
 access_log = logging.getLogger("service.access")
 log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499  # what the log and the metrics say of a client who did not wait; nobody receives it
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
+_SECURITY: Sequence[RawHeader] = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_STAGES = [(stage, stage.encode()) for stage in timings.STAGES]
 
 
 class Envelope:
@@ -46,11 +51,11 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
-        request = _Request(scope, given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
+        headers = scope["headers_by_name"] = _by_name(scope["headers"])
+        request = _Request(scope, headers.get("x-request-id", ""))
         # the route goes by this too: were it to judge anew, a body might be held to no limit and yet be read as a whole
-        scope["streamed"] = is_ndjson(scope["method"], scope["path"], Headers(scope=scope))
-        body = RequestBody(receive, self._limits, streamed=scope["streamed"], announced=_has_body(Headers(scope=scope)))
+        scope["streamed"] = is_ndjson(scope["method"], scope["path"], headers)
+        body = RequestBody(receive, self._limits, streamed=scope["streamed"], announced=_has_body(headers))
         try:
             await self._serve(scope, body, request, request.marked(send, self._edge.draining))
         finally:
@@ -61,8 +66,8 @@ class Envelope:
     async def _serve(self, scope: Scope, body: RequestBody, request: _Request, send: Send) -> None:
         """Have the routes answer; where they fail without an answer, answer for them."""
         try:
-            await _while_connected(self._entrance(scope, body.receive, send), body)
-        except (_Left, ClientDisconnect):
+            await while_connected(self._entrance(scope, body.receive, send), body)
+        except (ClientLeft, ClientDisconnect):
             request.status = CLIENT_LEFT
         except asyncio.CancelledError:  # the time to finish at shutdown is over
             if not request.status:
@@ -86,7 +91,7 @@ class Envelope:
         if reason := self._edge.closed_to(scope["path"]):
             self._metrics.errors.labels("not_ready").inc()
             return _not_ready(reason)
-        shown = Headers(scope=scope).getlist("authorization")
+        shown = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
         try:
             scope["caller"] = self._edge.guard.admit(scope["method"], scope["path"], shown)
         except (Unauthorized, Forbidden) as error:
@@ -101,7 +106,7 @@ class Envelope:
         """The answer to a request whose headers already tell that its body cannot be taken."""
         if scope["method"] not in ("POST", "PUT") or scope["streamed"]:  # no other route reads a body
             return None
-        headers = Headers(scope=scope)
+        headers = scope["headers_by_name"]
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._limits.max_bytes:
             self._metrics.errors.labels("body_too_large").inc()
@@ -113,10 +118,7 @@ class Envelope:
 
     def _account(self, request: _Request) -> None:
         route, seconds = request.route, time.perf_counter() - request.began
-        self._metrics.requests.labels(route, request.method, str(request.status)).inc()
-        self._metrics.request_seconds.labels(route).observe(seconds)
-        for stage, spent in request.timings.items():
-            self._metrics.stage_seconds.labels(stage).observe(spent)
+        self._metrics.answered(route, request.method, request.status, seconds, request.timings)
         access_log.info(
             "%s %s %s",
             request.method,
@@ -126,7 +128,12 @@ class Envelope:
         )
 
 
-def _has_body(headers: Headers) -> bool:
+def _by_name(headers: Sequence[RawHeader]) -> Mapping[str, str]:
+    """Of several with one name, the first."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+
+
+def _has_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") not in ("", "0") or "transfer-encoding" in headers
 
 
@@ -135,31 +142,12 @@ def _not_ready(reason: str) -> Response:
     return problem(STATUS[NotReady], error.code, str(error))
 
 
-class _Left(Exception):
-    """The client did not wait for its answer."""
-
-
-async def _while_connected(serving: Awaitable[None], body: RequestBody) -> None:
-    """Serve a request, unless its client leaves: then its texts leave the queue of the model too. Raises _Left."""
-    served, left = asyncio.ensure_future(serving), asyncio.ensure_future(body.left())
-    try:
-        await asyncio.wait({served, left}, return_when=asyncio.FIRST_COMPLETED)
-        if not served.done():
-            served.cancel()
-            await asyncio.wait({served})
-            raise _Left
-        await served
-    finally:  # also when this task itself is cancelled, at shutdown: what served must not go on and answer too
-        served.cancel()
-        left.cancel()
-
-
 class _Request:
     """One request as it goes along."""
 
-    def __init__(self, scope: Scope, request_id: str) -> None:
+    def __init__(self, scope: Scope, given_id: str) -> None:
         self._scope = scope
-        self.id = request_id
+        self.id = given_id if _REQUEST_ID.fullmatch(given_id) else f"{random.getrandbits(128):032x}"  # no secret
         self.method: str = scope["method"]
         self.path: str = scope["path"]  # never the query string: it may hold texts
         self.status = 0
@@ -183,18 +171,22 @@ class _Request:
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = self.id
-                headers["server-timing"] = self._server_timing()
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
-                if draining.begun:
-                    headers["connection"] = "close"
+                message["headers"] = self._headers(message.get("headers", ()), closing=draining.begun)
             await send(message)
 
         return marked
 
-    def _server_timing(self) -> str:
-        total = time.perf_counter() - self.began
-        stages = [(stage, self.timings.get(stage, 0.0)) for stage in timings.STAGES]
-        return ", ".join(f"{name};dur={1000 * seconds:.2f}" for name, seconds in [*stages, ("total", total)])
+    def _headers(self, given: Iterable[RawHeader], *, closing: bool) -> list[RawHeader]:
+        """Those of an answer, and ours; of the security headers, those that it does not set itself."""
+        ours = [(b"x-request-id", self.id.encode()), (b"server-timing", self._server_timing())]
+        if closing:
+            ours.append((b"connection", b"close"))
+        replaced = {name for name, _ in ours}
+        headers = [header for header in given if header[0] not in replaced]
+        there = {name for name, _ in headers}
+        return [*headers, *ours, *(header for header in _SECURITY if header[0] not in there)]
+
+    def _server_timing(self) -> bytes:
+        total, spent = time.perf_counter() - self.began, self.timings
+        stages = [b"%s;dur=%.2f" % (name, 1000 * spent[stage] if stage in spent else 0.0) for stage, name in _STAGES]
+        return b", ".join([*stages, b"total;dur=%.2f" % (1000 * total)])

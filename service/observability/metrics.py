@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from service.observability.timings import STAGES
+from service.observability.timings import STAGES, Stage
 from service.ports import IndexState, Miss
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -53,6 +54,10 @@ class Metrics:
         self.cache_lookups = Counter(
             "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
         )
+        # looking up a series by its labels takes longer than counting
+        self._requests = cache(self.requests.labels)
+        self._request_seconds = cache(self.request_seconds.labels)
+        self._stage_seconds = cache(self.stage_seconds.labels)
         self._of_collections = {
             name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _OF_COLLECTIONS
         }
@@ -76,6 +81,13 @@ class Metrics:
             self.queued_tokens.labels(urgency)
         for kind in ("real", "padding"):
             self.batch_tokens.labels(kind)
+
+    def answered(self, route: str, method: str, status: int, seconds: float, stages: Mapping[Stage, float]) -> None:
+        """Count a request that took so long, and so long by stage."""
+        self._requests(route, method, str(status)).inc()
+        self._request_seconds(route).observe(seconds)
+        for stage, spent in stages.items():
+            self._stage_seconds(stage).observe(spent)
 
     def expect(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
         """Have the series of these routes with their methods, and of these problem codes, there before the first."""
