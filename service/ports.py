@@ -22,6 +22,8 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 # not answer in time, or not at all; or it is left alone for a while because it failed again and again.
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
+Urgency: TypeAlias = Literal["interactive", "bulk"]  # of what waits for the model; bulk is background work
+
 ENGINES = "service.indexes.engines"  # the family in the catalogue of those who make VectorRows
 NOTHING_YET = -1  # number of the version of a copy that was never complete
 AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
@@ -14,9 +14,11 @@ from sortedcontainers import SortedKeyList
 from models.embeddings import TokenEmbeddings, Want
 from models.protocols import Encoder
 from models.text import TokenizedText
+from service.batching.homecoming import Outcome
 from service.batching.policy import Limits, Waiting, due, next_batch
 from service.errors import Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
+from service.ports import Urgency
 
 LONGEST_WAIT_S = 120  # that a refused client is told to stay away: by then much may have changed
 
@@ -30,43 +32,41 @@ class Order:
     texts: Sequence[TokenizedText]
     bulk: bool
     future: asyncio.Future[None]
-    loop: asyncio.AbstractEventLoop
     submitted: float = field(default_factory=time.perf_counter)
-    tokens: int = field(init=False)
+    items: list[Item] = field(default_factory=list)  # a text each
     results: list[TokenEmbeddings | None] = field(init=False)
     missing: int = field(init=False)
-    queued: int = 0  # of its tokens
     began: float | None = None
     encode_s: float = 0.0
     over: bool = False  # answered, failed, or left by its caller: nothing of it need run any more
 
     def __post_init__(self) -> None:
-        self.tokens = sum(len(text) for text in self.texts)
         self.missing = len(self.texts)
         self.results = [None] * self.missing
 
-    def settle(self, error: BaseException | None = None) -> None:
-        """Wake the caller, who may have left."""
-
-        def wake() -> None:
-            if not self.future.done():
-                self.future.set_exception(error) if error else self.future.set_result(None)
-
-        self.loop.call_soon_threadsafe(wake)
+    @property
+    def urgency(self) -> Urgency:
+        """What its tokens are counted as while they wait."""
+        return "bulk" if self.bulk else "interactive"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Item:
-    """One text of an order."""
+    """A text that waits or runs, and which texts of which orders it is: the same one is encoded once."""
 
-    order: Order
-    position: int
+    key: Hashable
+    encoder: Encoder
+    want: Want
+    text: TokenizedText
     waiting: Waiting
+    urgency: Urgency
+    wanted_by: list[tuple[Order, int]] = field(default_factory=list)
+    queued: bool = False
 
     @property
-    def text(self) -> TokenizedText:
-        """The text itself."""
-        return self.order.texts[self.position]
+    def wanted(self) -> bool:
+        """Whether anybody still waits for it."""
+        return any(not order.over for order, _ in self.wanted_by)
 
 
 class Queue:
@@ -76,8 +76,9 @@ class Queue:
         self._limits = limits
         self._metrics = metrics
         self._items: SortedKeyList[Item, float] = SortedKeyList(key=lambda item: item.waiting.due)
-        self._left_behind = False  # texts of orders that are over
-        self._tokens = {"interactive": 0, "bulk": 0}
+        self._under_way: dict[Hashable, Item] = {}  # those that wait, and those that run
+        self._left_behind = False  # items that nobody wants any more
+        self._tokens: dict[Urgency, int] = {"interactive": 0, "bulk": 0}
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -85,62 +86,138 @@ class Queue:
     def put(self, order: Order, tokens_per_s: float | None) -> None:
         """Let all texts of an order wait, or none; `tokens_per_s` is what the model is known to do.
 
+        A text that waits or runs already is not queued again, but is due when the more urgent of its orders needs it.
+
         Raises:
             TooManyTokens, Overloaded: not for background orders.
         """
+        keys = [_key(order, text) for text in order.texts]
         if not order.bulk:
-            self._admit(order, tokens_per_s)
-        self._items.update(_items(order))
-        self._count(order, order.tokens)
+            self._admit(order, keys, tokens_per_s)
+        group = (id(order.encoder), order.want, order.bulk)
+        ends = accumulate(len(text) for text in order.texts)
+        for position, (key, text, end) in enumerate(zip(keys, order.texts, ends, strict=True)):
+            waiting = Waiting(len(text), group, due(order.submitted, end, bulk=order.bulk))
+            item = self._under_way.get(key)
+            if item is None:
+                item = self._under_way[key] = Item(key, order.encoder, order.want, text, waiting, order.urgency)
+                self._queue(item)
+            elif item.queued and waiting.due < item.waiting.due:
+                self._items.remove(item)
+                self._count(item, -1)
+                item.waiting, item.urgency = waiting, order.urgency
+                self._queue(item)
+            item.wanted_by.append((order, position))
+            order.items.append(item)
+        self._show()
 
     def take(self) -> list[Item]:
         """The texts that run next; empty only if none waits."""
         if self._left_behind:
-            self._items = SortedKeyList((item for item in self._items if not item.order.over), self._items.key)
+            self._items = SortedKeyList((item for item in self._items if item.queued), self._items.key)
             self._left_behind = False
         front = list(islice(self._items, self._limits.window))
         chosen = next_batch([item.waiting for item in front], self._limits)
         for i in sorted(chosen, reverse=True):
             del self._items[i]
-        batch = [front[i] for i in chosen]
+        for i in chosen:
+            self._unqueue(front[i])
+        self._show()
+        return [front[i] for i in chosen]
+
+    def start(self, batch: Sequence[Item], began: float) -> list[Item]:
+        """Of a batch that was taken, what somebody still waits for; the rest is forgotten."""
+        wanted = [item for item in batch if item.wanted]
         for item in batch:
-            self._count(item.order, -item.waiting.tokens)
-        return batch
+            if not item.wanted:
+                del self._under_way[item.key]
+        for item in wanted:
+            for order, _ in item.wanted_by:
+                order.began = order.began or began
+        return wanted
+
+    def finish(self, batch: Sequence[Item], results: Sequence[TokenEmbeddings], seconds: float) -> list[Outcome]:
+        """Hand out what a pass made in so many seconds; the outcomes of the orders that have everything now."""
+        whole: list[Outcome] = []
+        touched: set[Order] = set()
+        for item, result in zip(batch, results, strict=True):
+            del self._under_way[item.key]
+            for order, position in item.wanted_by:
+                order.results[position] = result
+                order.missing -= 1
+                touched.add(order)
+        for order in touched:
+            order.encode_s += seconds
+            if order.missing == 0 and not order.over:
+                order.over = True
+                whole.append(Outcome(order.future))
+        return whole
+
+    def fail(self, item: Item, error: Exception) -> list[Outcome]:
+        """A text cannot be encoded; the outcomes of all orders that hold it."""
+        del self._under_way[item.key]
+        failed = {order for order, _ in item.wanted_by if not order.over}
+        for order in failed:
+            self.let_go(order)
+        return [Outcome(order.future, error=error) for order in failed]
 
     def let_go(self, order: Order) -> None:
-        """An order is over; its texts are dropped when the queue is looked at next."""
+        """An order is over; of its texts, those that nobody else waits for are dropped."""
+        if order.over:
+            return
         order.over = True
-        self._left_behind |= order.queued > 0
-        self._count(order, -order.queued)
+        for item in order.items:
+            if item.queued and not item.wanted:
+                self._unqueue(item)
+                del self._under_way[item.key]
+                self._left_behind = True
+        self._show()
 
-    def empty(self) -> set[Order]:
-        """Forget everything; whose it was."""
-        orders = {item.order for item in self._items}
+    def empty(self, error: Exception) -> list[Outcome]:
+        """Forget everything, what runs too; the outcomes of all orders."""
+        orders = {order for item in self._under_way.values() for order, _ in item.wanted_by if not order.over}
+        for order in orders:
+            order.over = True
         self._items.clear()
-        return orders
+        self._under_way.clear()
+        return [Outcome(order.future, error=error) for order in orders]
 
-    def _admit(self, order: Order, tokens_per_s: float | None) -> None:
+    def _admit(self, order: Order, keys: Sequence[Hashable], tokens_per_s: float | None) -> None:
         """Refuse what would wait too long: in the same breath as it is queued, so that no burst slips by."""
-        if order.tokens > self._limits.request_tokens:
+        tokens = sum(len(text) for text in order.texts)
+        if tokens > self._limits.request_tokens:
             raise TooManyTokens(
-                f"the texts have {order.tokens:,} tokens that are not cached; at most {self._limits.request_tokens:,} "
+                f"the texts have {tokens:,} tokens that are not cached; at most {self._limits.request_tokens:,} "
                 "are encoded in one request: send fewer at a time"
             )
+        new = {key: len(text) for key, text in zip(keys, order.texts, strict=True) if self._adds(key)}
         waiting = self._tokens["interactive"]
-        if waiting + order.tokens > self._limits.queued_tokens:
+        if waiting + sum(new.values()) > self._limits.queued_tokens:
             wait_s = min(math.ceil(waiting / tokens_per_s), LONGEST_WAIT_S) if tokens_per_s else 1
             raise Overloaded(f"{waiting:,} tokens are waiting for the model already: try again later", wait_s)
 
-    def _count(self, order: Order, tokens: int) -> None:
-        """Tokens of an order that joined the queue or, if negative, left it."""
-        order.queued += tokens
-        urgency = "bulk" if order.bulk else "interactive"
-        self._tokens[urgency] += tokens
-        self._metrics.queued_tokens.labels(urgency).set(self._tokens[urgency])
+    def _adds(self, key: Hashable) -> bool:
+        """Whether a text would add to the tokens of those who do not wait in the background."""
+        item = self._under_way.get(key)
+        return item is None or (item.queued and item.urgency == "bulk")
+
+    def _queue(self, item: Item) -> None:
+        item.queued = True
+        self._items.add(item)
+        self._count(item, 1)
+
+    def _unqueue(self, item: Item) -> None:
+        item.queued = False
+        self._count(item, -1)
+
+    def _count(self, item: Item, sign: int) -> None:
+        self._tokens[item.urgency] += sign * item.waiting.tokens
+
+    def _show(self) -> None:
+        for urgency, tokens in self._tokens.items():
+            self._metrics.queued(urgency, tokens)
 
 
-def _items(order: Order) -> Iterator[Item]:
-    group = (id(order.encoder), order.want, order.bulk)
-    ends = accumulate(len(text) for text in order.texts)
-    for position, (text, end) in enumerate(zip(order.texts, ends, strict=True)):
-        yield Item(order, position, Waiting(len(text), group, due(order.submitted, end, bulk=order.bulk)))
+def _key(order: Order, text: TokenizedText) -> Hashable:
+    """What is the same for texts of which the model makes the same."""
+    return id(order.encoder), order.want, text.text, text.ids.tobytes(), text.spans.tobytes()

@@ -7,16 +7,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from models.embeddings import TokenEmbeddings, Want
 from models.errors import BadTexts, DeviceLost, TextProblem
 from models.protocols import Encoder
 from models.text import Role, TokenizedText, Truncate
+from service.batching.homecoming import send_home
 from service.batching.orders import Item, Order, Queue
 from service.batching.policy import Limits
 from service.batching.speed import Speed
+from service.batching.tokeniser import Tokeniser
 from service.errors import NotReady
 from service.observability.metrics import Metrics
 from service.observability.timings import record, timed
@@ -42,7 +43,7 @@ class Worker:
         self._metrics = metrics
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
-        self._tokeniser = ThreadPoolExecutor(1, "tokeniser")
+        self._tokeniser = Tokeniser()
         self._queue = Queue(limits, metrics)
         self._speed = Speed()
         self._wake = threading.Condition()
@@ -56,13 +57,12 @@ class Worker:
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> list[TokenizedText]:
         """Tokens of each text. Raises BadTexts."""
-        loop = asyncio.get_running_loop()
         tokenized: list[TokenizedText] = []
         problems: list[TextProblem] = []
         with timed("tokenise"):
             for start, some in _parts(texts):
                 try:
-                    tokenized += await loop.run_in_executor(self._tokeniser, encoder.tokenize, some, role, truncate)
+                    tokenized += await self._tokeniser.tokenize(encoder, some, role, truncate)
                 except BadTexts as error:
                     problems += [replace(each, index=start + each.index) for each in error.problems]
         if problems:
@@ -81,8 +81,7 @@ class Worker:
         """
         if not tokenized:
             return []
-        loop = asyncio.get_running_loop()
-        order = Order(encoder, want, tokenized, bulk, loop.create_future(), loop)
+        order = Order(encoder, want, tokenized, bulk, asyncio.get_running_loop().create_future())
         self._submit(order)
         try:
             await order.future
@@ -108,7 +107,7 @@ class Worker:
             self._stopping = True
             self._wake.notify()
         self._thread.join(LAST_PASS_S)
-        self._tokeniser.shutdown(wait=False, cancel_futures=True)
+        self._tokeniser.stop()
 
     def _submit(self, order: Order) -> None:
         with self._wake:
@@ -123,7 +122,6 @@ class Worker:
 
     def _run(self) -> None:
         """The life of the thread. However it ends, nobody is left waiting."""
-        batch: list[Item] | None = []
         try:
             while (batch := self._next()) is not None:
                 if batch:
@@ -136,9 +134,8 @@ class Worker:
         finally:
             with self._wake:
                 self._stopping = True
-                left = self._queue.empty() | {item.order for item in batch or ()}
-            for order in left:
-                order.settle(NotReady())
+                left = self._queue.empty(NotReady())
+            send_home(left)
 
     def _next(self) -> list[Item] | None:
         """The next batch; an empty one when nothing came for a while, None at the end."""
@@ -148,53 +145,47 @@ class Worker:
 
     def _pass(self, batch: Sequence[Item]) -> None:
         """Encode a batch; in halves if that fails, as from a lack of memory or from a text that breaks the model."""
-        batch = [item for item in batch if not item.order.over]
+        began = time.perf_counter()
+        with self._wake:
+            batch = self._queue.start(batch, began)
         if not batch:
             return
-        began = time.perf_counter()
-        for item in batch:
-            item.order.began = item.order.began or began
         try:
-            self._encode(batch)
+            results = self._encoded(batch)
         except DeviceLost:
             raise
         except Exception as error:
             log.exception("a pass of %d texts failed", len(batch))
             self._metrics.failed_passes.inc()
             if len(batch) == 1:
-                self._let_go(batch[0].order)
-                batch[0].order.settle(error)
+                with self._wake:
+                    failed = self._queue.fail(batch[0], error)
+                send_home(failed)
                 return
             middle = len(batch) // 2
             self._pass(batch[:middle])
             self._pass(batch[middle:])
         else:
-            self._finish(batch, time.perf_counter() - began)
+            self._finish(batch, results, time.perf_counter() - began)
 
-    def _encode(self, batch: Sequence[Item]) -> None:
-        of_all = batch[0].order
-        results = of_all.encoder.encode([item.text for item in batch], of_all.want)
-        for item, result in zip(batch, results, strict=True):
-            item.order.results[item.position] = result
+    def _encoded(self, batch: Sequence[Item]) -> Sequence[TokenEmbeddings]:
+        results = batch[0].encoder.encode([item.text for item in batch], batch[0].want)
+        if len(results) != len(batch):
+            raise ValueError(f"{len(batch)} texts went in, {len(results)} embeddings came out")
+        return results
 
-    def _finish(self, batch: Sequence[Item], seconds: float) -> None:
+    def _finish(self, batch: Sequence[Item], results: Sequence[TokenEmbeddings], seconds: float) -> None:
         """A pass succeeded: wake those who have everything now."""
         self._answered = time.monotonic()
+        with self._wake:
+            whole = self._queue.finish(batch, results, seconds)
+        send_home(whole)
         self._measure(batch, seconds)
-        for item in batch:
-            item.order.missing -= 1
-        for order in {item.order for item in batch}:
-            order.encode_s += seconds
-            if order.missing == 0:
-                order.settle()
 
     def _measure(self, batch: Sequence[Item], seconds: float) -> None:
         lengths = [item.waiting.tokens for item in batch]
         self._speed.passed(sum(lengths), seconds)
-        self._metrics.batch_texts.observe(len(batch))
-        self._metrics.batch_tokens.labels("real").inc(sum(lengths))
-        self._metrics.batch_tokens.labels("padding").inc(max(lengths) * len(lengths) - sum(lengths))
-        self._metrics.pass_seconds.observe(seconds)
+        self._metrics.passed(lengths, seconds)
 
     def _try_model(self) -> None:
         if self._watched is None:

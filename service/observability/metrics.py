@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import get_args
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from service.observability.timings import STAGES, Stage
-from service.ports import IndexState, Miss
+from service.ports import IndexState, Miss, Urgency
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -58,6 +58,7 @@ class Metrics:
         self._requests = cache(self.requests.labels)
         self._request_seconds = cache(self.request_seconds.labels)
         self._stage_seconds = cache(self.stage_seconds.labels)
+        self._cache_lookups = cache(self.cache_lookups.labels)
         self._of_collections = {
             name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _OF_COLLECTIONS
         }
@@ -77,10 +78,8 @@ class Metrics:
             self.cache_lookups.labels(outcome)
         for stage in STAGES:
             self.stage_seconds.labels(stage)
-        for urgency in ("interactive", "bulk"):
-            self.queued_tokens.labels(urgency)
-        for kind in ("real", "padding"):
-            self.batch_tokens.labels(kind)
+        self._queued_tokens = {urgency: self.queued_tokens.labels(urgency) for urgency in get_args(Urgency)}
+        self._real_tokens, self._padding_tokens = (self.batch_tokens.labels(kind) for kind in ("real", "padding"))
 
     def answered(self, route: str, method: str, status: int, seconds: float, stages: Mapping[Stage, float]) -> None:
         """Count a request that took so long, and so long by stage."""
@@ -88,6 +87,22 @@ class Metrics:
         self._request_seconds(route).observe(seconds)
         for stage, spent in stages.items():
             self._stage_seconds(stage).observe(spent)
+
+    def queued(self, urgency: Urgency, tokens: int) -> None:
+        """Say how many tokens wait for the model."""
+        self._queued_tokens[urgency].set(tokens)
+
+    def passed(self, lengths: Sequence[int], seconds: float) -> None:
+        """Count a pass of the model over texts of so many tokens."""
+        real = sum(lengths)
+        self.batch_texts.observe(len(lengths))
+        self._real_tokens.inc(real)
+        self._padding_tokens.inc(max(lengths) * len(lengths) - real)
+        self.pass_seconds.observe(seconds)
+
+    def looked_up(self, outcome: Miss | Literal["hit"]) -> None:
+        """Count an embedding that was looked up."""
+        self._cache_lookups(outcome).inc()
 
     def expect(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
         """Have the series of these routes with their methods, and of these problem codes, there before the first."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from models.embeddings import TokenEmbeddings, Want
 from models.errors import BadTexts
 from models.protocols import Encoder
-from models.text import Role, TokenizedText, Truncate
+from models.text import Role, Truncate
 from service.errors import InvalidRequest, Problem
 from service.observability.metrics import Metrics
 from service.ports import Embedder, EmbeddingCache
@@ -58,34 +58,34 @@ class TextEmbedder:
             TooManyTokens, Overloaded: see service.errors.
         """
         self._require_short(given)
-        distinct = list(dict.fromkeys(text.text for text in given))
+        of_all = f"{encoder.build}:{want}:{role}:{truncate}:"
+        keys = {each.text: of_all + _digest(each.text) for each in given}
+        found = await self._known(keys)
+        tokens = {text: each.text for text, each in found.items() if each.text is not None}
+        bare = [text for text in keys if text not in tokens]
         try:
-            tokenized = await self._embedder.tokenize(encoder, distinct, role, truncate)
+            tokens |= {each.text: each for each in await self._embedder.tokenize(encoder, bare, role, truncate)}
         except BadTexts as error:
-            raise _pointed(error, distinct, given) from error
-        keys = [f"{encoder.build}:{want}:{role}:{truncate}:{_digest(text)}" for text in distinct]
-        found = dict(zip(distinct, await self._through_cache(encoder, keys, tokenized, want, bulk), strict=True))
-        lengths = {text.text: text for text in tokenized}
+            raise _pointed(error, bare, given) from error
+        missing = [tokens[text] for text in keys if text not in found]
+        fresh = await self._embedder.encode(encoder, missing, want, bulk=bulk)
+        made = {each.text: embeddings for each, embeddings in zip(missing, fresh, strict=True)}
+        await self._cache.set_many({keys[text]: embeddings for text, embeddings in made.items()})
+        found |= made
+        found |= {text: replace(found[text], text=tokens[text]) for text in bare if text not in made}
         return EmbeddedTexts(
-            embeddings=[found[text.text] for text in given],
-            truncated=[lengths[text.text].truncated for text in given],
-            tokens=sum(len(lengths[text.text]) for text in given),
+            embeddings=[found[each.text] for each in given],
+            truncated=[tokens[each.text].truncated for each in given],
+            tokens=sum(len(tokens[each.text]) for each in given),
         )
 
-    async def _through_cache(
-        self, encoder: Encoder, keys: Sequence[str], tokenized: Sequence[TokenizedText], want: Want, bulk: bool
-    ) -> list[TokenEmbeddings]:
-        known = await self._cache.get_many(keys)
-        for each in known:
-            self._metrics.cache_lookups.labels("hit" if isinstance(each, TokenEmbeddings) else each).inc()
-        missing = [i for i, each in enumerate(known) if not isinstance(each, TokenEmbeddings)]
-        fresh = await self._embedder.encode(encoder, [tokenized[i] for i in missing], want, bulk=bulk)
-        await self._cache.set_many({keys[i]: embeddings for i, embeddings in zip(missing, fresh, strict=True)})
-        made = iter(fresh)
-        return [
-            replace(each, text=text) if isinstance(each, TokenEmbeddings) else next(made)
-            for each, text in zip(known, tokenized, strict=True)
-        ]
+    async def _known(self, keys: Mapping[str, str]) -> dict[str, TokenEmbeddings]:
+        """What the cache knows of each text; from some caches it comes without its tokens."""
+        looked_up = await self._cache.get_many(list(keys.values()))
+        for each in looked_up:
+            self._metrics.looked_up("hit" if isinstance(each, TokenEmbeddings) else each)
+        pairs = zip(keys, looked_up, strict=True)
+        return {text: each for text, each in pairs if isinstance(each, TokenEmbeddings)}
 
     def _require_short(self, given: Sequence[Given]) -> None:
         limit = self._max_text_chars
@@ -111,4 +111,4 @@ def _pointed(error: BadTexts, distinct: Sequence[str], given: Sequence[Given]) -
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

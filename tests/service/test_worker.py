@@ -47,7 +47,7 @@ def test_a_text_that_fails_its_pass_fails_its_own_caller_and_no_other(worker: Wo
         await held(slow)
         calls = [["1", "2"], ["bad"], ["3"], ["4", "bad"], ["5"]]
         tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
-        await queued(worker, 7)
+        await queued(worker, 6)  # the bad one is one text
         slow.may_go.release(1000)
         assert await first == [0.0]
         answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -75,12 +75,12 @@ def test_a_lost_device_lets_nobody_wait_and_is_reported() -> None:
         tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
         await held(slow)
         tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
-        tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(9)]))]
+        tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 19)]))]
         await queued(worker, 11)
         slow.may_go.release(1000)
         answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), WAIT_S)
         assert answers[0] == [1.0]
-        assert all(isinstance(answer, NotReady) for answer in answers[1:])
+        assert [type(answer) for answer in answers[1:]] == [NotReady] * 3
         assert await asyncio.to_thread(lost.wait, WAIT_S)
         await asyncio.to_thread(worker.stop)
 
@@ -113,22 +113,22 @@ def test_what_would_wait_too_long_is_refused_at_the_door_with_a_time_to_come_bac
         worker, slow = Worker(limits, Metrics(), idle_check_s=60), Slow()
         with pytest.raises(TooManyTokens, match="at most 10"):
             await numbers(worker, slow, [str(n) for n in range(11)])
-        running = asyncio.create_task(numbers(worker, slow, ["0"]))
+        running = asyncio.create_task(numbers(worker, slow, ["99"]))
         await held(slow)
         waiting = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10)]))
-        background = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(30)], bulk=True))
+        background = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(100, 130)], bulk=True))
         await queued(worker, 10, bulk=30)
         with pytest.raises(Overloaded) as refused:
-            await numbers(worker, slow, [str(n) for n in range(6)])
+            await numbers(worker, slow, [str(n) for n in range(20, 26)])
         assert refused.value.retry_after_s >= 1
-        fits = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(5)]))
+        fits = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(30, 35)]))
         await queued(worker, 15, bulk=30)
         waiting.cancel()
         await queued(worker, 5, bulk=30)  # those who left take no room
         slow.may_go.release(1000)
-        assert await fits == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert await fits == [30.0, 31.0, 32.0, 33.0, 34.0]
         assert len(await background) == 30
-        assert await running == [0.0]
+        assert await running == [99.0]
         await asyncio.to_thread(worker.stop)
 
     asyncio.run(use())
@@ -139,11 +139,13 @@ def test_of_many_calls_at_once_no_more_are_let_in_than_may_wait() -> None:
         worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), Slow()
         running = asyncio.create_task(numbers(worker, slow, ["0"]))
         await held(slow)
-        burst = [asyncio.create_task(numbers(worker, slow, ["1", "2"])) for _ in range(50)]
+        burst = [asyncio.create_task(numbers(worker, slow, [f"{n}1", f"{n}2"])) for n in range(1, 51)]
         await until(lambda: sum(each.done() for each in burst) == 40)
         slow.may_go.release(1000)
         answers = await asyncio.gather(*burst, return_exceptions=True)
-        assert sum(answer == [1.0, 2.0] for answer in answers) == 10
+        answered = {n: answer for n, answer in enumerate(answers, 1) if not isinstance(answer, BaseException)}
+        assert answered == {n: [10 * n + 1.0, 10 * n + 2.0] for n in answered}
+        assert len(answered) == 10
         assert sum(isinstance(answer, Overloaded) for answer in answers) == 40
         await running
         await asyncio.to_thread(worker.stop)
@@ -173,7 +175,7 @@ def test_an_encoder_that_returns_too_little_fails_its_callers_and_the_thread_liv
         short, slow = Short(), Slow()
         short.may_go.release(1000)
         slow.may_go.release(1000)
-        with pytest.raises(ValueError, match="shorter"):
+        with pytest.raises(ValueError, match="1 texts went in, 0 embeddings came out"):
             await asyncio.wait_for(numbers(worker, short, ["1", "2"]), WAIT_S)
         assert await asyncio.wait_for(numbers(worker, slow, ["3"]), WAIT_S) == [3.0]
 
