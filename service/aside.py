@@ -31,13 +31,14 @@ class Aside:
             size: how much of it, in whatever its time grows with.
             act: the work itself.
         """
-        if size * self._pace.get(kind, math.inf) <= TURN_S:
-            return self._paced(kind, size, act)
-        return await asyncio.to_thread(self._paced, kind, size, act)
+        if size * self._pace.get(kind, math.inf) > TURN_S:
+            # what a thread waits for the interpreter is no part of the work
+            return await asyncio.to_thread(self._paced, kind, size, act, time.thread_time)
+        return self._paced(kind, size, act, time.perf_counter)
 
-    def _paced(self, kind: str, size: float, act: Callable[[], Result]) -> Result:
-        began = time.thread_time()  # waiting for the interpreter is no part of the work
+    def _paced(self, kind: str, size: float, act: Callable[[], Result], clock: Callable[[], float]) -> Result:
+        began = clock()
         result = act()
-        pace = (time.thread_time() - began) / max(size, 1)
+        pace = (clock() - began) / max(size, 1)
         self._pace[kind] = max(pace, (pace + self._pace.get(kind, pace)) / 2)
         return result

@@ -101,6 +101,42 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
+class _InOne:
+    """What an answer is written to: its head goes out together with what follows at once, which halves the writes."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes | None = None
+        self._begun = False
+
+    def write(self, data: bytes) -> None:
+        """Write it, or hold it back for a moment if it is the first."""
+        if not self._begun:
+            self._begun = True
+            self._head = data
+            self._loop.call_soon(self._flush)
+        elif self._head is not None:
+            self._transport.writelines((self._head, data))
+            self._head = None
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether it takes nothing more."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Write what is held back, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head is not None:
+            self._transport.write(self._head)
+            self._head = None
+
+
 class Connection(HttpToolsProtocol):
     """One client.
 
@@ -202,6 +238,7 @@ class Connection(HttpToolsProtocol):
         self._idle.pop(self, None)
         self._in_body = True
         super().on_headers_complete()
+        self.cycle.transport = _InOne(self.transport, self.loop)  # type: ignore[assignment]  # all it needs of one
 
     def on_body(self, body: bytes) -> None:
         """A piece of a body, which is not limited here; what stands between its chunks and after them is."""
