@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 PATIENCE_S_PER_TOKEN = 0.001  # a request of 20 tokens goes before all that came 20 ms earlier with 40 tokens or more
 BULK_PATIENCE_S = 15.0  # background work waits no longer than this for what came later
 SLACK = 16  # padding that no text of a batch is refused for, in tokens: a pass of its own would cost as much
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A text in the queue: its length, what it may share a pass with (same model, same kind of answer), and `due`."""
 
     tokens: int

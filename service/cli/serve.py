@@ -94,6 +94,7 @@ def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody here asks for a client's address
         http=limited(limits),
         ws="none",  # no route speaks it, and an upgraded connection would escape the limits
     )

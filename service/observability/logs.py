@@ -31,5 +31,6 @@ def configure() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line tells of them
     for chatty in ("faiss.loader", "httpx2", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

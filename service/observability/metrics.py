@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Literal, get_args
@@ -100,9 +101,10 @@ class Metrics:
         self._padding_tokens.inc(max(lengths) * len(lengths) - real)
         self.pass_seconds.observe(seconds)
 
-    def looked_up(self, outcome: Miss | Literal["hit"]) -> None:
-        """Count an embedding that was looked up."""
-        self._cache_lookups(outcome).inc()
+    def looked_up(self, outcomes: Iterable[Miss | Literal["hit"]]) -> None:
+        """Count embeddings that were looked up."""
+        for outcome, count in collections.Counter(outcomes).items():
+            self._cache_lookups(outcome).inc(count)
 
     def expect(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
         """Have the series of these routes with their methods, and of these problem codes, there before the first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from models.embeddings import TokenEmbeddings, Want
 from models.errors import BadTexts
@@ -15,8 +16,7 @@ from service.observability.metrics import Metrics
 from service.ports import Embedder, EmbeddingCache
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A text of a request, and the JSON pointer to where it stands there."""
 
     text: str
@@ -82,8 +82,7 @@ class TextEmbedder:
     async def _known(self, keys: Mapping[str, str]) -> dict[str, TokenEmbeddings]:
         """What the cache knows of each text; from some caches it comes without its tokens."""
         looked_up = await self._cache.get_many(list(keys.values()))
-        for each in looked_up:
-            self._metrics.looked_up("hit" if isinstance(each, TokenEmbeddings) else each)
+        self._metrics.looked_up("hit" if isinstance(each, TokenEmbeddings) else each for each in looked_up)
         pairs = zip(keys, looked_up, strict=True)
         return {text: each for text, each in pairs if isinstance(each, TokenEmbeddings)}
 
