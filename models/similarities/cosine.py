@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -53,7 +54,10 @@ class Cosine:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """u . z / (|u| |z|)."""
-        return float(self.score_many(a, [b])[0])
+        u, z = (each.pooled().astype(np.float64) for each in (a, b))
+        lengths = math.sqrt(float(u @ u) * float(z @ z))
+        low, high = self.bounds
+        return min(high, max(low, float(u @ z) / lengths)) if lengths else 0.0
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) cosines of the query's pooled vector with each candidate's."""
