@@ -21,7 +21,10 @@ READ_AHEAD = 2**20  # bytes of an answer that a connection holds before anybody 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests by so many clients: each asks again as soon as it is answered, or all together `per_second` times."""
+    """Requests by so many clients: each asks again as soon as it is answered, or all together `per_second` times.
+
+    It is over when the requests are, if they have an end.
+    """
 
     requests: Iterator[bytes]
     clients: int
@@ -144,8 +147,9 @@ async def _client(connection: Connection, load: Load, number: int, span: tuple[f
                 asked = time.perf_counter()  # waking up late is no fault of the server
             else:
                 asked = due
-        if asked >= ends:
+        request = next(load.requests, None)
+        if request is None or asked >= ends:
             return seconds
-        await connection.ask(next(load.requests))
+        await connection.ask(request)
         seconds.append(time.perf_counter() - asked)
     raise AssertionError("turns never end")

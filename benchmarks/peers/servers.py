@@ -94,7 +94,8 @@ def model_folder() -> Path:
 
 
 def _semblance(name: str, folder: Path) -> Server:
-    service = Service(folder, cache="none", models=MODEL)
+    asleep = {"ready_within_s": "86400"}  # else it holds the model for dead when it wakes up
+    service = Service(folder, cache="none", models=MODEL, **asleep)
     return Server(name, service.url, service)
 
 
