@@ -22,15 +22,22 @@ class ServerProcess:
         answers: whether the server can be used now.
         folder: where it runs; its output is kept there in `log`.
         user: who runs it, if we are root; else we do.
+        start_s: seconds that it may take until it answers.
     """
 
     def __init__(
-        self, command: Sequence[str], answers: Callable[[], bool], folder: Path, user: str | None = None
+        self,
+        command: Sequence[str],
+        answers: Callable[[], bool],
+        folder: Path,
+        user: str | None = None,
+        start_s: float = START_S,
     ) -> None:
         self._command = command
         self._answers = answers
         self._folder = folder
         self._user = user if os.geteuid() == 0 else None
+        self._start_s = start_s
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -43,7 +50,7 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 self._command, cwd=self._folder, stdout=log, stderr=log, user=self._user, group=self._user
             )
-        give_up = time.monotonic() + START_S
+        give_up = time.monotonic() + self._start_s
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > give_up:
                 said = (self._folder / "log").read_text(errors="replace")[-2000:]

@@ -1,0 +1,1 @@
+"""Other people's servers and libraries, which benchmarks measure beside ours."""

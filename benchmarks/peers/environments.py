@@ -1,0 +1,47 @@
+"""Environments of other people's software, each made from the registries when it is first needed.
+
+`<name>.txt` beside this module pins every version that one of them holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.figures import RESULTS
+
+FOLDER = RESULTS / "peers"
+PINS = Path(__file__).parent
+STAMP = "installed"  # in an environment: what it was made of; absent if pip did not come to its end
+
+
+def environment(name: str, packages: Sequence[str]) -> Path:
+    """The Python of the environment `name`, with these packages, as pip's requirements name them.
+
+    It is made anew if it was made of anything else.
+
+    Raises:
+        RuntimeError: pip failed; the message holds the end of what it said.
+    """
+    folder, pins = FOLDER / name, PINS / f"{name}.txt"
+    python, stamp = folder / "bin" / "python", folder / STAMP
+    wanted = hashlib.sha256("\n".join([*packages, pins.read_text("utf-8")]).encode()).hexdigest()
+    if stamp.is_file() and stamp.read_text("utf-8") == wanted:
+        return python
+    print(f"making {folder} of {', '.join(packages)} (some minutes, once) ...", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(folder)])
+    quiet = ("--quiet", "--disable-pip-version-check", "--constraint", str(pins))
+    _run([str(python), "-m", "pip", "install", *quiet, *packages])
+    stamp.write_text(wanted, "utf-8")
+    return python
+
+
+def _run(command: Sequence[str]) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {ran.stderr[-2000:]}")
