@@ -101,7 +101,7 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
-class _InOne:
+class InOne:
     """What an answer is written to: its head goes out together with what follows at once, which halves the writes."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -238,7 +238,7 @@ class Connection(HttpToolsProtocol):
         self._idle.pop(self, None)
         self._in_body = True
         super().on_headers_complete()
-        self.cycle.transport = _InOne(self.transport, self.loop)  # type: ignore[assignment]  # all it needs of one
+        self.cycle.transport = InOne(self.transport, self.loop)  # type: ignore[assignment]  # all it needs of one
 
     def on_body(self, body: bytes) -> None:
         """A piece of a body, which is not limited here; what stands between its chunks and after them is."""

@@ -8,14 +8,16 @@ import logging
 import httpx2
 import pytest
 from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from service.api import errors
-from service.api.edge import Edge
+from service.api.edge import SECURITY_HEADERS, Edge
 from service.api.envelope import Envelope
 from service.api.request_body import BodyLimits
 from service.draining import Draining
 from service.observability.metrics import Metrics
+from service.observability.timings import STAGES
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
 
@@ -114,6 +116,89 @@ def test_a_client_that_leaves_before_a_request_without_body_is_answered_ends_it(
     assert ended == [{"type": "http.request", "body": b"", "more_body": False} if reads else None]
     assert [record.getMessage() for record in caplog.records] == ["GET /explain 499"]
     assert 'method="GET",route="unmatched",status="499"} 1.0' in metrics.exposition().decode()
+
+
+@pytest.mark.parametrize("left_after_s", [0.0, 0.2])
+def test_a_client_may_leave_before_or_after_anybody_watches_its_connection(left_after_s: float) -> None:
+    """Only requests that take long are watched."""
+    ended: list[str] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        assert (await receive())["body"] == b"{}"
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def use() -> None:
+        coming: list[Message] = [{"type": "http.request", "body": b"{}", "more_body": False}]
+
+        async def receive() -> Message:
+            if coming:
+                return coming.pop()
+            await asyncio.sleep(left_after_s)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        headers = [(b"content-length", b"2"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/similarity", "headers": headers}
+        async with asyncio.timeout(2):
+            await Envelope(slow, Metrics(), LIMITS)(scope, receive, send)
+            await asyncio.sleep(0)  # nothing of it goes on, or cancels what comes after it
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(use())
+    assert ended == ["cancelled"]
+
+
+def test_a_request_that_is_answered_at_once_takes_no_other_task() -> None:
+    async def quick(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def use() -> list[Message]:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/live", "headers": []}
+        await Envelope(quick, Metrics(), LIMITS)(scope, receive, send)
+        return sent
+
+    assert [message["type"] for message in asyncio.run(use())] == ["http.response.start", "http.response.body"]
+
+
+def test_an_answer_keeps_its_own_security_headers_and_gets_the_others_once() -> None:
+    own_ones = {"content-security-policy": "default-src 'self'", "cache-control": "max-age=1"}
+
+    async def own(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {
+            "content-security-policy": "default-src 'self'",
+            "x-request-id": "forged",
+            "cache-control": "max-age=1",
+        }
+        await Response("text", headers=headers)(scope, receive, send)
+
+    async def use() -> httpx2.Response:
+        transport = httpx2.ASGITransport(Envelope(own, Metrics(), LIMITS))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.get("/live", headers={"x-request-id": "given-by.the_client"})
+
+    answer = asyncio.run(use())
+    assert len(answer.headers.raw) == len(set(answer.headers)), "each is there once"
+    assert answer.headers["x-request-id"] == "given-by.the_client"
+    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == {**SECURITY_HEADERS, **own_ones}
+    assert set(answer.headers["server-timing"].replace(";", " ").split()[::2]) == {*STAGES, "total"}
 
 
 def test_a_request_that_is_cut_off_gets_one_answer_and_goes_on_nowhere() -> None:
