@@ -15,9 +15,9 @@ WORDS = [
 ]
 
 
-def write_model(file: Path, seed: int) -> Path:
+def write_model(file: Path, seed: int, dim: int = DIM) -> Path:
     """Random vectors of all words, in the form that SEMBLANCE_MODELS may name."""
-    vectors = np.random.default_rng(seed).normal(size=(len(WORDS), DIM)).astype(np.float32)
+    vectors = np.random.default_rng(seed).normal(size=(len(WORDS), dim)).astype(np.float32)
     np.savez(file, vectors=vectors, words=np.array(WORDS))
     return file
 
