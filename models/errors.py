@@ -76,6 +76,12 @@ class BuildDisagrees(SemblanceError):
     code = "build_disagrees"
 
 
+class NotPackable(SemblanceError):
+    """A network cannot run over texts without padding: serve it by a runtime that pads."""
+
+    code = "not_packable"
+
+
 class DeviceLost(SemblanceError):
     """The device that runs a network failed for good: no later pass in this process can succeed."""
 

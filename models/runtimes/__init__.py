@@ -1,0 +1,1 @@
+"""What runs networks, one a file, found by name."""
