@@ -9,7 +9,7 @@ import pytest
 from pyroaring import BitMap
 
 from models.embeddings import Floats, unit_rows
-from service.indexes.engines import torch_flat
+from service.indexes import device_rows
 from service.indexes.engines.exact import Exact
 from service.indexes.engines.torch_flat import TorchFlat
 
@@ -25,7 +25,7 @@ def drawn(count: int) -> Floats:
 def test_it_finds_what_one_large_sort_finds_however_many_rows_it_looks_at_together(
     monkeypatch: pytest.MonkeyPatch, scores_bytes: int, k: int
 ) -> None:
-    monkeypatch.setattr(torch_flat, "SCORES_BYTES", scores_bytes)
+    monkeypatch.setattr(device_rows, "SCORES_BYTES", scores_bytes)
     vectors, queries = drawn(700), drawn(5)
     engine, oracle = TorchFlat(DIM), Exact(DIM)
     for each in (engine, oracle):
