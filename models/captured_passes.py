@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-CAPTURED_TOKENS = 8192  # in a longer pass the device has more to do than the host, which starts its kernels
+MOST_TOKENS = 16_384  # more at once is no faster for the device, which has its fill of them
 LEAST_TOKENS = 128
 LEAST_LONGEST = 128  # rows that a block of flash attention works on: shorter texts take no less
 TOKENS_A_TEXT = 8  # room for as many texts is left, unless they are shorter on average
@@ -39,15 +39,13 @@ Forward: TypeAlias = Callable[[Tensor, Room], Passed]
 
 
 def room_for(tokens: int, texts: int, longest: int) -> Room:
-    """The room of a pass: exact for a long one; a short one is rounded up, so that few rooms serve all.
+    """The room of a pass: rounded up in steps of a quarter at most, so that few rooms serve all.
 
-    >>> [tuple(room_for(*each)) for each in ((100, 7, 30), (1100, 60, 200), (20_000, 900, 80))]
-    [(128, 16, 128), (1536, 192, 256), (20000, 900, 80)]
+    >>> [tuple(room_for(*each)) for each in ((100, 7, 30), (1100, 60, 200), (2000, 900, 80))]
+    [(128, 16, 128), (1280, 160, 256), (2048, 2048, 128)]
     """
-    if tokens > CAPTURED_TOKENS:
-        return Room(tokens, texts, longest)
-    power = _power_of_two(max(tokens, LEAST_TOKENS))
-    whole = 3 * power // 4 if tokens <= 3 * power // 4 >= LEAST_TOKENS else power
+    step = _power_of_two(max(tokens, LEAST_TOKENS)) // 8
+    whole = max(LEAST_TOKENS, -(-tokens // step) * step)
     few = whole // TOKENS_A_TEXT
     return Room(whole, few if texts <= few else whole, _power_of_two(max(longest, LEAST_LONGEST)))
 
@@ -89,15 +87,14 @@ class CapturedPasses:
         return captured.outputs
 
     def _capture(self, inputs: Tensor, room: Room) -> _Captured:
-        held = inputs.to(self._device)
-        here = torch.cuda.current_stream(self._device)
-        aside = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            self._forward(held, room)  # libraries choose and allot on first use, which must not be captured
-        here.wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        # other threads may go on using the device meanwhile
-        with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
-            outputs = self._forward(held, room)
+        held, graph = inputs.to(self._device), torch.cuda.CUDAGraph()
+        with torch.cuda.device(self._device):
+            here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(here)
+            with torch.cuda.stream(aside):
+                self._forward(held, room)  # libraries choose and allot on first use, which must not be captured
+            here.wait_stream(aside)
+            # other threads may go on using the device meanwhile
+            with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
+                outputs = self._forward(held, room)
         return _Captured(held, graph, outputs)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn, segment_reduce
 
-from models.captured_passes import CAPTURED_TOKENS, CapturedPasses, Passed, Room, room_for
+from models.captured_passes import MOST_TOKENS, CapturedPasses, Passed, Room, room_for
 from models.checkpoint import Pooling
 from models.embeddings import Floats, Want
 from models.errors import NotPackable
@@ -23,7 +23,6 @@ from models.text import Ints
 
 log = logging.getLogger(__name__)
 
-PASS_TOKENS = 16_384  # more at once is no faster, and the host prepares the next pass while the device has one
 PROBE_LENGTHS = (5, 1, 40, 12, 120)
 AGREEMENT = 0.99999  # least cosine, in float32, of packed token vectors to those of the text alone
 
@@ -39,8 +38,8 @@ class TorchPacked:
     In bfloat16 the weights of affine maps are converted, and these maps and attention compute in it; embeddings,
     residual sums and norms stay float32, so that a text alone and in a batch stay close (docs/decisions/0005).
 
-    On CUDA, passes of up to 8,192 tokens are padded by tokens of no text to one of few sizes, each of which is captured
-    once as a graph. Inputs go over and results come back through pinned memory while the host prepares the next pass.
+    A pass is filled up by tokens of no text to one of few sizes, each of which is captured once as a graph on CUDA.
+    Inputs go over and results come back through pinned memory while the host prepares the next pass.
 
     It takes the network over: nothing else can call it any more.
 
@@ -72,7 +71,7 @@ class TorchPacked:
             self._replay = self._captured()
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
-        """One pass of b texts, or several where they have more than `PASS_TOKENS` tokens; see `Runtime`."""
+        """One pass of b texts, or several where they have more than `MOST_TOKENS` tokens; see `Runtime`."""
         flights = [self._launch(ids[part], weights[part], want) for part in parts([len(each) for each in ids])]
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()
@@ -87,7 +86,7 @@ class TorchPacked:
         room = room_for(sum(lengths), len(lengths), max(lengths))
         inputs = torch.zeros(room.numbers, dtype=torch.int32, pin_memory=self._device.type == "cuda")
         _lay_out(inputs.numpy(), room, ids, weights, self._first_position)
-        if self._replay is not None and room.tokens <= CAPTURED_TOKENS:
+        if self._replay is not None:
             passed = self._replay(inputs, room)
         else:
             passed = self._forward(inputs.to(self._device, non_blocking=True), room)
@@ -176,7 +175,7 @@ class _Flight:
         return [vectors[end - n : end].copy() for n, end in zip(self.lengths, ends, strict=True)]
 
 
-def parts(lengths: Sequence[int], most: int = PASS_TOKENS) -> Iterator[slice]:
+def parts(lengths: Sequence[int], most: int = MOST_TOKENS) -> Iterator[slice]:
     """Neighbours of at most `most` tokens together; one that has more by itself is a part of its own.
 
     >>> [each.indices(4)[:2] for each in parts([3, 4, 9, 2], most=8)]
