@@ -90,8 +90,10 @@ def test_what_the_kernel_leaves_behind_the_last_text_reaches_no_vector(monkeypat
     """It writes nothing there, so anything may stand there; here it is no number at all."""
     monkeypatch.setattr(varlen, "varlen_attn", kernel_of_its_documentation)
     monkeypatch.setattr(packed_attention, "_by_rows", packed_attention._by_kernel)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    network = BertModel(BertConfig(vocab_size=200, **sizes))
+    config = BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+    )
+    network = BertModel(config)
     rng = np.random.default_rng(0)
     ids = [rng.integers(5, 200, n).astype(np.int32) for n in (7, 30, 2)]
     with torch.inference_mode():
