@@ -76,10 +76,10 @@ class BuildDisagrees(SemblanceError):
     code = "build_disagrees"
 
 
-class NotPackable(SemblanceError):
-    """A network cannot run over texts without padding: serve it by a runtime that pads."""
+class NotExportable(SemblanceError):
+    """A runtime cannot run this network, or there is no room for the form of it that the runtime reads."""
 
-    code = "not_packable"
+    code = "not_exportable"
 
 
 class DeviceLost(SemblanceError):

@@ -25,7 +25,7 @@ from benchmarks.on_device.random_models import (
 )
 from benchmarks.on_device.timing import Run, median_seconds
 from models.embeddings import Floats, unit_rows
-from models.runtimes.torch_packed import TorchPacked
+from models.packed_passes import PackedPasses
 from models.text import Ints
 
 PEER = "sentence-transformers"
@@ -64,7 +64,7 @@ class Ours:
     """The packed runtime in bfloat16, with a tokenizer in a thread of its own, as a service has it."""
 
     def __init__(self, shape: str, device: str) -> None:
-        self._runtime = TorchPacked(random_network(shape), torch.nn.Identity(), "mean", device, "bfloat16")
+        self._runtime = PackedPasses(random_network(shape), torch.nn.Identity(), "mean", device, "bfloat16")
         self._tokenizer = tokenizer()
 
     def ids(self, texts: Sequence[str]) -> list[Ints]:

@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel
 
 from models import packed_attention
 from models.packed_attention import Spans
-from models.runtimes.torch_packed import TorchPacked
+from models.packed_passes import PackedPasses
 
 OFFSETS = (0, 5, 5, 6, 30, 30)
 TOKENS, HEADS, DIM = 33, 4, 8  # the last three belong to no text
@@ -99,7 +99,7 @@ def test_what_the_kernel_leaves_behind_the_last_text_reaches_no_vector(monkeypat
     with torch.inference_mode():
         network.eval()  # type: ignore[no-untyped-call]
         alone = [network(torch.from_numpy(each).long()[None]).last_hidden_state[0].numpy() for each in ids]
-    runtime = TorchPacked(network, torch.nn.Identity(), "mean")
+    runtime = PackedPasses(network, torch.nn.Identity(), "mean")
     found = runtime.run(ids, [np.ones(len(each), np.float32) for each in ids], "tokens")
     for vectors, pooled, oracle in zip(found.vectors, found.pooled, alone, strict=True):
         assert vectors == pytest.approx(oracle, abs=1e-5)

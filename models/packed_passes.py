@@ -1,4 +1,4 @@
-"""torch on a GPU, without padding."""
+"""Passes of a network of torch without padding, as GPUs want them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from torch import Tensor, nn, segment_reduce
 from models.captured_passes import MOST_TOKENS, CapturedPasses, Passed, Room, room_for
 from models.checkpoint import Pooling
 from models.embeddings import Floats, Want
-from models.errors import NotPackable
+from models.errors import NotExportable
+from models.lost_device import device_errors
 from models.model_files import Precision
 from models.packed_attention import Spans, use_packed_attention
 from models.runtime import Encoded
@@ -27,8 +28,8 @@ PROBE_LENGTHS = (5, 1, 40, 12, 120)
 AGREEMENT = 0.99999  # least cosine, in float32, of packed token vectors to those of the text alone
 
 
-class TorchPacked:
-    """Runs the texts of a pass as one sequence without padding; the way of GPUs, and exact on any device.
+class PackedPasses:
+    """Runs the texts of a pass as one sequence without padding: made for GPUs, and the same on any device.
 
     All tokens of b texts stand one after another, each with its position in its own text, and attention is kept to the
     text (`models.packed_attention`). Pooling happens on the device, in float32::
@@ -51,7 +52,7 @@ class TorchPacked:
         precision: what it computes in.
 
     Raises:
-        NotPackable: packed texts have other vectors than each text alone; the network is as it was before.
+        NotExportable: packed texts have other vectors than each text alone; the network is as it was before.
     """
 
     def __init__(
@@ -71,10 +72,15 @@ class TorchPacked:
             self._replay = self._captured()
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
-        """One pass of b texts, or several where they have more than `MOST_TOKENS` tokens; see `Runtime`."""
-        flights = [self._launch(ids[part], weights[part], want) for part in parts([len(each) for each in ids])]
-        if self._device.type == "cuda":
-            torch.cuda.current_stream(self._device).synchronize()
+        """One pass of b texts, or several where they have more than `MOST_TOKENS` tokens; see `Runtime`.
+
+        Raises:
+            DeviceLost: the device failed for good.
+        """
+        with device_errors(self._device):
+            flights = [self._launch(ids[part], weights[part], want) for part in parts([len(each) for each in ids])]
+            if self._device.type == "cuda":
+                torch.cuda.current_stream(self._device).synchronize()
         return Encoded(
             pooled=np.concatenate([flight.pooled[: flight.texts].numpy() for flight in flights]),
             vectors=[each for flight in flights for each in flight.landed()],
@@ -113,11 +119,11 @@ class TorchPacked:
             together = self.run(probes, [np.ones(len(each), np.float32) for each in probes], "tokens").vectors
         except Exception as error:
             self._network.set_attn_implementation(own)
-            raise NotPackable(f"{type(self._network).__name__} cannot attend to packed texts: {error}") from error
+            raise NotExportable(f"{type(self._network).__name__} cannot attend to packed texts: {error}") from error
         least = min(_least_cosine(x, y) for x, y in zip(alone, together, strict=True))
         if not least >= AGREEMENT:
             self._network.set_attn_implementation(own)
-            raise NotPackable(
+            raise NotExportable(
                 f"packed texts have cosine {least:.5f} to each alone in {type(self._network).__name__}: it looks "
                 "beyond its attention function, such as to distances of tokens"
             )

@@ -24,12 +24,12 @@ from transformers import (
     RobertaModel,
 )
 
+from models import packed_passes
 from models.captured_passes import MOST_TOKENS, room_for
 from models.checkpoint import Pooling
 from models.embeddings import Floats, unit_rows
-from models.errors import NotPackable
-from models.runtimes import torch_packed
-from models.runtimes.torch_packed import TorchPacked, parts, pool
+from models.errors import DeviceLost, NotExportable
+from models.packed_passes import PackedPasses, parts, pool
 from models.text import Ints
 
 VOCABULARY = 200
@@ -96,7 +96,7 @@ def alone(network: Any, ids: Ints) -> Floats:
 def test_packed_texts_have_the_vectors_that_each_has_alone(network: Any) -> None:
     ids = texts()
     expected = [alone(network, each) for each in ids]
-    found = TorchPacked(network, torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
+    found = PackedPasses(network, torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
     for vectors, pooled, oracle in zip(found.vectors, found.pooled, expected, strict=True):
         assert vectors == pytest.approx(oracle, abs=1e-5)
         assert pooled == pytest.approx(oracle.mean(axis=0), abs=1e-5)
@@ -115,7 +115,7 @@ def test_the_head_comes_before_pooling_and_weights_leave_tokens_out() -> None:
     weights[3][:] = np.linspace(0, 1, 12)
     with torch.inference_mode():
         expected = [head(torch.from_numpy(alone(network, each))).numpy() for each in ids]
-    found = TorchPacked(network, head, "mean").run(ids, weights, "pooled")
+    found = PackedPasses(network, head, "mean").run(ids, weights, "pooled")
     oracle = [np.average(vectors, axis=0, weights=share) for vectors, share in zip(expected, weights, strict=True)]
     assert found.pooled == pytest.approx(np.array(oracle), abs=1e-5)
     assert list(found.vectors) == []
@@ -126,14 +126,14 @@ def test_other_poolings_are_what_they_say(pooling: Pooling) -> None:
     torch.manual_seed(1)
     network, ids = with_real_spread(bert()), texts()
     expected = [alone(network, each) for each in ids]
-    found = TorchPacked(network, torch.nn.Identity(), pooling).run(ids, ones(ids), "pooled").pooled
+    found = PackedPasses(network, torch.nn.Identity(), pooling).run(ids, ones(ids), "pooled").pooled
     oracle = [vectors[0] if pooling == "cls" else vectors.max(axis=0) for vectors in expected]
     assert found == pytest.approx(np.array(oracle), abs=1e-5)
 
 
 def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(1)
-    runtime, ids = TorchPacked(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts(LENGTHS * 3)
+    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts(LENGTHS * 3)
     whole = runtime.run(ids, ones(ids), "tokens")
     passes: list[int] = []
     launch = runtime._launch
@@ -143,7 +143,7 @@ def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
         return launch(some, *rest)
 
     monkeypatch.setattr(runtime, "_launch", noting)
-    monkeypatch.setattr(torch_packed, "parts", lambda lengths: parts(lengths, most=200))
+    monkeypatch.setattr(packed_passes, "parts", lambda lengths: parts(lengths, most=200))
     split = runtime.run(ids, ones(ids), "tokens")
     assert len(passes) > 3
     assert split.pooled == pytest.approx(whole.pooled, abs=1e-5)
@@ -153,17 +153,29 @@ def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_same_call_gives_the_same_bits() -> None:
     torch.manual_seed(1)
-    runtime, ids = TorchPacked(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts()
+    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts()
     first, second = (runtime.run(ids, ones(ids), "tokens") for _ in range(2))
     np.testing.assert_array_equal(first.pooled, second.pooled)
     for one, other in zip(first.vectors, second.vectors, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_device_that_failed_for_good_is_said_to_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(1)
+    runtime = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean")
+
+    def fail(*_: Any) -> None:
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(runtime, "_forward", fail)
+    with pytest.raises(DeviceLost, match="illegal memory access"):
+        runtime.run(texts(), ones(texts()), "pooled")
+
+
 def test_vectors_hold_no_memory_but_their_own() -> None:
     torch.manual_seed(1)
     ids = texts()
-    found = TorchPacked(with_real_spread(bert()), torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
+    found = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
     for vectors in (found.pooled, *found.vectors):
         assert vectors.base is None
         assert vectors.dtype == np.float32
@@ -178,7 +190,7 @@ def test_bfloat16_stays_near_float32_and_near_itself_in_any_company() -> None:
     network.eval()  # type: ignore[no-untyped-call]
     ids = texts((7, 1, 90, 12, 3, 150, 2, 60))
     exact = [alone(network, each) for each in ids]
-    runtime = TorchPacked(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    runtime = PackedPasses(network, torch.nn.Identity(), "mean", precision="bfloat16")
     together = runtime.run(ids, ones(ids), "tokens")
     for i, oracle in enumerate(exact):
         by_itself = runtime.run(ids[i : i + 1], ones(ids[i : i + 1]), "tokens")
@@ -189,7 +201,7 @@ def test_bfloat16_stays_near_float32_and_near_itself_in_any_company() -> None:
 
 def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:
     network = with_real_spread(bert())
-    TorchPacked(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    PackedPasses(network, torch.nn.Identity(), "mean", precision="bfloat16")
     leaves = [module for module in network.modules() if not list(module.children()) and list(module.parameters())]
     kinds = {type(module): next(module.parameters()).dtype for module in leaves}
     assert kinds == {
@@ -203,8 +215,8 @@ def test_a_network_whose_attention_cannot_be_bounded_is_refused_and_works_as_bef
     torch.manual_seed(0)
     network = with_real_spread(MPNetModel(MPNetConfig(**SIZES)))  # it adds a bias by distance
     before = alone(network, texts()[0])
-    with pytest.raises(NotPackable, match="MPNetModel"):
-        TorchPacked(network, torch.nn.Identity(), "mean")
+    with pytest.raises(NotExportable, match="MPNetModel"):
+        PackedPasses(network, torch.nn.Identity(), "mean")
     np.testing.assert_array_equal(alone(network, texts()[0]), before)
 
 
@@ -220,8 +232,8 @@ def test_a_network_that_looks_beyond_attention_is_refused() -> None:
     torch.manual_seed(0)
     network = with_real_spread(Mixing(BertConfig(**SIZES)))
     before = alone(network, texts()[0])
-    with pytest.raises(NotPackable, match="looks beyond"):
-        TorchPacked(network, torch.nn.Identity(), "mean")
+    with pytest.raises(NotExportable, match="looks beyond"):
+        PackedPasses(network, torch.nn.Identity(), "mean")
     np.testing.assert_array_equal(alone(network, texts()[0]), before)
 
 

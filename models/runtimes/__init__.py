@@ -1,1 +1,0 @@
-"""What runs networks, one a file, found by name."""
