@@ -13,13 +13,11 @@ import torch
 from torch import Tensor, nn, segment_reduce
 
 from models.captured_passes import MOST_TOKENS, CapturedPasses, Passed, Room, room_for
-from models.checkpoint import Pooling
 from models.embeddings import Floats, Want
 from models.errors import NotExportable
 from models.lost_device import device_errors
-from models.model_files import Precision
 from models.packed_attention import Spans, use_packed_attention
-from models.runtime import Encoded
+from models.runtime import Encoded, Pooling, Precision
 from models.text import Ints
 
 log = logging.getLogger(__name__)

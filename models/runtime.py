@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from models.embeddings import Floats, Want
 from models.text import Ints
+
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+Pooling: TypeAlias = Literal["mean", "cls", "max"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,10 +26,10 @@ from transformers import (
 
 from models import packed_passes
 from models.captured_passes import MOST_TOKENS, room_for
-from models.checkpoint import Pooling
 from models.embeddings import Floats, unit_rows
 from models.errors import DeviceLost, NotExportable
 from models.packed_passes import PackedPasses, parts, pool
+from models.runtime import Pooling
 from models.text import Ints
 
 VOCABULARY = 200
