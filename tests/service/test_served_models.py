@@ -149,7 +149,7 @@ def test_a_built_in_model_with_options_needs_a_name_of_its_own() -> None:
         read_served("minilm?pooling=max")
 
 
-def test_torch_is_imported_neither_to_list_models_nor_to_choose_a_cpu(tmp_path: Path, glove: Path, counts: Path) -> None:
+def test_torch_is_imported_neither_to_list_models_nor_for_a_cpu(tmp_path: Path, glove: Path, counts: Path) -> None:
     program = f"""
 import sys
 from models.runtime import Compute
