@@ -27,12 +27,14 @@ class Compute:
         precision: what it computes in.
         runtime: the name of a file of `models/runtimes/`.
         exports: the folder in which a runtime keeps networks in its own form; None makes that form anew each time.
+        threads: most processors that a pass uses on a CPU; None for all there are.
     """
 
     device: str = "cpu"
     precision: Precision = "float32"
     runtime: str = "torch"
     exports: Path | None = None
+    threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-FASTEST_FIRST = ("openvino", "torch")  # benchmarks/runtimes.py
+FASTEST_FIRST = ("openvino", "torch_packed", "torch")  # benchmarks/runtimes.py, benchmarks/gpu.py
 CUDA_DRIVER = "libcuda.so.1"
 
 
@@ -137,9 +137,15 @@ def _ways(device: str, settings: Settings) -> Iterator[Compute]:
         fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest(device)
         precisions = dict.fromkeys((fastest, "float32")) if settings.precision == "auto" else (settings.precision,)
         for precision in precisions:
-            yield Compute(device, precision, runtime, settings.export_folder)
+            yield Compute(device, precision, runtime, settings.export_folder, settings.threads)
 
 
 def _serves(runtime: str, device: str) -> bool:
-    """Whether it is worth a try there: torch is everywhere."""
-    return runtime == "torch" or (device == "cpu" and importlib.util.find_spec(runtime) is not None)
+    """Whether it is worth a try there."""
+    match runtime:
+        case "openvino":
+            return device == "cpu" and importlib.util.find_spec(runtime) is not None
+        case "torch_packed":
+            return device != "cpu"
+        case _:
+            return True

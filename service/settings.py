@@ -72,8 +72,13 @@ class Settings(BaseSettings):
     device: str = Field(
         "auto", description="Where models run: `auto` (CUDA where there is one), `cpu`, `cuda`, `cuda:1`."
     )
-    runtime: Literal["auto", "openvino", "torch"] = Field(
-        "auto", description="What runs the network: `auto` is OpenVINO on CPU where it can, and torch otherwise."
+    runtime: Literal["auto", "openvino", "torch_packed", "torch"] = Field(
+        "auto",
+        description="What runs the network: `auto` is `openvino` on CPU and `torch_packed`, torch without padding, on "
+        "CUDA; or `torch` for networks that these do not take.",
+    )
+    threads: int | None = Field(
+        None, ge=1, description="Most processors that a pass through the network uses on CPU; by default all there are."
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",

@@ -47,7 +47,7 @@ class OpenVino:
             self.facts = NetworkFacts(**read_json(folder / _FACTS, dict))
             exact = load_file(folder / _EXACT)
             self.exact: Sequence[Floats] = [exact[str(i)] for i in range(len(exact))]
-            self._request = _compiled(folder / _NETWORK, compute.precision)
+            self._request = _compiled(folder / _NETWORK, compute)
 
     @classmethod
     def fastest(cls, device: str) -> Precision:
@@ -73,9 +73,11 @@ def _at_least(size: int, sizes: Sequence[int]) -> int:
     return next((each for each in sizes if each >= size), size)
 
 
-def _compiled(network: Path, precision: Precision) -> Any:
+def _compiled(network: Path, compute: Compute) -> Any:
     hints = {"bfloat16": "bf16", "float32": "f32"}
-    options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[precision]}
+    options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[compute.precision]}
+    if compute.threads is not None:
+        options["INFERENCE_NUM_THREADS"] = compute.threads
     return openvino.Core().compile_model(network, "CPU", options).create_infer_request()
 
 

@@ -10,7 +10,7 @@ import transformers
 
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, Want
-from models.errors import DeviceLost
+from models.lost_device import device_errors
 from models.probes import probe_ids
 from models.runtime import Compute, Encoded, Precision, pool
 from models.text import Ints
@@ -29,6 +29,8 @@ class Torch:
 
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
         self._device = torch.device(compute.device)
+        if compute.threads is not None:
+            torch.set_num_threads(compute.threads)
         self._network = TorchNetwork(checkpoint).to(self._device)
         self._pooling = checkpoint.pooling
         self.facts = self._network.facts
@@ -47,13 +49,8 @@ class Torch:
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
         """One padded pass. Raises DeviceLost."""
-        try:
+        with device_errors(self._device):
             return self._run(ids, weights, want)
-        except torch.AcceleratorError as error:  # CUDA answers every later call of this process with the same error
-            raise DeviceLost(f"{self._device}: {error}") from error
-        except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()  # so that a smaller batch finds the room that this one leaves
-            raise
 
     def _run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
         lengths = [len(text) for text in ids]

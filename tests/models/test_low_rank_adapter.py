@@ -264,6 +264,7 @@ def test_an_adapter_is_served_without_peft(base: Path, adapter: Path) -> None:
     program = f"""
 import sys
 sys.modules["peft"] = None
+from models.runtime import Compute
 from service.served_models import read_source
 files = read_source({f"{base}?adapter={adapter}"!r})
 assert "torch" not in sys.modules

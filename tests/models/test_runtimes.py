@@ -34,7 +34,13 @@ WORDS = (
     "never",
     "driven",
 )
-WAYS: list[tuple[str, Precision]] = [("openvino", "float32"), ("openvino", "bfloat16"), ("torch", "bfloat16")]
+WAYS: list[tuple[str, Precision]] = [
+    ("openvino", "float32"),
+    ("openvino", "bfloat16"),
+    ("torch", "bfloat16"),
+    ("torch_packed", "float32"),
+    ("torch_packed", "bfloat16"),
+]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=" ".join)

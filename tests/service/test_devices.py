@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import openvino
@@ -29,14 +28,13 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def unconvertible(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def unconvertible(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO as it is with a network that it does not know."""
 
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("no translator for aten::new")
 
     monkeypatch.setattr(openvino, "convert_model", refuse)
-    return
 
 
 def way(small: Path, settings: Settings) -> tuple[type, str]:
@@ -56,7 +54,8 @@ def test_what_the_settings_say_is_done(small: Path, settings: Settings) -> None:
         for runtime in ("openvino", "torch")
         for precision in ("float32", "bfloat16")
     }
-    assert {each: kind for each, (kind, _) in found.items() if each[0] == "torch"}.values() >= {Torch}
+    for (runtime, _), (kind, _) in found.items():
+        assert kind is {"openvino": OpenVino, "torch": Torch}[runtime]
     assert len({build for _, build in found.values()}) == 4
 
 
