@@ -33,7 +33,7 @@ from benchmarks.peers.sentences import sentences
 from models.embeddings import Floats, unit_rows
 
 BATCH = 32
-ALONE = 200  # sentences that are encoded one at a time
+ALONE = 10  # of as many sentences, one is among those encoded one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,13 @@ def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> list[Ra
     os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
     with ExitStack() as stack:
         contestants = [stack.enter_context(Contestant(name)) for name in names]
-        vectors = {each.name: each.vectors(texts[: 8 * BATCH]) for each in track(contestants, "loading")}
+        vectors = {each.name: each.vectors(texts[::ALONE]) for each in track(contestants, "loading")}
         batched: dict[str, list[float]] = {name: [] for name in names}
         alone: dict[str, list[float]] = {name: [] for name in names}
         for number in track(range(rounds), "rounds"):
             for each in contestants if number % 2 == 0 else reversed(contestants):
                 batched[each.name].append(each.per_second(texts, len(texts)))
-                alone[each.name].append(each.per_second(texts[:ALONE], 1))
+                alone[each.name].append(each.per_second(texts[::ALONE], 1))
     exact = vectors[REFERENCE]
     cosines = {name: float((exact * made).sum(axis=1).min()) for name, made in vectors.items()}
     return [Rates(name, *_spread(batched[name]), *_spread(alone[name]), cosines[name]) for name in names]
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round of few sentences, whose figures are not kept")
     asked = parser.parse_args(arguments)
-    count, rounds = (8 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
+    count, rounds = (4 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
     rows = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
     show(rows, Console())
     if not asked.quick:

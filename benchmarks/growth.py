@@ -157,14 +157,14 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def show(costs: Sequence[Cost], fitted: Sequence[Curve], console: Console) -> None:
-    """Print them: a column for each kind of work, a line for each size."""
-    for unit, of_encoding in (("tokens", True), ("documents", False)):
-        chosen = [curve for curve in fitted if (curve.work == "encoding") == of_encoding]
-        found = {(cost.work, cost.size): f"{cost.microseconds:,.0f}" for cost in costs}
-        table = Table(unit, *(f"{curve.work}, a {curve.per}" for curve in chosen), title="microseconds")
-        for size in sorted({size for work, size in found if (work == "encoding") == of_encoding}):
-            table.add_row(f"{size:,}", *(found[curve.work, size] for curve in chosen))
-        table.add_row("exponent", *(f"{curve.exponent:+.2f}" for curve in chosen))
+    """Print them: a table for each unit, in it a column for each kind of work and a line for each size."""
+    found = {(cost.work, cost.size): f"{cost.microseconds:,.0f}" for cost in costs}
+    for unit in dict.fromkeys(curve.per for curve in fitted):
+        works = [curve.work for curve in fitted if curve.per == unit]
+        table = Table("size", *works, title=f"microseconds a {unit}")
+        for size in sorted({size for work, size in found if work in works}):
+            table.add_row(f"{size:,}", *(found[work, size] for work in works))
+        table.add_row("exponent", *(f"{curve.exponent:+.2f}" for curve in fitted if curve.per == unit))
         console.print(table)
 
 

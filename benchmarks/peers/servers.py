@@ -29,6 +29,10 @@ INFINITY_WAYS: Mapping[str, Sequence[str]] = {
     "infinity-torch": ("--engine", "torch", "--no-bettertransformer", "--no-compile"),
     "infinity-bettertransformer": ("--engine", "torch", "--bettertransformer", "--no-compile"),
     "infinity-bfloat16": ("--engine", "torch", "--no-bettertransformer", "--no-compile", "--dtype", "bfloat16"),
+    "infinity-bettertransformer-bfloat16": (
+        *("--engine", "torch", "--bettertransformer", "--no-compile"),
+        *("--dtype", "bfloat16"),
+    ),
     "infinity-onnx": ("--engine", "optimum"),
 }
 
