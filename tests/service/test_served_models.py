@@ -156,7 +156,7 @@ from service.app import create_app
 from service.served_models import read_source
 from service.settings import Settings
 read_source("minilm-clrcmd")
-read_source("{glove}?weighting=sif&frequencies={counts}").load("g", "cpu", "float32")
+read_source("{glove}?weighting=sif&frequencies={counts}").load("g", Compute())
 create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 create_app(Settings(models="minilm", home="{tmp_path}"))
