@@ -37,6 +37,7 @@ from models import catalogue
 from models.checkpoint import read_checkpoint
 from models.embeddings import Floats
 from models.encoders.transformer import Transformer
+from models.runtime import RUNTIMES, Compute
 from service.client import LINES_AT_ONCE, Client
 from service.indexes.collection_index import CollectionIndex
 from service.ports import ENGINES, Change
@@ -71,10 +72,11 @@ class Curve:
     exponent: float
 
 
-def encoding(rounds: int) -> list[Cost]:
+def encoding(runtime: str, rounds: int) -> list[Cost]:
     """A token by the length of its text, all lengths in turn."""
     checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=max(TOKENS))
-    encoder = Transformer("minilm", checkpoint)
+    precision = catalogue.find(RUNTIMES, runtime).fastest("cpu")
+    encoder = Transformer("minilm", checkpoint, Compute("cpu", precision, runtime))
     texts = {n: encoder.tokenize(random_texts(encoder, n, max(1, BATCH_TOKENS // n)), "query", "END") for n in TOKENS}
     taken: dict[int, list[float]] = {n: [] for n in TOKENS}
     for number in track(range(rounds), "encoding"):
@@ -172,11 +174,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=64 * SMALLEST, help="most of them in a collection")
+    parser.add_argument("--runtime", choices=catalogue.names(RUNTIMES), default="openvino", help="of the network")
     parser.add_argument("--rounds", type=int, default=5, help="of encoding")
     parser.add_argument("--quick", action="store_true", help="small sizes, whose figures are not kept")
     asked = parser.parse_args(arguments)
     documents, rounds = (4 * SMALLEST, 1) if asked.quick else (asked.documents, asked.rounds)
-    costs = encoding(rounds)
+    costs = encoding(asked.runtime, rounds)
     vectors = clustered(documents + QUERIES)
     costs += storing(documents)
     costs += collections(vectors[QUERIES:], vectors[:QUERIES])

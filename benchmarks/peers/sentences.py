@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.measures import random_texts
 from models.evaluation.row_files import table
+from models.runtime import Compute
 from service.served_models import read_source
 
 LENGTHS = range(8, 257)  # tokens of texts of mixed lengths
@@ -31,7 +32,7 @@ def sentences() -> list[str]:
 
 def mixed_texts(count: int) -> list[str]:
     """Texts of random words, of as many tokens as chance says."""
-    encoder = read_source("minilm").load("minilm", "cpu", "float32")
+    encoder = read_source("minilm").load("minilm", Compute())
     chance = random.Random(0)
     lengths = chance.choices(LENGTHS, k=count)
     stock = {length: iter(random_texts(encoder, length, lengths.count(length))) for length in set(lengths)}
