@@ -10,7 +10,6 @@ of the requests to /live in the median round.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, pairwise
@@ -22,7 +21,8 @@ from rich.table import Table
 
 from benchmarks.clients import Load, Seen, ask_all, get, post, put_under
 from benchmarks.figures import keep
-from benchmarks.running_service import PROJECT, running_service
+from benchmarks.peers.sentences import sample_sentences
+from benchmarks.running_service import running_service
 from benchmarks.vital_signs import spread
 
 LIVE = "/live"
@@ -74,8 +74,7 @@ def _rates(kind: str, seen: Sequence[Seen], live: Sequence[float]) -> Rates:
 
 def _pairs() -> list[dict[str, str]]:
     """Of questions that customers ask."""
-    lines = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
-    return [{"a": a, "b": b} for a, b in pairwise(json.loads(line)["text"] for line in lines)]
+    return [{"a": a, "b": b} for a, b in pairwise(sample_sentences())]
 
 
 def show(rows: Sequence[Rates], console: Console) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
 
 from benchmarks.measures import random_texts
+from benchmarks.running_service import PROJECT
 from models.evaluation.row_files import table
 from models.runtime import Compute
 from service.served_models import read_source
@@ -28,6 +30,12 @@ def sentences() -> list[str]:
     distinct = sorted({row.text(column) for row in rows for column in columns})
     random.Random(0).shuffle(distinct)
     return distinct
+
+
+def sample_sentences() -> list[str]:
+    """The questions of the sample collection, which are there without any data."""
+    lines = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
 
 
 def mixed_texts(count: int) -> list[str]:
