@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a benchmark writes of a page: its title, and the options that the benchmark is run with."""
+    """What a benchmark writes of a page: its title, and the options it is run with, which may hold $VARIABLES."""
 
     name: str
     title: str
@@ -35,7 +35,8 @@ class Part:
 def run(part: Part) -> Any:
     """The figures of one benchmark. Raises SystemExit if it failed."""
     print(f"== {part.title}: {part.command}", flush=True)
-    if subprocess.run([sys.executable, "-m", f"benchmarks.{part.name}", *part.options], check=False).returncode:
+    options = [os.path.expandvars(option) for option in part.options]
+    if subprocess.run([sys.executable, "-m", f"benchmarks.{part.name}", *options], check=False).returncode:
         raise SystemExit(f"{part.name} failed: the page stays as it was")
     return kept(part.name)
 
@@ -57,19 +58,29 @@ def _section(part: Part, figures: Any, pictures: Sequence[Path]) -> Iterator[str
     yield f"### {part.title}"
     yield ""
     yield f"`{part.command}` on {when}: {machine}."
-    for each in _tables(figures):
-        yield from _table(each)
+    for caption, table in _tables(figures):
+        yield from ("", f"**{_words(caption)}**") if caption else ()
+        yield from _table(table)
     for picture in pictures:
         yield ""
         yield f"![{part.title}]({picture})"
     yield f"<!-- /{part.name} -->"
 
 
-def _tables(figures: Any) -> list[Any]:
-    """One, or as many as a list or names hold."""
-    if isinstance(figures, dict) and all(isinstance(each, list) for each in figures.values()):
-        return list(figures.values())
-    return figures if isinstance(figures, list) and isinstance(figures[0], list) else [figures]
+def _tables(figures: Any, caption: str = "") -> Iterator[tuple[str, Any]]:
+    """The caption and the figures of each table: lists and names within names have tables of their own."""
+    if isinstance(figures, list) and isinstance(figures[0], list):
+        for each in figures:
+            yield "", each
+    elif isinstance(figures, dict):
+        plain = {name: value for name, value in figures.items() if not isinstance(value, list | dict)}
+        if plain:
+            yield caption, plain
+        for name, value in figures.items():
+            if isinstance(value, list | dict):
+                yield from _tables(value, f"{caption} {name}".strip())
+    else:
+        yield caption, figures
 
 
 def _table(figures: Any) -> Iterator[str]:

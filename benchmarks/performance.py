@@ -23,7 +23,7 @@ PARTS = (
     Part("encoding", "Sentences a second in one process, beside sentence-transformers"),
     Part("search", "Searches, beside FAISS alone and txtai"),
     Part("rescoring", "Rescoring by tokens"),
-    Part("candidates", "How many candidates rescoring by tokens needs"),
+    Part("candidates", "How many candidates rescoring by tokens needs", ("--data", "$SEMBLANCE_DATA")),
     Part("cached", "Similarities of cached texts, beside the least that a request costs"),
     Part("growth", "How costs grow with length and size"),
     Part("endurance", "Memory over a million requests, and the start"),

@@ -1,6 +1,6 @@
 """How many requests a second does the service answer, beside servers of others with the same model?
 
-    python -m benchmarks.serving --against infinity-bettertransformer infinity-torch txtai
+    python -m benchmarks.serving --against infinity infinity-bfloat16 txtai
 
 starts this service without a cache and the others, each in an environment of its own that is made when it is missing
 (benchmarks/peers/), and puts one of them at a time under load by the same requests to /v1/embeddings, in turn, while
@@ -9,8 +9,9 @@ steady rate while two clients have 32 texts of 8 to 256 tokens encoded without a
 all give the same vectors. It prints medians over the rounds with the least and the most, and how many times as fast
 this service was in the median round. $SEMBLANCE_DATA holds the sentences.
 
-infinity-bettertransformer is the fastest way that infinity has on a CPU; it needs releases of optimum and transformers
-that are no longer the newest (benchmarks/peers/infinity.txt). infinity-torch is what a plain installation runs.
+`infinity` is how infinity runs where its newest packages are installed. `infinity-bettertransformer` needs older ones
+of optimum and transformers (benchmarks/peers/infinity.txt has them for all), and `infinity-bfloat16` computes in
+bfloat16 besides: the fastest way that infinity has on CPUs that multiply it.
 """
 
 from __future__ import annotations
@@ -193,9 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     others = [name for name in SERVERS if name != OURS]
-    parser.add_argument(
-        "--against", nargs="+", choices=others, default=["infinity-bettertransformer", "infinity-torch", "txtai"]
-    )
+    parser.add_argument("--against", nargs="+", choices=others, default=others)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of one server under one load in one round")
     parser.add_argument("--quick", action="store_true", help="one short round, whose figures are not kept")
