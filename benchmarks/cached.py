@@ -10,7 +10,7 @@ of the requests to /live in the median round.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, pairwise
 from statistics import fmean, median
@@ -47,14 +47,14 @@ class Rates:
 
 def measured(rounds: int, seconds: float) -> list[Rates]:
     """All kinds of requests to one service, in turn."""
-    requests: Mapping[str, list[bytes]] = {LIVE: [get(LIVE)]} | {
+    requests: dict[str, list[bytes]] = {LIVE: [get(LIVE)]} | {
         f"/similarity by {measure}": [post("/similarity", {"pairs": [pair], "measure": measure}) for pair in _pairs()]
         for measure in MEASURES
     }
     seen: dict[str, list[Seen]] = {kind: [] for kind in requests}
     with running_service(models="minilm") as url:
-        for kind in requests:
-            ask_all(url, requests[kind])  # from now on the cache holds their texts
+        for some in requests.values():
+            ask_all(url, some)  # from now on the cache holds their texts
         for number in track(range(rounds), "rounds"):
             for kind in requests if number % 2 == 0 else reversed(requests):
                 put_under(url, WARM_S, Load(cycle(requests[kind]), CLIENTS))

@@ -81,7 +81,7 @@ def encoding(runtime: str, rounds: int) -> list[Cost]:
     taken: dict[int, list[float]] = {n: [] for n in TOKENS}
     for number in track(range(rounds), "encoding"):
         for n in TOKENS if number % 2 == 0 else reversed(TOKENS):
-            passes = [_seconds(lambda some=texts[n]: encoder.encode(some, "pooled")) for _ in range(PASSES)]
+            passes = [_seconds(partial(encoder.encode, texts[n], "pooled")) for _ in range(PASSES)]
             taken[n].append(median(passes) / n / len(texts[n]))
     return [Cost("encoding", n, 1e6 * median(each)) for n, each in taken.items()]
 
@@ -116,11 +116,9 @@ def collections(vectors: Floats, queries: Floats) -> Iterator[Cost]:
         for before, size in track(list(pairwise(_sizes(len(vectors)))), engine):
             pages = [vectors[start : start + PAGE] for start in range(before, size, PAGE)]
             changes = [_changes(page, before + PAGE * number) for number, page in enumerate(pages)]
-            added = _seconds(lambda index=index, changes=changes: [index.apply(each) for each in changes])
+            added = sum(_seconds(partial(index.apply, each)) for each in changes)
             yield Cost(f"adding to {engine}", size, 1e6 * added / (size - before))
-            searches = [
-                _seconds(lambda index=index, query=query: index.search(query[None], K, None)) for query in queries
-            ]
+            searches = [_seconds(partial(index.search, query[None], K, None)) for query in queries]
             yield Cost(f"searching {engine}", size, 1e6 * median(searches))
 
 

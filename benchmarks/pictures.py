@@ -11,7 +11,6 @@ from matplotlib.figure import Figure as Canvas
 from models.evaluation.report import COLOURS
 
 WIDTH = 8.0  # inches
-Lines = Sequence[Mapping[str, Any]]
 
 
 def serving(figures: Any) -> Canvas:
@@ -60,16 +59,19 @@ def growth(figures: Any) -> Canvas:
     units = list(dict.fromkeys(curve["per"] for curve in curves))
     canvas, axes = _side_by_side(len(units), 3.2, share=False)
     for each, unit in zip(axes, units, strict=True):
-        for colour, curve in zip(COLOURS, [one for one in curves if one["per"] == unit], strict=False):
+        works = [curve for curve in curves if curve["per"] == unit]
+        for colour, curve in zip(COLOURS, works, strict=False):
             points = [cost for cost in costs if cost["work"] == curve["work"]]
-            taken = [point["microseconds"] for point in points]
-            label = f"{curve['work']} ({curve['exponent']:+.2f})"
-            each.loglog([point["size"] for point in points], taken, marker="o", color=colour, label=label)
+            sizes, taken = ([point[name] for point in points] for name in ("size", "microseconds"))
+            each.loglog(sizes, taken, "o-", color=colour, label=f"{curve['work']} ({curve['exponent']:+.2f})")
+        each.set_xticks(sizes, [f"{size // 1024}k" if size % 1024 == 0 else str(size) for size in sizes])
+        each.minorticks_off()
         each.set_xlabel("tokens of a text" if unit == "token" else "documents")
         each.set_ylabel(f"microseconds a {unit}")
-        each.set_ylim(bottom=0.5 * min(cost["microseconds"] for cost in costs if _per(curves, cost) == unit))
+        names = [curve["work"] for curve in works]
+        each.set_ylim(bottom=0.5 * min(cost["microseconds"] for cost in costs if cost["work"] in names))
         each.grid(alpha=0.3)
-        each.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(0, 1.3))
+        each.legend(frameon=False, fontsize="x-small", loc="lower left", bbox_to_anchor=(0, 1))
     return canvas
 
 
@@ -106,10 +108,6 @@ def _bars(axes: Axes, names: Sequence[str], spans: Sequence[tuple[float, ...]]) 
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", color="#dddddd")
     axes.set_axisbelow(True)
-
-
-def _per(curves: Lines, cost: Mapping[str, Any]) -> str:
-    return next(str(curve["per"]) for curve in curves if curve["work"] == cost["work"])
 
 
 PICTURES: Mapping[str, tuple[str, Callable[[Any], Canvas]]] = {  # by benchmark: the figures that it kept, and the way

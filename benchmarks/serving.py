@@ -87,10 +87,10 @@ def require_agreement(servers: Sequence[Server], texts: Sequence[str]) -> None:
     for server in servers:
         with server.awake() as url:
             [answer] = ask_all(url, [_request(texts)])
-        vectors = [np.array(entry["embedding"], np.float32) for entry in json.loads(answer)["data"]]
-        made[server.name] = unit_rows(np.stack(vectors))
-    for name, vectors in made.items():
-        least = float((vectors * made[OURS]).sum(axis=1).min())
+        vectors = np.array([entry["embedding"] for entry in json.loads(answer)["data"]], np.float32)
+        made[server.name] = unit_rows(vectors).astype(np.float32)
+    for name, theirs in made.items():
+        least = float((theirs * made[OURS]).sum(axis=1).min())
         print(f"{name}: least cosine to the vectors of {OURS} {least:.5f}", flush=True)
         if least < AGREEMENT:
             raise RuntimeError(f"{name} gives other vectors than {OURS}: cosine {least:.4f}, less than {AGREEMENT}")

@@ -92,8 +92,8 @@ def model_folder() -> Path:
 
 
 def _semblance(name: str, folder: Path) -> Server:
-    asleep = {"ready_within_s": "86400"}  # else it holds the model for dead when it wakes up
-    service = Service(folder, cache="none", models=MODEL, **asleep)
+    always = "86400"  # else it holds the model for dead when it wakes up
+    service = Service(folder, cache="none", models=MODEL, ready_within_s=always)
     return Server(name, service.url, service)
 
 
