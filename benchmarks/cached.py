@@ -10,8 +10,7 @@ of the requests to /live in the median round.
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, pairwise
 from statistics import fmean, median
@@ -22,7 +21,8 @@ from rich.table import Table
 
 from benchmarks.clients import Load, Seen, ask_all, get, post, put_under
 from benchmarks.figures import keep
-from benchmarks.running_service import PROJECT, running_service
+from benchmarks.peers.sentences import sample_sentences
+from benchmarks.running_service import running_service
 from benchmarks.vital_signs import spread
 
 LIVE = "/live"
@@ -47,14 +47,14 @@ class Rates:
 
 def measured(rounds: int, seconds: float) -> list[Rates]:
     """All kinds of requests to one service, in turn."""
-    requests: Mapping[str, list[bytes]] = {LIVE: [get(LIVE)]} | {
+    requests: dict[str, list[bytes]] = {LIVE: [get(LIVE)]} | {
         f"/similarity by {measure}": [post("/similarity", {"pairs": [pair], "measure": measure}) for pair in _pairs()]
         for measure in MEASURES
     }
     seen: dict[str, list[Seen]] = {kind: [] for kind in requests}
     with running_service(models="minilm") as url:
-        for kind in requests:
-            ask_all(url, requests[kind])  # from now on the cache holds their texts
+        for some in requests.values():
+            ask_all(url, some)  # from now on the cache holds their texts
         for number in track(range(rounds), "rounds"):
             for kind in requests if number % 2 == 0 else reversed(requests):
                 put_under(url, WARM_S, Load(cycle(requests[kind]), CLIENTS))
@@ -74,8 +74,7 @@ def _rates(kind: str, seen: Sequence[Seen], live: Sequence[float]) -> Rates:
 
 def _pairs() -> list[dict[str, str]]:
     """Of questions that customers ask."""
-    lines = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
-    return [{"a": a, "b": b} for a, b in pairwise(json.loads(line)["text"] for line in lines)]
+    return [{"a": a, "b": b} for a, b in pairwise(sample_sentences())]
 
 
 def show(rows: Sequence[Rates], console: Console) -> None:

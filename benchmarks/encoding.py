@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ from benchmarks.peers.sentences import sentences
 from models.embeddings import Floats, unit_rows
 
 BATCH = 32
-ALONE = 200  # sentences that are encoded one at a time
+ALONE = 10  # of as many sentences, one is among those encoded one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,16 @@ class Rates:
     one_at_a_time_least: float
     one_at_a_time_most: float
     least_cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as fast one encoder is as another, in the median round."""
+
+    encoder: str
+    beside: str
+    batched: float
+    one_at_a_time: float
 
 
 class Contestant:
@@ -89,71 +99,88 @@ def _seconds(name: str, texts: Sequence[str], at_once: int) -> float:
     return time.perf_counter() - began
 
 
-def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> list[Rates]:
-    """All of them over the same texts, in turn."""
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Sentences a second in each round by encoder, in batches and one at a time; and their least cosines."""
+
+    batched: Mapping[str, Sequence[float]]
+    alone: Mapping[str, Sequence[float]]
+    least_cosine: Mapping[str, float]
+
+
+def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
+    """All of them, the reference among them, over the same texts, in turn."""
     os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
     with ExitStack() as stack:
         contestants = [stack.enter_context(Contestant(name)) for name in names]
-        vectors = {each.name: each.vectors(texts[: 8 * BATCH]) for each in track(contestants, "loading")}
+        vectors = {each.name: each.vectors(texts[::ALONE]) for each in track(contestants, "loading")}
         batched: dict[str, list[float]] = {name: [] for name in names}
         alone: dict[str, list[float]] = {name: [] for name in names}
         for number in track(range(rounds), "rounds"):
             for each in contestants if number % 2 == 0 else reversed(contestants):
                 batched[each.name].append(each.per_second(texts, len(texts)))
-                alone[each.name].append(each.per_second(texts[:ALONE], 1))
+                alone[each.name].append(each.per_second(texts[::ALONE], 1))
     exact = vectors[REFERENCE]
-    cosines = {name: float((exact * made).sum(axis=1).min()) for name, made in vectors.items()}
-    return [Rates(name, *_spread(batched[name]), *_spread(alone[name]), cosines[name]) for name in names]
+    return Rounds(batched, alone, {name: float((exact * made).sum(axis=1).min()) for name, made in vectors.items()})
+
+
+def rates(rounds: Rounds) -> list[Rates]:
+    """A line for each encoder."""
+    return [
+        Rates(name, *_spread(rounds.batched[name]), *_spread(rounds.alone[name]), cosine)
+        for name, cosine in rounds.least_cosine.items()
+    ]
+
+
+def ratios(rounds: Rounds) -> list[Ratio]:
+    """How many times as fast as each of theirs each of ours is."""
+    names = list(rounds.least_cosine)
+    return [
+        Ratio(ours, theirs, *(_times(each[ours], each[theirs]) for each in (rounds.batched, rounds.alone)))
+        for ours in names
+        if ours in OURS
+        for theirs in names
+        if theirs in PEERS
+    ]
 
 
 def _spread(rates: Sequence[float]) -> tuple[float, float, float]:
     return median(rates), min(rates), max(rates)
 
 
-def ratios(rows: Sequence[Rates]) -> list[dict[str, str | float]]:
-    """How many times as fast as each of theirs each of ours is: a line each."""
-    return [
-        {
-            "encoder": ours.encoder,
-            "beside": theirs.encoder,
-            "times_batched": ours.batched / theirs.batched,
-            "times_one_at_a_time": ours.one_at_a_time / theirs.one_at_a_time,
-        }
-        for ours in rows
-        if ours.encoder in OURS
-        for theirs in rows
-        if theirs.encoder in PEERS
-    ]
+def _times(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    return median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
-def show(rows: Sequence[Rates], console: Console) -> None:
+def show(rows: Sequence[Rates], compared: Sequence[Ratio], console: Console) -> None:
     """Both tables."""
     table = Table("encoder", "batched", "least", "most", "one at a time", "least", "most", "least cosine")
     table.title = "sentences a second"
     for row in rows:
-        rates = (row.batched, row.batched_least, row.batched_most)
+        batched = (row.batched, row.batched_least, row.batched_most)
         alone = (row.one_at_a_time, row.one_at_a_time_least, row.one_at_a_time_most)
-        table.add_row(row.encoder, *(f"{each:,.0f}" for each in (*rates, *alone)), f"{row.least_cosine:.5f}")
+        table.add_row(row.encoder, *(f"{each:,.0f}" for each in (*batched, *alone)), f"{row.least_cosine:.5f}")
     console.print(table)
     table = Table("encoder", "beside", "times, batched", "times, one at a time")
-    for line in ratios(rows):
-        table.add_row(*(f"{value:.2f}" if isinstance(value, float) else value for value in line.values()))
+    for line in compared:
+        table.add_row(line.encoder, line.beside, f"{line.batched:.2f}", f"{line.one_at_a_time:.2f}")
     console.print(table)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ours", nargs="+", choices=list(OURS), default=list(OURS), help="which of our encoders")
+    parser.add_argument("--ours", nargs="+", choices=list(OURS), default=list(OURS), help="which of ours")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round of few sentences, whose figures are not kept")
     asked = parser.parse_args(arguments)
-    count, rounds = (8 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
-    rows = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
-    show(rows, Console())
+    count, rounds = (4 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
+    made = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
+    rows, compared = rates(made), ratios(made)
+    show(rows, compared, Console())
     if not asked.quick:
-        keep("encoding", [[asdict(row) for row in rows], ratios(rows)])
+        keep("encoding", [[asdict(row) for row in rows], [asdict(line) for line in compared]])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many requests a second does the service answer, beside servers of others with the same model?
 
-    python -m benchmarks.serving --against infinity-torch infinity-onnx txtai
+    python -m benchmarks.serving --against infinity infinity-bfloat16 txtai
 
 starts this service without a cache and the others, each in an environment of its own that is made when it is missing
 (benchmarks/peers/), and puts one of them at a time under load by the same requests to /v1/embeddings, in turn, while
@@ -8,6 +8,10 @@ the others sleep: one sentence a request from 32 clients; 32 sentences a request
 steady rate while two clients have 32 texts of 8 to 256 tokens encoded without a pause. Before that it makes sure that
 all give the same vectors. It prints medians over the rounds with the least and the most, and how many times as fast
 this service was in the median round. $SEMBLANCE_DATA holds the sentences.
+
+`infinity` is how infinity runs where its newest packages are installed. `infinity-bettertransformer` needs older ones
+of optimum and transformers (benchmarks/peers/infinity.txt has them for all), and `infinity-bfloat16` computes in
+bfloat16 besides: the fastest way that infinity has on CPUs that multiply it.
 """
 
 from __future__ import annotations
@@ -83,10 +87,10 @@ def require_agreement(servers: Sequence[Server], texts: Sequence[str]) -> None:
     for server in servers:
         with server.awake() as url:
             [answer] = ask_all(url, [_request(texts)])
-        vectors = [np.array(entry["embedding"], np.float32) for entry in json.loads(answer)["data"]]
-        made[server.name] = unit_rows(np.stack(vectors))
-    for name, vectors in made.items():
-        least = float((vectors * made[OURS]).sum(axis=1).min())
+        vectors = np.array([entry["embedding"] for entry in json.loads(answer)["data"]], np.float32)
+        made[server.name] = unit_rows(vectors).astype(np.float32)
+    for name, theirs in made.items():
+        least = float((theirs * made[OURS]).sum(axis=1).min())
         print(f"{name}: least cosine to the vectors of {OURS} {least:.5f}", flush=True)
         if least < AGREEMENT:
             raise RuntimeError(f"{name} gives other vectors than {OURS}: cosine {least:.4f}, less than {AGREEMENT}")
@@ -169,28 +173,28 @@ def _request(texts: Sequence[str]) -> bytes:
 
 def show(rows: Sequence[Rates], beside: Sequence[Mixed], console: Console) -> None:
     """Both tables."""
-    table = Table("texts", "clients", "server", "requests/s", "least", "most", "sentences/s", "times", title="requests")
-    for column in ("p50 ms", "p99 ms", "clients' own share"):
-        table.add_column(column)
+    table = Table("load", "server", "requests/s", "least, most", "sentences/s", "times", "p50", "p99, ms", "clients")
     for row in rows:
-        rate = [f"{each:,.1f}" for each in (row.requests_per_s, row.least, row.most, row.sentences_per_s)]
-        latency = (f"{row.times:.2f}", f"{row.p50_ms:.0f}", f"{row.p99_ms:.0f}", f"{row.clients_own_share:.0%}")
-        table.add_row(str(row.texts_per_request), str(row.clients), row.server, *rate, *latency)
+        span = f"{row.least:,.1f}, {row.most:,.1f}"
+        rate = (f"{row.requests_per_s:,.1f}", span, f"{row.sentences_per_s:,.0f}", f"{row.times:.2f}")
+        latency = (f"{row.p50_ms:,.0f}", f"{row.p99_ms:,.0f}", f"{row.clients_own_share:.0%}")
+        table.add_row(f"{row.texts_per_request} x {row.clients}", row.server, *rate, *latency)
     console.print(table)
-    names = ("server", "small", "p50 ms", "p99 ms", "least", "most", "times", "large texts/s", "clients' own share")
-    table = Table(*names, title=f"{SMALL_PER_SECOND:.0f} small requests a second beside large ones")
+    table = Table("server", "small", "p50", "p99, ms", "least, most", "times", "large texts/s", "clients")
+    table.title = f"{SMALL_PER_SECOND:.0f} small requests a second beside large ones"
     for line in beside:
-        ms = [f"{each:,.0f}" for each in (line.p50_ms, line.p99_ms, line.least_p99_ms, line.most_p99_ms)]
+        ms = (f"{line.p50_ms:,.0f}", f"{line.p99_ms:,.0f}", f"{line.least_p99_ms:,.0f}, {line.most_p99_ms:,.0f}")
         last = (f"{line.times:.2f}", f"{line.large_texts_per_s:.1f}", f"{line.clients_own_share:.0%}")
         table.add_row(line.server, str(line.small), *ms, *last)
     console.print(table)
+    console.print("clients: the share of a core that the clients took themselves")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     others = [name for name in SERVERS if name != OURS]
-    parser.add_argument("--against", nargs="+", choices=others, default=["infinity-torch", "infinity-onnx", "txtai"])
+    parser.add_argument("--against", nargs="+", choices=others, default=others)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of one server under one load in one round")
     parser.add_argument("--quick", action="store_true", help="one short round, whose figures are not kept")

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, get_args
 
 import numpy as np
 import torch
 
 from benchmarks.peers.servers import MODEL, model_folder
+from models import catalogue
 from models.embeddings import Floats
-from models.model_files import Precision
+from models.runtime import RUNTIMES, Compute, Precision
 from service.served_models import read_source
 
 BATCH = 32
 Encode: TypeAlias = Callable[[Sequence[str]], Floats]  # b texts to (b, d)
 
 
-def _semblance(precision: Precision) -> Encode:
-    """Batches of texts of as many tokens as possible each, like those that a service makes of waiting texts."""
-    encoder = read_source(MODEL).load(MODEL, "cpu", precision)
+def _semblance(runtime: str, precision: Precision) -> Encode:
+    """Batches of texts of like length, as a service makes them of waiting texts."""
+    encoder = read_source(MODEL).load(MODEL, Compute("cpu", precision, runtime))
 
     def encode(texts: Sequence[str]) -> Floats:
         tokenized = encoder.tokenize(texts, "document", "END")
@@ -53,7 +54,8 @@ PEERS: Mapping[str, Callable[[], Encode]] = {
     "sentence-transformers bfloat16": partial(_sentence_transformers, "bfloat16"),
 }
 OURS: Mapping[str, Callable[[], Encode]] = {
-    "semblance float32": partial(_semblance, "float32"),
-    "semblance bfloat16": partial(_semblance, "bfloat16"),
+    f"semblance {runtime} {precision}": partial(_semblance, runtime, precision)
+    for runtime in catalogue.names(RUNTIMES)
+    for precision in get_args(Precision)
 }
 CONTESTANTS = {**OURS, **PEERS}

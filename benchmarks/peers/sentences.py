@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
 
 from benchmarks.measures import random_texts
+from benchmarks.running_service import PROJECT
 from models.evaluation.row_files import table
+from models.runtime import Compute
 from service.served_models import read_source
 
 LENGTHS = range(8, 257)  # tokens of texts of mixed lengths
@@ -29,9 +32,15 @@ def sentences() -> list[str]:
     return distinct
 
 
+def sample_sentences() -> list[str]:
+    """The questions of the sample collection, which are there without any data."""
+    lines = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
+
+
 def mixed_texts(count: int) -> list[str]:
     """Texts of random words, of as many tokens as chance says."""
-    encoder = read_source("minilm").load("minilm", "cpu", "float32")
+    encoder = read_source("minilm").load("minilm", Compute())
     chance = random.Random(0)
     lengths = chance.choices(LENGTHS, k=count)
     stock = {length: iter(random_texts(encoder, length, lengths.count(length))) for length in set(lengths)}

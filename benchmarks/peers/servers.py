@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shlex
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from typing import Protocol
 
 import httpx2
 
-from benchmarks.peers.environments import FOLDER, environment
+from benchmarks.peers.environments import environment
 from benchmarks.running_service import Service, free_port
 from benchmarks.servers.server_process import ServerProcess
 
@@ -25,11 +23,11 @@ MODEL = "minilm"
 OURS = "semblance"
 START_S = 300.0  # those that warm up take long on a busy machine
 QUIET = ("HF_HUB_OFFLINE=1", "DO_NOT_TRACK=1")
-INFINITY_WAYS: Mapping[str, Sequence[str]] = {
-    "infinity-torch": ("--engine", "torch", "--no-bettertransformer", "--no-compile"),
-    "infinity-bettertransformer": ("--engine", "torch", "--bettertransformer", "--no-compile"),
-    "infinity-bfloat16": ("--engine", "torch", "--no-bettertransformer", "--no-compile", "--dtype", "bfloat16"),
-    "infinity-onnx": ("--engine", "optimum"),
+INFINITY = ("infinity_emb[server,torch,optimum]",)
+INFINITY_WAYS: Mapping[str, Sequence[str]] = {  # others are slower, or give other vectors
+    "infinity": ("--no-bettertransformer",),
+    "infinity-bettertransformer": ("--bettertransformer",),
+    "infinity-bfloat16": ("--bettertransformer", "--dtype", "bfloat16"),
 }
 
 
@@ -94,18 +92,17 @@ def model_folder() -> Path:
 
 
 def _semblance(name: str, folder: Path) -> Server:
-    asleep = {"ready_within_s": "86400"}  # else it holds the model for dead when it wakes up
-    service = Service(folder, cache="none", models=MODEL, **asleep)
+    always = "86400"  # else it holds the model for dead when it wakes up
+    service = Service(folder, cache="none", models=MODEL, ready_within_s=always)
     return Server(name, service.url, service)
 
 
 def _infinity(name: str, folder: Path) -> Server:
-    python = environment("infinity", ("infinity_emb[server,torch,optimum]",))
-    model = _onnx_folder(python) if name == "infinity-onnx" else model_folder()
+    python = environment("infinity", INFINITY)
     port = str(free_port())
     place = ("--host", "127.0.0.1", "--port", port, "--url-prefix", "/v1", "--device", "cpu")
-    served = ("--model-id", str(model), "--served-model-name", MODEL, "--pooling-method", "mean")
-    plain = ("--no-trust-remote-code", "--no-vector-disk-cache")
+    served = ("--model-id", str(model_folder()), "--served-model-name", MODEL, "--pooling-method", "mean")
+    plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--engine", "torch", "--no-compile")
     command = [str(python.with_name("infinity_emb")), "v2", *place, *served, *plain, *INFINITY_WAYS[name]]
     return _server(name, port, [f"HF_HOME={folder}", *command], folder)
 
@@ -129,18 +126,6 @@ def _answers(url: str) -> bool:
     with suppress(httpx2.TransportError):
         return httpx2.post(f"{url}{PATH}", json={"model": MODEL, "input": ["A cat."]}, timeout=60).status_code == 200
     return False
-
-
-def _onnx_folder(python: Path) -> Path:
-    """The model with its network as ONNX, which is written once."""
-    made = FOLDER / "minilm-onnx"
-    if not made.is_dir():
-        script = Path(__file__).with_name("export_onnx.py")
-        command = [str(python), str(script), str(model_folder()), str(made)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise RuntimeError(f"{shlex.join(command)} failed: {ran.stderr[-2000:]}")
-    return made
 
 
 SERVERS: Mapping[str, Callable[[str, Path], Server]] = {

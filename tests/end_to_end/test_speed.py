@@ -1,0 +1,59 @@
+"""The service is as fast as it was, beside something else on the same machine at the same time: ratios, not times.
+
+The bounds lie well below what quiet machines measure (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from benchmarks import cached, encoding
+from benchmarks.measures import drawn
+from benchmarks.peers.libraries import REFERENCE
+from benchmarks.peers.sentences import sample_sentences
+from models import catalogue
+from models.runtime import RUNTIMES
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]  # a busy machine takes minutes
+
+LEAST_TIMES = 1.3  # sentence-transformers in float32, whatever this CPU can
+LEAST_SHARE = 0.15  # of the requests a second to /live
+LEAST_GAIN = 1.4  # of scoring many texts at once
+
+
+def test_sentences_are_encoded_faster_than_by_sentence_transformers() -> None:
+    precision = catalogue.find(RUNTIMES, "openvino").fastest("cpu")
+    made = encoding.measured([f"semblance openvino {precision}", REFERENCE], sample_sentences()[:96], rounds=5)
+    [ratio] = encoding.ratios(made)
+    assert ratio.batched > LEAST_TIMES, made
+    assert min(made.least_cosine.values()) > 0.999, "and they are the same vectors"
+
+
+def test_similarities_of_cached_texts_cost_a_few_times_what_any_request_costs() -> None:
+    rows = cached.measured(rounds=3, seconds=1.0)
+    [share] = [row.share for row in rows if row.request == "/similarity by cosine"]
+    assert share > LEAST_SHARE, rows
+
+
+def test_many_texts_are_scored_by_rcmd_faster_than_one_after_the_other() -> None:
+    rng, rcmd = np.random.default_rng(0), catalogue.similarity("rcmd")
+    query, candidates = drawn(rng, 20), [drawn(rng, 20) for _ in range(200)]
+    gains = []
+    with threadpool_limits(1):  # threads that wait for each other on a busy machine would be measured instead
+        for _ in range(15):
+            alone = cpu_seconds(lambda: [rcmd.score(query, candidate) for candidate in candidates])
+            gains.append(alone / cpu_seconds(lambda: rcmd.score_many(query, candidates)))
+    assert median(gains) > LEAST_GAIN, gains
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Of this process, which others on the machine do not add to."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
