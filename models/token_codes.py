@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.embeddings import TokenEmbeddings, unit_rows
+from models.embeddings import Floats, TokenEmbeddings, unit_rows
 
 _HEADER = struct.Struct("<4sII")  # mark, n, d
 _MARK = b"STC1"
@@ -41,12 +43,35 @@ def decode_tokens(codes: bytes) -> TokenEmbeddings:
     Raises:
         ValueError: the bytes are not token codes.
     """
+    return decode_many([codes])[0]
+
+
+def decode_many(codes: Sequence[bytes]) -> list[TokenEmbeddings]:
+    """What `decode_tokens` makes of each, with all vectors in one piece of memory: many small ones take twice as long.
+
+    Raises:
+        ValueError: some bytes are not token codes.
+    """
+    parts = [_parts(each) for each in codes]
+    memory = np.empty(sum(values.size for *_, values in parts), np.float32)
+    decoded: list[TokenEmbeddings] = []
+    start = 0
+    for scales, weights, values in parts:
+        vectors = memory[start : start + values.size].reshape(values.shape)
+        vectors[:] = values
+        vectors *= scales[:, None]
+        decoded.append(TokenEmbeddings(vectors=vectors, weights=weights))
+        start += values.size
+    return decoded
+
+
+def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """(n,) scales, (n,) weights and (n, d) values, none of them copied."""
     if len(codes) < _HEADER.size or not codes.startswith(_MARK):
         raise ValueError("these bytes are not token codes")
     _, n, d = _HEADER.unpack_from(codes)
     if len(codes) != _HEADER.size + 8 * n + n * d:
         raise ValueError(f"token codes for {n} tokens of {d} numbers have another length than {len(codes)} bytes")
     floats = np.frombuffer(codes, np.float32, 2 * n, _HEADER.size)
-    scales, weights = floats[:n], floats[n:]
     values = np.frombuffer(codes, np.int8, n * d, _HEADER.size + 8 * n).reshape(n, d)
-    return TokenEmbeddings(vectors=values * scales[:, None], weights=weights)
+    return floats[:n], floats[n:], values
