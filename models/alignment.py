@@ -95,7 +95,7 @@ class _Ragged:
         starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
         return cls(vectors, starts, np.concatenate([counted(text) for text in texts]))
 
-    def means(self, best: Doubles, axis: int) -> Doubles:
+    def means(self, best: Floats, axis: int) -> Doubles:
         """The mean of `best` over the tokens of each text that count; `axis` is the one that the tokens are along."""
         counts = np.add.reduceat(self.counted, self.starts, dtype=np.int64)
         shape = (-1, 1) if axis == 0 else (1, -1)

@@ -57,7 +57,8 @@ class Cosine:
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) cosines of the query's pooled vector with each candidate's."""
-        return self.score_matrix([query], candidates)[0]
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) cosines of the left texts' pooled vectors with the right ones'."""

@@ -56,7 +56,8 @@ class Rcmd:
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s of the query with each candidate."""
-        return self.score_matrix([query], candidates)[0]
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) s of each left text with each right one."""
