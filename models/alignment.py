@@ -11,6 +11,7 @@ import numpy as np
 
 from models.embeddings import Doubles, Floats, Integers, TokenEmbeddings
 from models.portions import portions
+from models.stacked_texts import stacked_vectors
 from models.text import Booleans
 
 BLOCK_BYTES = 16 << 20  # of cosines, and of candidates' vectors beside them, that stand in memory at a time
@@ -91,7 +92,7 @@ class _Ragged:
 
     @classmethod
     def of(cls, texts: Sequence[TokenEmbeddings], counted: Counted) -> _Ragged:
-        vectors = np.concatenate([text.vectors for text in texts])
+        vectors = stacked_vectors(texts)
         starts = np.concatenate(([0], np.cumsum([len(text) for text in texts[:-1]], dtype=np.int64)))
         return cls(vectors, starts, np.concatenate([counted(text) for text in texts]))
 

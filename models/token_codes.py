@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
+from models.stacked_texts import StackedTexts
 
 _HEADER = struct.Struct("<4sII")  # mark, n, d
 _MARK = b"STC1"
@@ -46,23 +47,26 @@ def decode_tokens(codes: bytes) -> TokenEmbeddings:
     return decode_many([codes])[0]
 
 
-def decode_many(codes: Sequence[bytes]) -> list[TokenEmbeddings]:
-    """What `decode_tokens` makes of each, with all vectors in one piece of memory: many small ones take twice as long.
+def decode_many(codes: Sequence[bytes]) -> StackedTexts:
+    """What `decode_tokens` makes of each. Small pieces of memory for each would cost more than what is done in them.
 
     Raises:
-        ValueError: some bytes are not token codes.
+        ValueError: some bytes are not token codes, or of vectors of another length.
     """
     parts = [_parts(each) for each in codes]
-    memory = np.empty(sum(values.size for *_, values in parts), np.float32)
-    decoded: list[TokenEmbeddings] = []
+    dims = {values.shape[1] for *_, values in parts}
+    if len(dims) > 1:
+        raise ValueError(f"token codes of vectors of several lengths: {sorted(dims)}")
+    vectors = np.empty((sum(len(values) for *_, values in parts), max(dims, default=0)), np.float32)
+    texts: list[TokenEmbeddings] = []
     start = 0
     for scales, weights, values in parts:
-        vectors = memory[start : start + values.size].reshape(values.shape)
-        vectors[:] = values
-        vectors *= scales[:, None]
-        decoded.append(TokenEmbeddings(vectors=vectors, weights=weights))
-        start += values.size
-    return decoded
+        rows = vectors[start : start + len(values)]
+        rows[:] = values
+        rows *= scales[:, None]
+        texts.append(TokenEmbeddings(vectors=rows, weights=weights))
+        start += len(values)
+    return StackedTexts(vectors, texts)
 
 
 def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:

@@ -29,8 +29,8 @@ from service.usecases.measures import explainable, measure, word_links
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
-CHUNK = 128  # candidates whose codes, or tokens, are held at a time: 25 or 100 MB if of 512 tokens of 384 numbers
-DECODED = 1 << 20  # bytes of codes that are decoded at a time: what that makes is still in the processor's cache
+CHUNK = 64  # candidates whose tokens are held at a time: 50 MB where each has 512 tokens of 384 numbers
+DECODED = 1 << 19  # bytes of codes decoded at a time: small enough for the cache, and for the next to take its memory
 ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
 

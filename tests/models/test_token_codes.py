@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.plain_measures import plain_cosines
 from models import catalogue
 from models.embeddings import TokenEmbeddings, unit_rows
+from models.stacked_texts import StackedTexts, stacked_vectors
 from models.token_codes import decode_many, decode_tokens, encode_tokens
 from tests.contracts.token_matrices import token_embeddings
 
@@ -48,11 +49,24 @@ def test_the_bound_is_reached_by_a_vector_along_the_error() -> None:
     assert error < 0.02
 
 
+@given(texts=st.lists(token_embeddings(), max_size=6), start=st.integers(-7, 7), stop=st.integers(-7, 7))
+def test_neighbours_among_many_are_stacked_too(texts: list[TokenEmbeddings], start: int, stop: int) -> None:
+    many = decode_many([encode_tokens(text)[0] for text in texts])
+    some = many[start:stop]
+    plain = list(many)[start:stop]
+    assert len(some) == len(plain)
+    assert isinstance(some, StackedTexts)
+    assert some.vectors.tolist() == [row for text in plain for row in text.vectors.tolist()]
+    assert np.shares_memory(some.vectors, many.vectors) == bool(plain)
+    assert [text.vectors.tolist() for text in many[::-1]] == [text.vectors.tolist() for text in reversed(list(many))]
+
+
 @given(texts=st.lists(token_embeddings(), max_size=5))
 def test_many_are_read_as_each_alone(texts: list[TokenEmbeddings]) -> None:
     codes = [encode_tokens(text)[0] for text in texts]
     many = decode_many(codes)
     assert len(many) == len(texts)
+    assert stacked_vectors(many).tolist() == [row for code in codes for row in decode_tokens(code).vectors.tolist()]
     for text, code, together in zip(texts, codes, many, strict=True):
         alone = decode_tokens(code)
         assert (together.vectors == alone.vectors).all()
@@ -66,3 +80,6 @@ def test_what_is_no_code_is_refused() -> None:
     for broken in (b"", codes[:5], b"X" + codes[1:], codes[:-1], codes + b"\0"):
         with pytest.raises(ValueError, match="token codes"):
             decode_many([codes, broken])
+    other, _ = encode_tokens(TokenEmbeddings(np.ones((2, 4), np.float32), np.ones(2, np.float32)))
+    with pytest.raises(ValueError, match="several lengths"):
+        decode_many([codes, other])
