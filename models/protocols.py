@@ -1,4 +1,4 @@
-"""The three things that can be swapped: what encodes a text, what compares two, what shows why."""
+"""The things that can be swapped: what encodes a text, what compares two, or many with many, and what shows why."""
 
 from __future__ import annotations
 
@@ -71,6 +71,14 @@ class Similarity(Protocol):
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(len(candidates),) the scores of `query` with each candidate; agrees with `score`."""
+
+
+@runtime_checkable
+class ManyToMany(Protocol):
+    """A measure that scores every text of one list with every text of another faster than row by row."""
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(len(left), len(right)) the scores of each left text with each right one; agrees with `score`."""
 
 
 @runtime_checkable

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.embeddings import TokenEmbeddings, unit_rows
+from models.embeddings import Floats, TokenEmbeddings, unit_rows
+from models.stacked_texts import StackedTexts
 
 _HEADER = struct.Struct("<4sII")  # mark, n, d
 _MARK = b"STC1"
@@ -41,12 +44,38 @@ def decode_tokens(codes: bytes) -> TokenEmbeddings:
     Raises:
         ValueError: the bytes are not token codes.
     """
+    return decode_many([codes])[0]
+
+
+def decode_many(codes: Sequence[bytes]) -> StackedTexts:
+    """What `decode_tokens` makes of each. Small pieces of memory for each would cost more than what is done in them.
+
+    Raises:
+        ValueError: some bytes are not token codes, or of vectors of another length.
+    """
+    parts = [_parts(each) for each in codes]
+    dims = {values.shape[1] for *_, values in parts}
+    if len(dims) > 1:
+        raise ValueError(f"token codes of vectors of several lengths: {sorted(dims)}")
+    vectors = np.empty((sum(len(values) for *_, values in parts), max(dims, default=0)), np.float32)
+    texts: list[TokenEmbeddings] = []
+    start = 0
+    for scales, weights, values in parts:
+        rows = vectors[start : start + len(values)]
+        rows[:] = values
+        rows *= scales[:, None]
+        texts.append(TokenEmbeddings(vectors=rows, weights=weights))
+        start += len(values)
+    return StackedTexts(vectors, texts)
+
+
+def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """(n,) scales, (n,) weights and (n, d) values, none of them copied."""
     if len(codes) < _HEADER.size or not codes.startswith(_MARK):
         raise ValueError("these bytes are not token codes")
     _, n, d = _HEADER.unpack_from(codes)
     if len(codes) != _HEADER.size + 8 * n + n * d:
         raise ValueError(f"token codes for {n} tokens of {d} numbers have another length than {len(codes)} bytes")
     floats = np.frombuffer(codes, np.float32, 2 * n, _HEADER.size)
-    scales, weights = floats[:n], floats[n:]
     values = np.frombuffer(codes, np.int8, n * d, _HEADER.size + 8 * n).reshape(n, d)
-    return TokenEmbeddings(vectors=values * scales[:, None], weights=weights)
+    return floats[:n], floats[n:], values

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.alignment import best_match_means, cosine_matrix
+from models.alignment import best_match_means, cosine_matrix, pair_means
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.text import Booleans
@@ -63,14 +63,16 @@ class BertscoreF1:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """F."""
-        return float(self.score_many(a, [b])[0])
+        return float(_f(*pair_means(a, b, _counted)))
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) F of the query with each candidate."""
-        precision, recall = best_match_means(query, candidates, _counted)
-        of_precision, of_recall = _shares(precision, recall)
-        scores: Doubles = np.minimum(precision * of_precision + recall * of_recall, 1.0)  # rounding must not pass it
+        scores: Doubles = self.score_matrix([query], candidates)[0]
         return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) F of each left text with each right one."""
+        return _f(*best_match_means(left, right, _counted))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """The parts h_ij."""
@@ -81,7 +83,13 @@ class BertscoreF1:
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)
 
 
-def _shares(precision: Doubles, recall: Doubles) -> tuple[Doubles, Doubles]:
+def _f(precision: Doubles | float, recall: Doubles | float) -> Doubles:
+    of_precision, of_recall = _shares(precision, recall)
+    scores: Doubles = np.minimum(precision * of_precision + recall * of_recall, 1.0)  # rounding must not pass it
+    return scores
+
+
+def _shares(precision: Doubles | float, recall: Doubles | float) -> tuple[Doubles, Doubles]:
     """What precision and recall are multiplied by to sum to F: R / (P + R) and P / (P + R), or 0 where F is."""
     defined = (precision > 0) & (recall > 0)
     total = np.where(defined, precision + recall, 1.0)

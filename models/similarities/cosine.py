@@ -61,8 +61,15 @@ class Cosine:
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) cosines of the query's pooled vector with each candidate's."""
-        units = unit_rows(pooled_rows([query, *candidates]))
-        scores: Doubles = np.clip(units[1:] @ units[0], *self.bounds)
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) cosines of the left texts' pooled vectors with the right ones'."""
+        if not (left and right):
+            return np.empty((len(left), len(right)))
+        cosines = unit_rows(pooled_rows(left)) @ unit_rows(pooled_rows(right)).T
+        scores: Doubles = np.clip(cosines, *self.bounds)
         return scores
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.alignment import best_match_means, cosine_matrix
+from models.alignment import best_match_means, cosine_matrix, pair_means
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.transport import column_plan, row_plan
@@ -51,11 +51,17 @@ class Rcmd:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        return float(self.score_many(a, [b])[0])
+        forward, backward = pair_means(a, b)
+        return (forward + backward) / 2
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s of the query with each candidate."""
-        forward, backward = best_match_means(query, candidates)
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) s of each left text with each right one."""
+        forward, backward = best_match_means(left, right)
         scores: Doubles = (forward + backward) / 2
         return scores
 

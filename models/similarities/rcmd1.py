@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.alignment import best_match_means, cosine_matrix
+from models.alignment import best_match_means, cosine_matrix, pair_means
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.transport import row_plan
@@ -49,11 +49,17 @@ class Rcmd1:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s1."""
-        return float(self.score_many(a, [b])[0])
+        forward, _ = pair_means(a, b)
+        return forward
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s1 of the query with each candidate."""
-        forward, _ = best_match_means(query, candidates)
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) s1 of each left text with each right one."""
+        forward, _ = best_match_means(left, right)
         return forward
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:

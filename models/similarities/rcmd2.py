@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.alignment import best_match_means, cosine_matrix
+from models.alignment import best_match_means, cosine_matrix, pair_means
 from models.embeddings import Doubles, Needs, TokenEmbeddings
 from models.explanation import Explanation
 from models.transport import column_plan
@@ -47,11 +47,17 @@ class Rcmd2:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s2."""
-        return float(self.score_many(a, [b])[0])
+        _, backward = pair_means(a, b)
+        return backward
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) s2 of the query with each candidate."""
-        _, backward = best_match_means(query, candidates)
+        scores: Doubles = self.score_matrix([query], candidates)[0]
+        return scores
+
+    def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+        """(c1, c2) s2 of each left text with each right one."""
+        _, backward = best_match_means(left, right)
         return backward
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:

@@ -19,7 +19,7 @@ from service.usecases.search import Found, SearchFor, SearchResults
 
 router = APIRouter(tags=["search"], route_class=DirectRoute)
 
-DEFAULT_CANDIDATES = 100
+DEFAULT_CANDIDATES = 100  # hold nine of the ten best by rcmd, or more, on real collections: benchmarks/candidates.py
 
 
 @router.post("/search", response_model=SearchResponse, responses=responses(400, 404, 409, 413, 415, 422, 429, 503))

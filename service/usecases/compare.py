@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
 from models.catalogue import wanted
 from models.embeddings import TokenEmbeddings, Want
 from models.explanation import LinkList
+from models.one_by_one import all_with_all
+from models.portions import portions
 from models.protocols import Encoder
 from models.text import Truncate
 from service.aside import Aside
@@ -20,7 +24,10 @@ from service.usecases.measures import explainable, measure, word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 
-PORTION = 2**21  # products of tokens: some 30 pairs of 256 tokens, 0.2 s by the slowest measures but one
+# Products of tokens that are computed at a time: some 30 pairs of 256 tokens, 0.2 s by the slowest measures but one.
+# Between two portions others get the thread, and a client that left is seen: a small request of a slow measure, such as
+# exact transport over long texts, would hold a thread for minutes.
+PORTION = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,14 @@ class Compare:
             scores = [similarity.score(a, b) for a, b in some]
             return scores, [word_links(explainer, a, b) for a, b in some] if explainer else []
 
+        work = [_work(a) * _work(b) for a, b in pairs]
         kind = f"{similarity.name} explained" if explain else similarity.name
-        portions = [await self._aside.do(kind, _work(some), partial(compute, some)) for some in _portions(pairs)]
-        scores = [score for some, _ in portions for score in some]
-        explanations = [links for _, some in portions for links in some] if explainer else None
+        done = [
+            await self._aside.do(kind, sum(work[some]), partial(compute, pairs[some]))
+            for some in portions(work, PORTION)
+        ]
+        scores = [score for some, _ in done for score in some]
+        explanations = [links for _, some in done for links in some] if explainer else None
         truncated = zip(both.truncated[: len(left)], both.truncated[len(left) :], strict=True)
         return ComparedPairs(encoder, scores, [a or b for a, b in truncated], explanations, both.tokens)
 
@@ -88,37 +99,26 @@ class Compare:
         encoder, both = await self._embed([*left, *right], with_, wanted(similarity))
         rows, columns = both.embeddings[: len(left)], both.embeddings[len(left) :]
 
-        def compute(some: Sequence[Pair]) -> list[float]:
-            scores: list[float] = similarity.score_many(some[0][0], [column for _, column in some]).tolist()
-            return scores
-
-        scores = []
-        for row in rows:
-            portions = _portions([(row, column) for column in columns])
-            scores.append([score for some in portions for score in await asyncio.to_thread(compute, some)])
-        return ComparedMatrix(encoder, scores, both.truncated[: len(left)], both.truncated[len(left) :], both.tokens)
+        scores = np.empty((len(rows), len(columns)))
+        for tile in _tiles(rows, columns):
+            scores[tile] = await asyncio.to_thread(all_with_all, similarity, rows[tile[0]], columns[tile[1]])
+        truncated = both.truncated[: len(left)], both.truncated[len(left) :]
+        return ComparedMatrix(encoder, scores.tolist(), *truncated, both.tokens)
 
     async def _embed(self, given: Sequence[Given], with_: Comparison, want: Want) -> tuple[Encoder, EmbeddedTexts]:
         encoder = await self._models.get(with_.model)
         return encoder, await self._texts.embed(encoder, given, "query", want, with_.truncate)
 
 
-def _portions(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """The pairs in portions of bounded work: between two of them others get the thread, and a client that left is seen.
-
-    Without this a small request of a slow measure (exact transport over long texts) would hold a thread for minutes.
-    """
-    portion: list[Pair] = []
-    work = 0
-    for a, b in pairs:
-        portion.append((a, b))
-        work += _work([(a, b)])
-        if work > PORTION:
-            yield portion
-            portion, work = [], 0
-    if portion:
-        yield portion
+def _tiles(rows: Sequence[TokenEmbeddings], columns: Sequence[TokenEmbeddings]) -> Iterator[tuple[slice, slice]]:
+    """All pairs of a row and a column, in rectangles of bounded work."""
+    longest = max((_work(row) for row in rows), default=1)
+    for some_columns in portions([longest * _work(column) for column in columns], PORTION):
+        across = sum(_work(column) for column in columns[some_columns])
+        for some_rows in portions([_work(row) * across for row in rows], PORTION):
+            yield some_rows, some_columns
 
 
-def _work(pairs: Sequence[Pair]) -> int:
-    return sum(1 + len(a) * len(b) for a, b in pairs)
+def _work(text: TokenEmbeddings) -> int:
+    """What a text adds to the work of comparing it: its tokens; a pooled vector is as one."""
+    return max(1, len(text))

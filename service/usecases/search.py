@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -13,9 +13,10 @@ import numpy as np
 from models.catalogue import wanted
 from models.embeddings import TokenEmbeddings, Want, unit_rows
 from models.explanation import LinkList
+from models.portions import portions
 from models.protocols import Encoder, Explainable, Similarity
 from models.text import Truncate
-from models.token_codes import decode_tokens
+from models.token_codes import decode_many
 from service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from service.filters import Filter
 from service.observability.timings import timed
@@ -29,6 +30,7 @@ Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
 CHUNK = 64  # candidates whose tokens are held at a time: 50 MB where each has 512 tokens of 384 numbers
+DECODED = 1 << 19  # bytes of codes decoded at a time: small enough for the cache, and for the next to take its memory
 ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
 
@@ -183,24 +185,23 @@ class Search:
         rescored: list[Hit] = []
         for start in range(0, len(hits), CHUNK):
             chunk = hits[start : start + CHUNK]
-            known = await self._embeddings(at, [hit.id for hit in chunk])
+            scoring = await self._scoring(at, query, [hit.id for hit in chunk])
             with timed("search"):
-                rescored += await self._local.search(partial(_score, at.similarity, query, chunk, known))
+                rescored += await self._local.search(scoring)
         return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
 
-    async def _embeddings(self, at: _At, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
-        """What the measure compares of those documents that still exist, from the cheapest place that has it."""
+    async def _scoring(self, at: _At, query: TokenEmbeddings, ids: Sequence[str]) -> Callable[[], list[Hit]]:
+        """What scores those of the documents that still exist, from the cheapest place that has their tokens."""
         name = at.collection.name
         match _source(at):
             case "token_codes":
                 with timed("search"):
                     codes = await self._local.read(lambda store: store.codes(name, ids, at.collection.settings.space))
-                    return await self._local.search(
-                        lambda: {doc_id: decode_tokens(each) for doc_id, each in codes.items()}
-                    )
+                return partial(_score_codes, at.similarity, query, codes)
             case "encoder":
                 _, documents = await self._documents(name, ids)
-                return await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
+                known = await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
+                return partial(_score, at.similarity, query, list(known), list(known.values()))
 
     def _require_few(self, scores: int) -> None:
         if scores > self._max_scores:
@@ -237,9 +238,17 @@ def _source(at: _At) -> Literal["token_codes", "encoder"]:
     return "token_codes" if coded else "encoder"
 
 
+def _score_codes(similarity: Similarity, query: TokenEmbeddings, codes: Mapping[str, bytes]) -> list[Hit]:
+    ids, each = list(codes), list(codes.values())
+    return [
+        hit
+        for portion in portions([len(some) for some in each], DECODED)
+        for hit in _score(similarity, query, ids[portion], decode_many(each[portion]))
+    ]
+
+
 def _score(
-    similarity: Similarity, query: TokenEmbeddings, hits: Sequence[Hit], known: Mapping[str, TokenEmbeddings]
+    similarity: Similarity, query: TokenEmbeddings, ids: Sequence[str], candidates: Sequence[TokenEmbeddings]
 ) -> list[Hit]:
-    held = [hit.id for hit in hits if hit.id in known]
-    scores = similarity.score_many(query, [known[doc_id] for doc_id in held])
-    return [Hit(doc_id, float(score)) for doc_id, score in zip(held, scores, strict=True)]
+    scores = similarity.score_many(query, candidates)
+    return [Hit(doc_id, float(score)) for doc_id, score in zip(ids, scores, strict=True)]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from models import catalogue
 from models.embeddings import TokenEmbeddings
 from models.explanation import Explanation
+from models.one_by_one import all_with_all
 from models.protocols import Explainable
 from tests.contracts.token_matrices import embeddings_of, token_embeddings
 
@@ -80,6 +81,18 @@ def test_many_scores_agree_with_single_ones(
     many = measure.score_many(query, candidates)
     assert many.shape == (len(candidates),)
     assert many == pytest.approx([measure.score(query, candidate) for candidate in candidates], abs=1e-6)
+
+
+@every_measure
+@given(left=st.lists(token_embeddings(), max_size=4), right=st.lists(token_embeddings(), max_size=4))
+def test_scores_of_all_with_all_agree_with_single_ones(
+    name: str, left: list[TokenEmbeddings], right: list[TokenEmbeddings]
+) -> None:
+    measure = catalogue.similarity(name)
+    scores = all_with_all(measure, left, right)
+    assert scores.shape == (len(left), len(right))
+    single = [[measure.score(a, b) for b in right] for a in left]
+    assert scores == pytest.approx(np.reshape(single, scores.shape), abs=1e-6)
 
 
 @every_explainable

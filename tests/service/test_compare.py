@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -51,13 +51,21 @@ def texts(*numbers: int) -> list[Given]:
     return [Given(str(number), "") for number in numbers]
 
 
-def test_a_slow_comparison_gives_way_to_others_and_ends_with_its_client() -> None:
+async def _done(work: Awaitable[object]) -> None:
+    await work
+
+
+@pytest.mark.parametrize("form", ["pairs", "matrix"])
+def test_a_slow_comparison_gives_way_to_others_and_ends_with_its_client(form: str) -> None:
     """On one thread: exact transport over 4,096 pairs of 200 tokens takes half a minute or more."""
 
     async def use() -> tuple[float, float]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        left, right = texts(*range(64)) * 64, texts(*range(63, -1, -1)) * 64
-        task = asyncio.create_task(compare().pairs(left, right, Comparison("word_movers", None, "END"), explain=False))
+        left, right, with_ = texts(*range(64)), texts(*range(63, -1, -1)), Comparison("word_movers", None, "END")
+        if form == "pairs":
+            task = asyncio.create_task(_done(compare().pairs(left * 64, right * 64, with_, explain=False)))
+        else:
+            task = asyncio.create_task(_done(compare().matrix(left, right, with_)))
         await asyncio.sleep(0.2)
         began = time.monotonic()
         await asyncio.to_thread(time.monotonic)
@@ -80,11 +88,12 @@ def test_portions_change_no_score(name: str) -> None:
     async def use() -> tuple[list[float], list[list[float]]]:
         with_ = Comparison(name, None, "END")
         pairs = await compare().pairs(texts(*numbers), texts(*reversed(numbers)), with_, explain=False)
-        matrix = await compare().matrix(texts(1), texts(*numbers), with_)
+        matrix = await compare().matrix(texts(1, 5, 2), texts(*numbers), with_)
         return list(pairs.scores), [list(row) for row in matrix.scores]
 
     made = [made_of(number) for number in numbers]
-    pairs, [row] = asyncio.run(use())
+    pairs, matrix = asyncio.run(use())
     measure = similarity(name)
     assert pairs == pytest.approx([measure.score(a, b) for a, b in zip(made, reversed(made), strict=True)], abs=1e-6)
-    assert row == pytest.approx([measure.score(made[1], other) for other in made], abs=1e-6)
+    for row, number in zip(matrix, (1, 5, 2), strict=True):
+        assert row == pytest.approx([measure.score(made[number], other) for other in made], abs=1e-6)
