@@ -31,6 +31,7 @@ from models.evaluation.tasks import Retrieval
 from models.one_by_one import all_with_all
 from models.portions import portions
 from models.protocols import Encoder
+from models.runtime import Compute
 from service.api.search import DEFAULT_CANDIDATES
 from service.served_models import BUILT_IN, read_source
 
@@ -101,7 +102,7 @@ def main() -> None:
     console = Console()
     found: list[Row] = []
     for model in given.models:
-        encoder = read_source(model).load(model, "cpu", "float32")
+        encoder = read_source(model).load(model, Compute())
         for name in given.sets:
             found += rows(encoder, name, read(given.data / data_set(name).files[0]))
             show(found[-len(CANDIDATES) :], console)
