@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -17,6 +17,7 @@ from models.embeddings import Floats, Want
 from models.errors import NotExportable
 from models.lost_device import device_errors
 from models.packed_attention import Spans, use_packed_attention
+from models.portions import portions
 from models.runtime import Encoded, Pooling, Precision
 from models.text import Ints
 
@@ -76,7 +77,10 @@ class PackedPasses:
             DeviceLost: the device failed for good.
         """
         with device_errors(self._device):
-            flights = [self._launch(ids[part], weights[part], want) for part in parts([len(each) for each in ids])]
+            flights = [
+                self._launch(ids[part], weights[part], want)
+                for part in portions([len(each) for each in ids], MOST_TOKENS)
+            ]
             if self._device.type == "cuda":
                 torch.cuda.current_stream(self._device).synchronize()
         return Encoded(
@@ -177,21 +181,6 @@ class _Flight:
             return []
         vectors, ends = self.hidden.numpy(), list(accumulate(self.lengths))
         return [vectors[end - n : end].copy() for n, end in zip(self.lengths, ends, strict=True)]
-
-
-def parts(lengths: Sequence[int], most: int = MOST_TOKENS) -> Iterator[slice]:
-    """Neighbours of at most `most` tokens together; one that has more by itself is a part of its own.
-
-    >>> [each.indices(4)[:2] for each in parts([3, 4, 9, 2], most=8)]
-    [(0, 2), (2, 3), (3, 4)]
-    """
-    start = held = 0
-    for i, length in enumerate(lengths):
-        if i > start and held + length > most:
-            yield slice(start, i)
-            start, held = i, 0
-        held += length
-    yield slice(start, len(lengths))
 
 
 def pool(hidden: Tensor, weights: Tensor, offsets: Tensor, pooling: Pooling) -> Tensor:

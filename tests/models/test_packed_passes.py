@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from models import packed_passes
 from models.captured_passes import MOST_TOKENS, room_for
 from models.embeddings import Floats, unit_rows
 from models.errors import DeviceLost, NotExportable
-from models.packed_passes import PackedPasses, parts, pool
+from models.packed_passes import PackedPasses, pool
 from models.runtime import Pooling
 from models.text import Ints
 
@@ -143,7 +142,7 @@ def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
         return launch(some, *rest)
 
     monkeypatch.setattr(runtime, "_launch", noting)
-    monkeypatch.setattr(packed_passes, "parts", lambda lengths: parts(lengths, most=200))
+    monkeypatch.setattr(packed_passes, "MOST_TOKENS", 200)
     split = runtime.run(ids, ones(ids), "tokens")
     assert len(passes) > 3
     assert split.pooled == pytest.approx(whole.pooled, abs=1e-5)
@@ -235,14 +234,6 @@ def test_a_network_that_looks_beyond_attention_is_refused() -> None:
     with pytest.raises(NotExportable, match="looks beyond"):
         PackedPasses(network, torch.nn.Identity(), "mean")
     np.testing.assert_array_equal(alone(network, texts()[0]), before)
-
-
-@given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(1, 2000))
-def test_parts_are_all_texts_in_order_and_none_is_too_large(lengths: list[int], most: int) -> None:
-    found = [lengths[part] for part in parts(lengths, most)]
-    assert [each for part in found for each in part] == lengths
-    assert all(len(part) == 1 or sum(part) <= most for part in found)
-    assert all(sum(part) + after[0] > most for part, after in pairwise(found))
 
 
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=200))
