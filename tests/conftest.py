@@ -25,6 +25,9 @@ from tests.small_model import BUILT_IN_FOLDER
 # networks in the form of their runtime: made once for all tests, and for the services that they start
 EXPORTS = Path(os.environ.setdefault("SEMBLANCE_EXPORTS", str(PROJECT / ".pytest_cache" / "exports")))
 
+# so that scores compare with those of oracles to 1e-5; tests/integration/test_default_build.py looks at the default
+os.environ.setdefault("SEMBLANCE_PRECISION", "float32")
+
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
 settings.register_profile("quick", settings.default, max_examples=50, deadline=None)
 settings.load_profile("quick")

@@ -24,7 +24,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path / "home", exports=tmp_path / "exports", device="cpu")
+    return Settings(home=tmp_path / "home", exports=tmp_path / "exports", device="cpu", precision="auto")
 
 
 @pytest.fixture

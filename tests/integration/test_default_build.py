@@ -1,0 +1,50 @@
+"""A service whose settings leave runtime and number type open scores as float32 does, alone and in company."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import pytest
+
+from benchmarks.running_service import running_service
+from models.catalogue import similarity
+from models.encoders.transformer import Transformer
+
+BOUND = 0.005  # of a score in bfloat16, whatever stands beside its texts
+WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man", "who", "sings", "loudly", ".")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx2.Client]:
+    with (
+        running_service(models="minilm", cache="none", precision="auto", runtime="auto") as url,
+        httpx2.Client(base_url=url, timeout=120) as client,
+    ):
+        yield client
+
+
+def pairs(count: int) -> list[dict[str, str]]:
+    rng = random.Random(3)
+    return [{side: " ".join(rng.choices(WORDS, k=rng.randint(1, 60))) for side in "ab"} for _ in range(count)]
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd"])
+def test_scores_are_those_of_float32(client: httpx2.Client, minilm: Transformer, measure: str) -> None:
+    given = pairs(40)
+    texts = [pair[side] for pair in given for side in "ab"]
+    encoded = [minilm.encode(minilm.tokenize([text], "query", "END"), "tokens")[0] for text in texts]
+    expected = [similarity(measure).score(*encoded[i : i + 2]) for i in range(0, len(texts), 2)]
+
+    def scores(some: list[dict[str, str]]) -> list[float]:
+        answer = client.post("/similarity", json={"pairs": some, "measure": measure})
+        answer.raise_for_status()
+        found: list[float] = answer.json()["scores"]
+        return found
+
+    with ThreadPoolExecutor(8) as pool:  # in company of one another's
+        one_by_one = [found[0] for found in pool.map(scores, [[pair] for pair in given])]
+    assert scores(given) == pytest.approx(expected, abs=BOUND)
+    assert one_by_one == pytest.approx(expected, abs=BOUND)
