@@ -25,7 +25,7 @@ from statistics import median
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks.figures import keep
 from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE, Encode
@@ -154,14 +154,16 @@ def _times(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 def show(rows: Sequence[Rates], compared: Sequence[Ratio], console: Console) -> None:
     """Both tables."""
-    table = Table("encoder", "batched", "least", "most", "one at a time", "least", "most", "least cosine")
+    table = Table(
+        Column("encoder", no_wrap=True), "batched", "least", "most", "one at a time", "least", "most", "least cosine"
+    )
     table.title = "sentences a second"
     for row in rows:
         batched = (row.batched, row.batched_least, row.batched_most)
         alone = (row.one_at_a_time, row.one_at_a_time_least, row.one_at_a_time_most)
         table.add_row(row.encoder, *(f"{each:,.0f}" for each in (*batched, *alone)), f"{row.least_cosine:.5f}")
     console.print(table)
-    table = Table("encoder", "beside", "times, batched", "times, one at a time")
+    table = Table(Column("encoder", no_wrap=True), "beside", "times, batched", "times, one at a time")
     for line in compared:
         table.add_row(line.encoder, line.beside, f"{line.batched:.2f}", f"{line.one_at_a_time:.2f}")
     console.print(table)

@@ -62,10 +62,11 @@ def growth(figures: Any) -> Canvas:
         works = [curve for curve in curves if curve["per"] == unit]
         for colour, curve in zip(COLOURS, works, strict=False):
             points = [cost for cost in costs if cost["work"] == curve["work"]]
-            sizes, taken = ([point[name] for point in points] for name in ("size", "microseconds"))
-            each.loglog(sizes, taken, "o-", color=colour, label=f"{curve['work']} ({curve['exponent']:+.2f})")
+            at, taken = ([point[name] for point in points] for name in ("size", "microseconds"))
+            each.loglog(at, taken, "o-", color=colour, label=f"{curve['work']} ({curve['exponent']:+.2f})")
+        sizes = sorted({cost["size"] for cost in costs if cost["work"] in {curve["work"] for curve in works}})
         each.set_xticks(sizes, [f"{size // 1024}k" if size % 1024 == 0 else str(size) for size in sizes])
-        each.minorticks_off()
+        each.xaxis.minorticks_off()
         each.set_xlabel("tokens of a text" if unit == "token" else "documents")
         each.set_ylabel(f"microseconds a {unit}")
         names = [curve["work"] for curve in works]

@@ -26,7 +26,7 @@ from statistics import fmean, median
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks.clients import Load, Seen, ask_all, post, put_under
 from benchmarks.figures import keep
@@ -173,14 +173,26 @@ def _request(texts: Sequence[str]) -> bytes:
 
 def show(rows: Sequence[Rates], beside: Sequence[Mixed], console: Console) -> None:
     """Both tables."""
-    table = Table("load", "server", "requests/s", "least, most", "sentences/s", "times", "p50", "p99, ms", "clients")
+    table = Table(
+        "load",
+        Column("server", no_wrap=True),
+        "requests/s",
+        "least, most",
+        "sentences/s",
+        "times",
+        "p50",
+        "p99, ms",
+        "clients",
+    )
     for row in rows:
         span = f"{row.least:,.1f}, {row.most:,.1f}"
         rate = (f"{row.requests_per_s:,.1f}", span, f"{row.sentences_per_s:,.0f}", f"{row.times:.2f}")
         latency = (f"{row.p50_ms:,.0f}", f"{row.p99_ms:,.0f}", f"{row.clients_own_share:.0%}")
         table.add_row(f"{row.texts_per_request} x {row.clients}", row.server, *rate, *latency)
     console.print(table)
-    table = Table("server", "small", "p50", "p99, ms", "least, most", "times", "large texts/s", "clients")
+    table = Table(
+        Column("server", no_wrap=True), "small", "p50", "p99, ms", "least, most", "times", "large texts/s", "clients"
+    )
     table.title = f"{SMALL_PER_SECOND:.0f} small requests a second beside large ones"
     for line in beside:
         ms = (f"{line.p50_ms:,.0f}", f"{line.p99_ms:,.0f}", f"{line.least_p99_ms:,.0f}, {line.most_p99_ms:,.0f}")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from benchmarks.pages import DOCS, Part, run, write
 
 PAGE = DOCS / "reliability.md"
-PROOFS = (
+PARTS = (
     Part("fuzz", "Generated requests, valid and not, get documented answers", ("--examples", "200")),
     Part("crashes", "Killed at random moments, it loses nothing that it acknowledged", ("--kills", "40")),
     Part("index_recall", "Every engine finds what an exhaustive search finds, or nearly"),
@@ -27,9 +27,9 @@ PROOFS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=[proof.name for proof in PROOFS], help="run this one")
+    parser.add_argument("--only", choices=[proof.name for proof in PARTS], help="run this one")
     given = parser.parse_args(arguments)
-    for proof in PROOFS:
+    for proof in PARTS:
         if given.only in (None, proof.name):
             write(PAGE, proof, run(proof))
 

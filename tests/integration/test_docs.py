@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import pages, performance, soak
 from docs.generate import GENERATED, filled
 from tests.command_line import semblance
 
@@ -22,6 +24,23 @@ EXAMPLES = re.findall(r"```bash\n(curl.*?)```\n\n```json\n(.*?)```", README, re.
 def test_generated_parts_are_up_to_date(part: str) -> None:
     path, text = filled(part)
     assert path.read_text("utf-8") == text, "run scripts/docs"
+
+
+@pytest.mark.parametrize("page", [performance, soak], ids=["performance", "soak"])
+def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_path: Path) -> None:
+    copy = tmp_path / page.PAGE.name
+    copy.write_text(page.PAGE.read_text("utf-8"), "utf-8")
+    for part in page.PARTS:
+        figures = {"rates": [{"name": part.name, "per_s": 1234.5, "share": 0.12345}], "median": 7}
+        pages.write(copy, part, figures, [copy.parent / "images" / "a.png"])
+    text = copy.read_text("utf-8")
+    for part in page.PARTS:
+        tables = (
+            "| figure | value |\n|---|---|\n| median | 7 |\n\n**rates**\n\n| name | per s | share |\n|---|---|---|\n"
+        )
+        assert (
+            f"{tables}| {part.name} | 1,234 | 0.123 |\n\n![{part.title}](images/a.png)\n<!-- /{part.name} -->" in text
+        )
 
 
 def test_there_are_four_examples() -> None:
