@@ -48,9 +48,8 @@ class FaissIvf(FaissRows):
             self._train()
 
     def outgrown(self, count: int) -> bool:
-        """Whether one made for `count` rows would learn centroids, which this one lacks or has too few of."""
-        made_for = (self._index.nlist / LISTS_A_ROOT) ** 2 if self._trained else LEAST_ROWS / GROWTH
-        return count >= max(LEAST_ROWS, GROWTH * made_for)
+        """Whether one made for `count` rows would learn centroids, which this one lacks or has half as many of."""
+        return lists_for(count) >= 2 * self._index.nlist if self._trained else count >= LEAST_ROWS
 
     @property
     def _trained(self) -> bool:
