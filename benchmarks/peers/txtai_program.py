@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -23,23 +24,23 @@ path: {folder}/index
 writable: false
 embeddings:
     method: external
-    transform: txtai_program.Known
+    transform: txtai_program.known
     content: true
 """
 
 
-class Known:
-    """The vectors that are given, by text."""
+def known(texts: list[str]) -> Any:
+    """The vectors that are given, of some texts."""
+    vectors, rows = _given()
+    return vectors[[rows[text] for text in texts]]
 
-    def __init__(self) -> None:
-        folder = Path(os.environ["GIVEN"])
-        texts = json.loads((folder / "texts.json").read_text("utf-8"))
-        self.vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-        self.rows = {text: row for row, text in enumerate(texts["documents"] + texts["queries"])}
 
-    def __call__(self, texts: list[str]) -> Any:
-        """Those of some texts."""
-        return self.vectors[[self.rows[text] for text in texts]]
+@cache
+def _given() -> tuple[Any, dict[str, int]]:
+    folder = Path(os.environ["GIVEN"])
+    texts = json.loads((folder / "texts.json").read_text("utf-8"))
+    rows = {text: row for row, text in enumerate(texts["documents"] + texts["queries"])}
+    return np.load(folder / "vectors.npy", mmap_mode="r"), rows
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def main() -> None:
     os.environ.update(GIVEN=str(folder), CONFIG=str(folder / "config.yml"), ALLOW_RESOLVE_TRANSFORM="True")
     (folder / "config.yml").write_text(CONFIG.format(folder=folder), "utf-8")
     documents = json.loads((folder / "texts.json").read_text("utf-8"))["documents"]
-    embeddings = Embeddings(method="external", transform="txtai_program.Known", content=True)
+    embeddings = Embeddings(method="external", transform="txtai_program.known", content=True)
     embeddings.index((str(i), text, None) for i, text in enumerate(documents))
     embeddings.save(str(folder / "index"))
     embeddings.close()
