@@ -27,7 +27,7 @@ def fill(service: Service, home: Path, name: str, texts: Sequence[str], vectors:
         service: whose first model is taken to have made the vectors; it is started for that moment.
         home: the folder of its documents.
         name: of the collection, which is not there.
-        texts: the documents, whose ids are their numbers.
+        texts: the documents, whose ids are their numbers; so are those of their rows in the index.
         vectors: (n, d) one a text, at unit length.
     """
     service.start()
@@ -48,4 +48,5 @@ def fill(service: Service, home: Path, name: str, texts: Sequence[str], vectors:
 
 
 def _write(number: int, text: str, vector: Floats) -> Write:
-    return Write(Document(str(number), text, {}), Embedded(vector, truncated=False))
+    padded = f"{number:09}"  # an index takes the documents of a transaction in the order of their ids
+    return Write(Document(padded, text, {}), Embedded(vector, truncated=False))

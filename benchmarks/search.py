@@ -46,7 +46,7 @@ MOST_BEYOND_MS = 3.0  # at p50
 OK = 200
 RAW, OURS, TXTAI = "FAISS alone", "semblance", "txtai"
 
-Ask: TypeAlias = Callable[[int], Sequence[str]]  # the ids that query i finds
+Ask: TypeAlias = Callable[[int], Sequence[int]]  # the numbers of the documents that query i finds
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +122,16 @@ def _faiss(index: Any, about: Floats) -> Ask:
             parameters = faiss.SearchParametersIVF(nprobe=faiss_ivf.PROBES)  # type: ignore[call-arg]
         case _:
             parameters = None
-    return lambda i: [str(row) for row in index.search(about[i : i + 1], K, params=parameters)[1][0]]
+    return lambda i: index.search(about[i : i + 1], K, params=parameters)[1][0].tolist()
 
 
 def _semblance(url: str, asked: Sequence[str]) -> Ask:
     connection = _connection(url)
     bodies = [json.dumps({"query": text, "collection": COLLECTION, "k": K}).encode() for text in asked]
 
-    def ask(i: int) -> list[str]:
+    def ask(i: int) -> list[int]:
         connection.request("POST", "/search", bodies[i], {"content-type": "application/json"})
-        return [hit["id"] for hit in json.loads(_answer(connection))["results"][0]["hits"]]
+        return [int(hit["id"]) for hit in json.loads(_answer(connection))["results"][0]["hits"]]
 
     return ask
 
@@ -139,9 +139,9 @@ def _semblance(url: str, asked: Sequence[str]) -> Ask:
 def _txtai(url: str, asked: Sequence[str]) -> Ask:
     connection = _connection(url)
 
-    def ask(i: int) -> list[str]:
+    def ask(i: int) -> list[int]:
         connection.request("GET", f"/search?query={quote(asked[i])}&limit={K}")
-        return [hit["id"] for hit in json.loads(_answer(connection))]
+        return [int(hit["id"]) for hit in json.loads(_answer(connection))]
 
     return ask
 
@@ -158,7 +158,7 @@ def _answer(connection: HTTPConnection) -> bytes:
     return body
 
 
-def _timed(ask: Ask, i: int) -> tuple[float, Sequence[str]]:
+def _timed(ask: Ask, i: int) -> tuple[float, Sequence[int]]:
     """Seconds, and what was found."""
     began = time.perf_counter()
     found = ask(i)
@@ -194,7 +194,7 @@ def _row(documents: int, name: str, times: Mapping[str, Sequence[Spread]], share
     )
 
 
-def _shared(found: Sequence[Sequence[str]], by_faiss: Sequence[Sequence[str]]) -> float:
+def _shared(found: Sequence[Sequence[int]], by_faiss: Sequence[Sequence[int]]) -> float:
     return fmean(len(set(ours) & set(theirs)) / K for ours, theirs in zip(found, by_faiss, strict=True))
 
 
