@@ -29,6 +29,7 @@ from benchmarks.running_service import PROJECT
 from models import catalogue
 from models.embeddings import TokenEmbeddings
 from models.protocols import Encoder
+from models.runtime import Compute
 from models.text import TokenizedText
 from service.served_models import read_source
 
@@ -152,7 +153,7 @@ def main() -> None:
     pairs = parser.parse_args().pairs
     console = Console()
     rows = list(rates())
-    encoder = read_source("minilm").load("minilm", "cpu", "float32")
+    encoder = read_source("minilm").load("minilm", Compute())
     compared = [beside(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]
     show(rows, compared, console)
     keep("measures", {"rates": [asdict(row) for row in rows], "beside": [asdict(line) for line in compared]})

@@ -26,6 +26,7 @@ from models.embeddings import TokenEmbeddings
 from models.evaluation.row_files import table
 from models.origin.scoring.origin import Origin
 from models.protocols import Encoder
+from models.runtime import Compute
 from service.served_models import read_source
 
 ROUNDS = 5
@@ -86,7 +87,7 @@ def main() -> None:
     rows = table(asked.rows, ("sentence1", "sentence2"))
     every = [(row.text("sentence1"), row.text("sentence2")) for row in rows]
     step = max(1, len(every) // asked.pairs)  # spread over all: neighbours share sentences
-    surrogate = read_source(asked.surrogate).load("surrogate", "cpu", "float32")
+    surrogate = read_source(asked.surrogate).load("surrogate", Compute())
     rates = measured(Origin.open(asked.origin), surrogate, every[::step][: asked.pairs])
     grid = Table("pairs", "Origin, pairs/s", "surrogate, pairs/s", "times", title="how fast pairs are scored")
     grid.add_row(str(rates.pairs), f"{rates.origin:.3f}", f"{rates.surrogate:,.0f}", f"{rates.ratio:,.0f}")

@@ -12,8 +12,9 @@ from models.adapted_encoder import AdaptedEncoder
 from models.affine_map import AffineMap, read_affine_map
 from models.embeddings import Doubles, Floats, TokenEmbeddings
 from models.errors import BadCheckpoint, UnknownName
-from models.model_files import ModelFiles, Precision, Source, digest, format_of, require_known
+from models.model_files import ModelFiles, Source, digest, format_of, require_known
 from models.protocols import Encoder
+from models.runtime import Compute
 from models.text import TokenizedText
 
 WEIGHTINGS = "models.weightings"
@@ -74,8 +75,8 @@ def _weighted(files: ModelFiles, weighting: Weighting) -> ModelFiles:
         assert embeddings.text is not None, "an encoder gives the text with its tokens"
         return replace(embeddings, weights=embeddings.weights * weighting.weights(embeddings.text))
 
-    def load(name: str, device: str, precision: Precision) -> Encoder:
-        inner = files.load(name, device, precision)
+    def load(name: str, compute: Compute) -> Encoder:
+        inner = files.load(name, compute)
         return AdaptedEncoder(inner, weigh, dim=inner.dim, space=space, normalize=files.normalize)
 
     return replace(files, space=space, load=load)
@@ -89,8 +90,8 @@ def _projected(files: ModelFiles, affine_map: AffineMap) -> ModelFiles:
     def mapped(embeddings: TokenEmbeddings) -> TokenEmbeddings:
         return replace(embeddings, vectors=affine_map(embeddings.vectors))
 
-    def load(name: str, device: str, precision: Precision) -> Encoder:
-        inner = files.load(name, device, precision)
+    def load(name: str, compute: Compute) -> Encoder:
+        inner = files.load(name, compute)
         if d != inner.dim:
             raise BadCheckpoint(f"the projection of {name} maps {d} dimensions, but the model has {inner.dim}")
         return AdaptedEncoder(inner, mapped, dim=k, space=space, normalize=files.normalize)

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, cast, get_args
 
 from models.errors import BadCheckpoint
 from models.folder_bounds import inside, require_no_code, require_own_shards
 from models.low_rank_adapter import CONFIG, LowRankAdapter
 from models.model_files import digest, file_sha256, read_json
+from models.runtime import Pooling
 from models.text import Role
 from models.token_head import TokenHead, read_token_head
-
-Pooling: TypeAlias = Literal["mean", "cls", "max"]
 
 _LEGACY_POOLING = {
     "pooling_mode_mean_tokens": "mean",

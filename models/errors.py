@@ -76,6 +76,12 @@ class BuildDisagrees(SemblanceError):
     code = "build_disagrees"
 
 
+class NotExportable(SemblanceError):
+    """A runtime cannot run this network, or there is no room for the form of it that the runtime reads."""
+
+    code = "not_exportable"
+
+
 class DeviceLost(SemblanceError):
     """The device that runs a network failed for good: no later pass in this process can succeed."""
 

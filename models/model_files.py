@@ -13,19 +13,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from models import catalogue
 from models.errors import BadCheckpoint
 from models.protocols import Encoder
+from models.runtime import Compute
 
 T = TypeVar("T")
 
 FAMILY = "models.formats"
 
 _SETTLED_NS = 2 * 10**9  # the clocks of file systems may not tell apart what is written within less
-
-Precision: TypeAlias = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ class ModelFiles:
         max_tokens: most tokens a text may have; None where only the loaded model says.
         space: digest of everything that decides what a vector means.
         needs_device: whether it is a network, which runs on a device of torch; else it is a table in memory.
-        load: makes the encoder, of the name it is served under, a device and a precision; a table needs neither of
-            these two. It raises BadCheckpoint where the files cannot be loaded, and BuildDisagrees where the vectors in
-            that precision are too far from those in float32.
+        load: makes the encoder, of the name it is served under and where and how it runs. It raises BadCheckpoint where
+            the files cannot be loaded, NotExportable where the runtime cannot run the network, and BuildDisagrees where
+            its vectors are too far from those of torch in float32.
     """
 
     location: Path
@@ -67,7 +66,7 @@ class ModelFiles:
     max_tokens: int | None
     space: str
     needs_device: bool
-    load: Callable[[str, str, Precision], Encoder]
+    load: Callable[[str, Compute], Encoder]
 
 
 class Format(Protocol):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from models.errors import BadCheckpoint
-from models.model_files import ModelFiles, Precision
+from models import catalogue
+from models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
+from models.model_files import ModelFiles
 from models.protocols import Encoder
+from models.runtime import RUNTIMES, Compute, Precision
 from service.errors import NoSuchDevice
 from service.names import is_name
 from service.served_models import read_served, read_source
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
+
+FASTEST_FIRST = ("openvino", "torch_packed", "torch")  # benchmarks/runtimes.py, benchmarks/gpu.py
+CUDA_DRIVER = "libcuda.so.1"
 
 
 def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
@@ -31,6 +38,8 @@ def torch_device(settings: Settings) -> str:
     Raises:
         NoSuchDevice: torch cannot use the configured one.
     """
+    if settings.device == "cpu" or (settings.device == "auto" and not _has_cuda_driver()):
+        return "cpu"
     import torch  # noqa: PLC0415 - it takes seconds, which tables of word vectors need not wait for
 
     if settings.device == "auto":
@@ -41,6 +50,15 @@ def torch_device(settings: Settings) -> str:
         reason = str(error).partition("\n")[0]
         raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
     return settings.device
+
+
+def _has_cuda_driver() -> bool:
+    """Without one torch finds no CUDA; and to ask torch takes it seconds."""
+    try:
+        ctypes.CDLL(CUDA_DRIVER)
+    except OSError:
+        return False
+    return True
 
 
 def load_asked(model: str, settings: Settings) -> Encoder:
@@ -90,13 +108,44 @@ def load_source(source: str, settings: Settings) -> Encoder:
 
 
 def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:
-    """The encoder of these files, under that name.
+    """The encoder of these files, under that name, in the first of the ways to compute that serves its space.
 
     Raises:
-        BadCheckpoint, BuildDisagrees: see `ModelFiles`.
+        BadCheckpoint, NotExportable, BuildDisagrees: see `ModelFiles`.
     """
-    on_device: Precision = "bfloat16" if device.startswith("cuda") else "float32"
-    precision = on_device if settings.precision == "auto" else settings.precision
-    how = f"on {device} in {precision}" if files.needs_device else "into memory"
-    log.info("loading model %s %s", name, how)
-    return files.load(name, device, precision)
+    if not files.needs_device:
+        log.info("loading model %s into memory", name)
+        return files.load(name, Compute())
+    refusal: SemblanceError | None = None
+    for compute in _ways(device, settings):
+        log.info("loading model %s on %s by %s in %s", name, device, compute.runtime, compute.precision)
+        try:
+            return files.load(name, compute)
+        except (NotExportable, BuildDisagrees) as error:
+            log.warning("model %s does not run by %s in %s: %s", name, compute.runtime, compute.precision, error)
+            refusal = error
+    assert refusal is not None, "there is a way at least"
+    raise refusal
+
+
+def _ways(device: str, settings: Settings) -> Iterator[Compute]:
+    """How a network may run, best first, where the settings leave it open. Each runtime is imported when needed."""
+    runtimes = FASTEST_FIRST if settings.runtime == "auto" else (settings.runtime,)
+    for runtime in runtimes:
+        if settings.runtime == "auto" and not _serves(runtime, device):
+            continue
+        fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest(device)
+        precisions = dict.fromkeys((fastest, "float32")) if settings.precision == "auto" else (settings.precision,)
+        for precision in precisions:
+            yield Compute(device, precision, runtime, settings.export_folder, settings.threads)
+
+
+def _serves(runtime: str, device: str) -> bool:
+    """Whether it is worth a try there."""
+    match runtime:
+        case "openvino":
+            return device == "cpu" and importlib.util.find_spec(runtime) is not None
+        case "torch_packed":
+            return device != "cpu"
+        case _:
+            return True

@@ -72,8 +72,23 @@ class Settings(BaseSettings):
     device: str = Field(
         "auto", description="Where models run: `auto` (CUDA where there is one), `cpu`, `cuda`, `cuda:1`."
     )
+    runtime: Literal["auto", "openvino", "torch_packed", "torch"] = Field(
+        "auto",
+        description="What runs the network: `auto` is `openvino` on CPU and `torch_packed`, torch without padding, on "
+        "CUDA; or `torch` for networks that these do not take.",
+    )
+    threads: int | None = Field(
+        None, ge=1, description="Most processors that a pass through the network uses on CPU; by default all there are."
+    )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        "auto", description="Number type of the network: `auto` is bfloat16 on CUDA and float32 on CPU."
+        "auto",
+        description="Number type of the network: `auto` is bfloat16 on CUDA and on CPUs that multiply it, float32 on "
+        "others.",
+    )
+    exports: Path | None = Field(
+        None,
+        description="Folder in which networks are kept in the form of their runtime, and may be deleted; by default "
+        "`exports` in SEMBLANCE_HOME.",
     )
     model_wait_s: float = Field(
         30.0, gt=0, description="Seconds that a call waits for a model to load before it gets 503."
@@ -209,6 +224,11 @@ class Settings(BaseSettings):
     def notice_s(self) -> float:
         """`drain_notice_s`, as far as `drain_s` leaves time for what is under way."""
         return min(self.drain_notice_s, self.drain_s / 2)
+
+    @cached_property
+    def export_folder(self) -> Path:
+        """Folder of the networks in the form of their runtime."""
+        return (self.exports or self.home / "exports").expanduser()
 
     @cached_property
     def snapshot_folder(self) -> Path:

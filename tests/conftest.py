@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import Engine
 
+from benchmarks.running_service import PROJECT
 from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.redis_server import RedisServer
 from models.checkpoint import Checkpoint, read_checkpoint
@@ -20,6 +21,9 @@ from models.encoders.transformer import Transformer
 from service.documents.postgresql import postgresql_engine
 from service.documents.sqlite import sqlite_engine
 from tests.small_model import BUILT_IN_FOLDER
+
+# networks in the form of their runtime: made once for all tests, and for the services that they start
+EXPORTS = Path(os.environ.setdefault("SEMBLANCE_EXPORTS", str(PROJECT / ".pytest_cache" / "exports")))
 
 # the check of every commit ends in a minute, on a busy machine too; `pytest --hypothesis-profile=default` tries more
 settings.register_profile("quick", settings.default, max_examples=50, deadline=None)

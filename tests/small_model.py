@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoModel
 from models.affine_map import AffineMap
 from models.embeddings import Floats
 from models.protocols import Encoder
+from models.runtime import Compute
 from service.served_models import read_source
 
 DIM = 32
@@ -60,7 +61,7 @@ def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None)
 
 def load(source: object) -> Encoder:
     """The model of that source, in float32 on the CPU."""
-    return read_source(str(source)).load("m", "cpu", "float32")
+    return read_source(str(source)).load("m", Compute())
 
 
 def save_map(found: AffineMap, file: Path, source: str) -> None:

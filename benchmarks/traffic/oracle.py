@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from models.runtime import Compute
 from service.served_models import read_source
 
 TOLERANCE = 1e-5  # of a score in float32
@@ -22,7 +23,7 @@ class Oracle:
     """
 
     def __init__(self, models: Mapping[str, Path]) -> None:
-        encoders = [read_source(str(file)).load(name, "cpu", "float32") for name, file in models.items()]
+        encoders = [read_source(str(file)).load(name, Compute()) for name, file in models.items()]
         self._encoders = {encoder.space: encoder for encoder in encoders}
         self._direction = lru_cache(100_000)(self._computed)
 

@@ -11,7 +11,8 @@ import tokenizers
 from numpy.typing import NDArray
 
 from models.embeddings import Floats, TokenEmbeddings, Want
-from models.model_files import ModelFiles, Precision, digest
+from models.model_files import ModelFiles, digest
+from models.runtime import Compute
 from models.text import Role, TokenizedText, Truncate
 from models.text_faults import require_tokens, require_visible
 from models.word_tokenizers import Token, WordTokenizer
@@ -122,8 +123,8 @@ def table_files(
 ) -> ModelFiles:
     """What files of vectors say, which `read` reads into memory when the model is loaded."""
 
-    def load(name: str, device: str, precision: Precision) -> WordVectors:
-        del device, precision  # those of networks
+    def load(name: str, compute: Compute) -> WordVectors:
+        del compute  # a matter of networks
         table, tokenizer = read()
         return WordVectors(name, table, tokenizer, space=space, max_tokens=max_tokens, normalize=normalize)
 

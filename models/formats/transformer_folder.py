@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
-from models.checkpoint import Checkpoint, Pooling, read_checkpoint
+from models.checkpoint import Checkpoint, read_checkpoint
 from models.errors import BadCheckpoint
 from models.low_rank_adapter import read_low_rank_adapter
-from models.model_files import ModelFiles, Precision, Source
+from models.model_files import ModelFiles, Source
 from models.protocols import Encoder
+from models.runtime import Compute, Pooling
 
 
 class TransformerFolder:
@@ -59,7 +60,7 @@ def read_transformer(source: Source) -> Checkpoint:
     return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
 
 
-def _load(checkpoint: Checkpoint, name: str, device: str, precision: Precision) -> Encoder:
-    from models.encoders.transformer import Transformer  # noqa: PLC0415 - it takes seconds to import torch
+def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:
+    from models.encoders.transformer import Transformer  # noqa: PLC0415 - a table of word vectors needs none of it
 
-    return Transformer(name, checkpoint, device, precision)
+    return Transformer(name, checkpoint, compute)

@@ -16,6 +16,7 @@ from models.evaluation.scorer import LocalScorer
 from models.evaluation.tasks import Task
 from models.formats.transformer_folder import TransformerFolder
 from models.model_files import Source
+from models.runtime import Compute
 from models.training.errors import BadRecipe, CheckpointNotSaved
 from models.training.sentence_model import servable
 
@@ -54,7 +55,7 @@ class DevSets(BaseEvaluator):
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 servable(model).save_pretrained(folder, create_model_card=False)
-                encoder = TransformerFolder().read(Source(Path(folder))).load("now", str(model.device), "float32")
+                encoder = TransformerFolder().read(Source(Path(folder))).load("now", Compute(str(model.device)))
         except (OSError, SafetensorError) as error:
             raise CheckpointNotSaved(f"no model could be written to {self._folder}: {error}") from error
         scorer = LocalScorer(encoder, _quietly)

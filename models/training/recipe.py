@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from models.checkpoint import Pooling
 from models.evaluation.row_files import Row
+from models.runtime import Pooling
 from models.training.objective import Objective
 
 # the settings that recipes have defaults of their own for

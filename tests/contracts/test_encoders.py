@@ -18,6 +18,7 @@ from models.errors import BadTexts
 from models.projections.common_component_removal import CommonComponentRemoval
 from models.projections.whitening import Whitening
 from models.protocols import Encoder
+from models.runtime import Compute
 from models.similarities.cosine import Cosine
 from tests.small_model import DIM, WORD_DIM, load, make_small, save_map, write_glove
 
@@ -213,7 +214,7 @@ def test_space_and_build_tell_what_they_should(encoder: Encoder) -> None:
 
 
 def test_bfloat16_serves_the_same_space_under_another_build(minilm: Transformer) -> None:
-    half = Transformer("minilm", minilm._checkpoint, "cpu", "bfloat16")
+    half = Transformer("minilm", minilm._checkpoint, Compute(precision="bfloat16"))
     assert half.space == minilm.space
     assert half.build != minilm.build
     for exact, close in zip(encoded(minilm, TEXTS), encoded(half, TEXTS), strict=True):

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from tokenizers import Tokenizer
 
-from models.embeddings import TokenEmbeddings, Want
-from models.encoders.transformer import Transformer
-from models.text import TokenizedText
+from models.embeddings import Floats, Want
+from models.runtime import Encoded
+from models.runtimes.torch import Torch
+from models.text import Ints
 from service.cli.main import app
 
-encode = Transformer._encode
+run = Torch._run
 
 
-def fragile(self: Transformer, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-    if any("unplug it" in text.text for text in tokenized):
+def fragile(self: Torch, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
+    tokenizer = Tokenizer.from_str(self.facts.tokenizer)
+    if any("unplug it" in tokenizer.decode(text.tolist()) for text in ids):
         raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
-    return encode(self, tokenized, want)
+    return run(self, ids, weights, want)
 
 
 if __name__ == "__main__":
-    Transformer._encode = fragile  # type: ignore[method-assign]
+    Torch._run = fragile  # type: ignore[method-assign]
     app()

@@ -122,7 +122,7 @@ def test_ctrl_c_needs_no_notice_and_a_second_one_cuts_off_at_once(count: int) ->
 
 
 def test_a_lost_device_ends_the_process_with_a_failure_so_that_another_takes_its_place(tmp_path: Path) -> None:
-    service = Service(tmp_path, module="tests.integration.losing_device")
+    service = Service(tmp_path, module="tests.integration.losing_device", runtime="torch")
     try:
         url = service.start()
         assert httpx2.post(f"{url}/similarity", content=PAIR, headers=JSON).status_code == 200

@@ -17,6 +17,7 @@ from transformers import AutoConfig, AutoModel
 from models.checkpoint import read_checkpoint
 from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint, BuildDisagrees
+from models.runtime import Compute
 from service.served_models import read_served, read_source
 from tests.small_model import BUILT_IN_FOLDER, DIM, draw_weights, edit, make_small
 
@@ -270,11 +271,11 @@ def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
 
 def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> None:
     """Weights of a spread of 1, that is 50 times as wide as usual, make much of every rounding."""
-    Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
+    Transformer("copy", read_checkpoint(folder), Compute(precision="bfloat16"))
     edit(folder / "config.json", initializer_range=1.0)
     draw_weights(folder)
     with pytest.raises(BuildDisagrees, match="serve it in float32"):
-        Transformer("copy", read_checkpoint(folder), "cpu", "bfloat16")
+        Transformer("copy", read_checkpoint(folder), Compute(precision="bfloat16"))
 
 
 @pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])

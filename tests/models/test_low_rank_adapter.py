@@ -24,6 +24,7 @@ from models.encoders.transformer import Transformer
 from models.errors import BadCheckpoint
 from models.low_rank_adapter import CONFIG, WEIGHTS, read_low_rank_adapter
 from models.protocols import Encoder
+from models.runtime import Compute
 from service import served_models
 from service.served_models import read_source
 from tests.small_model import BUILT_IN_FOLDER, edit, load, make_small
@@ -255,7 +256,7 @@ def test_word_vectors_take_no_adapter(adapter: Path, tmp_path: Path) -> None:
 
 def test_an_adapted_network_in_bfloat16_serves_the_same_space(base: Path, adapter: Path) -> None:
     checkpoint = read_checkpoint(base, adapter=read_low_rank_adapter(adapter))
-    exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, "cpu", "bfloat16")
+    exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))
     assert (exact.space, exact.build != half.build) == (half.space, True)
 
 
@@ -263,10 +264,11 @@ def test_an_adapter_is_served_without_peft(base: Path, adapter: Path) -> None:
     program = f"""
 import sys
 sys.modules["peft"] = None
+from models.runtime import Compute
 from service.served_models import read_source
 files = read_source({f"{base}?adapter={adapter}"!r})
 assert "torch" not in sys.modules
-encoder = files.load("m", "cpu", "float32")
+encoder = files.load("m", Compute())
 found = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
 print(found.vectors[0, :3].tolist())
 """

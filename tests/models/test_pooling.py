@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
+from typing import cast, get_args
+
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models.embeddings import TokenEmbeddings
-from models.encoders.transformer import Transformer
+from models.runtime import Pooling, pool
 from tests.contracts.token_matrices import token_embeddings
-from tests.small_model import load
 
 # reimers-gurevych-2019-sbert, section 3, worked out by hand for these tokens; the last one is padding
 TOKENS, REAL = [[1.0, 2.0], [3.0, 0.0], [5.0, 4.0], [9.0, 9.0]], [1, 1, 1, 0]
 POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0]}
 
 
-@pytest.fixture(scope="module", params=POOLED)
-def pooling(request: pytest.FixtureRequest) -> Transformer:
-    encoder = load(f"minilm?pooling={request.param}")
-    assert isinstance(encoder, Transformer)
-    return encoder
+@pytest.fixture(params=get_args(Pooling))
+def pooling(request: pytest.FixtureRequest) -> Pooling:
+    return cast("Pooling", request.param)
 
 
-def pooled(encoder: Transformer, tokens: list[list[float]], real: list[int]) -> list[float]:
-    mask = torch.tensor([real])
-    made: list[float] = encoder._pool(torch.tensor([tokens]), mask, mask.float())[0].tolist()
+def pooled(pooling: Pooling, tokens: list[list[float]], real: list[int]) -> list[float]:
+    weights = np.ones(sum(real), np.float32)
+    made: list[float] = pool(np.array([tokens], np.float32), [sum(real)], [weights], pooling)[0].tolist()
     return made
 
 
-def test_worked_numbers(pooling: Transformer) -> None:
-    assert pooled(pooling, TOKENS, REAL) == POOLED[pooling._checkpoint.pooling]
+def test_worked_numbers(pooling: Pooling) -> None:
+    assert pooled(pooling, TOKENS, REAL) == POOLED[pooling]
 
 
-def test_more_padding_changes_nothing(pooling: Transformer) -> None:
+def test_more_padding_changes_nothing(pooling: Pooling) -> None:
     assert pooled(pooling, [*TOKENS, [-99.0, 99.0], [7.0, 7.0]], [*REAL, 0, 0]) == pooled(pooling, TOKENS, REAL)
 
 
-def test_the_order_of_token_vectors_matters_to_the_first_token_only(pooling: Transformer) -> None:
+def test_the_order_of_token_vectors_matters_to_the_first_token_only(pooling: Pooling) -> None:
     turned = pooled(pooling, [TOKENS[2], TOKENS[0], TOKENS[1], TOKENS[3]], REAL)
-    assert (turned == pooled(pooling, TOKENS, REAL)) == (pooling._checkpoint.pooling != "cls")
+    assert (turned == pooled(pooling, TOKENS, REAL)) == (pooling != "cls")
 
 
 def test_the_weighted_mean_gives_the_worked_numbers() -> None:

@@ -149,18 +149,26 @@ def test_a_built_in_model_with_options_needs_a_name_of_its_own() -> None:
         read_served("minilm?pooling=max")
 
 
-def test_torch_is_imported_for_networks_only_and_not_to_list_them(tmp_path: Path, glove: Path, counts: Path) -> None:
+def test_torch_is_imported_neither_to_list_models_nor_for_a_cpu(tmp_path: Path, glove: Path, counts: Path) -> None:
     program = f"""
 import sys
+from models.runtime import Compute
 from service.app import create_app
+from service.errors import NoSuchDevice
 from service.served_models import read_source
 from service.settings import Settings
 read_source("minilm-clrcmd")
-read_source("{glove}?weighting=sif&frequencies={counts}").load("g", "cpu", "float32")
+read_source("{glove}?weighting=sif&frequencies={counts}").load("g", Compute())
 create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
 assert "torch" not in sys.modules and "transformers" not in sys.modules
-create_app(Settings(models="minilm", home="{tmp_path}"))
-assert "torch" in sys.modules
+create_app(Settings(models="minilm", home="{tmp_path}", device="cpu"))
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+try:
+    create_app(Settings(models="minilm", home="{tmp_path}", device="cuda:77"))
+except NoSuchDevice:
+    assert "torch" in sys.modules
+else:
+    raise AssertionError
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,12 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Print precision and recall by threshold, on sets of labelled pairs.")
     ] = False,
+    conditions: Annotated[
+        bool,
+        typer.Option(
+            "--conditions", help="Print instead how far runtime and number type (docs/performance.md) are from float32."
+        ),
+    ] = False,
     deletion: Annotated[
         bool, typer.Option("--deletion", help="Also delete words of graded pairs, to test the explanations.")
     ] = False,
@@ -70,9 +77,11 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets pairs:mine.tsv --json mine.json
       semblance evaluate --reproduce clrcmd
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
+      semblance evaluate --conditions --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
     from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
+    from service.cli.evaluate.conditions import check_conditions  # noqa: PLC0415 - the same
 
     if against is not None and (reproduce is not None or calibrate):
         raise typer.BadParameter("figures are compared, not claims or thresholds", param_hint="--against")
@@ -81,6 +90,8 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     measures, chosen = _named(measure, "--measure"), _named(sets, "--sets")
     asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion, against)
     try:
+        if conditions:
+            sys.exit(0 if all(each.holds for each in check_conditions(model, data, Resampling(draws, seed))) else 1)
         if reproduce is not None:
             run.reproduce(reproduce, asked)
         elif calibrate:

@@ -12,6 +12,7 @@ from models.evaluation.tasks import GradedPairs, Task
 from models.formats.transformer_folder import read_transformer
 from models.model_files import Source
 from models.protocols import Encoder
+from models.runtime import Compute
 from models.training.recipe import Recipe
 from models.training.run import Progress, Run
 from models.training.training_rows import TrainingRows
@@ -47,7 +48,7 @@ def quietly(progress: Progress) -> None:
 
 def vectors(source: object) -> np.ndarray:
     """The pooled vectors of a few sentences, as they are served."""
-    encoder: Encoder = read_source(str(source)).load("m", "cpu", "float32")
+    encoder: Encoder = read_source(str(source)).load("m", Compute())
     draw = random.Random(2)
     texts = [sentence(draw) for _ in range(5)]
     return np.stack([each.pooled() for each in encoder.encode(encoder.tokenize(texts, "query", "END"), "pooled")])

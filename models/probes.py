@@ -1,0 +1,42 @@
+"""Texts by which a runtime or a number type shows that its vectors are still those of float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.checkpoint import Checkpoint
+from models.embeddings import Floats, unit_rows
+from models.errors import BuildDisagrees
+from models.fast_tokenizer import FastTokenizer
+from models.runtime import NetworkFacts
+from models.text import Ints
+
+AGREEMENT = 0.999  # least cosine to float32, of any token, at which another number type may serve the same space
+PROBES = (
+    "A cat sleeps on the windowsill.",
+    "The central bank raised interest rates by half a percentage point on Thursday.",
+    "How do I reset my password if I no longer have access to my e-mail account?",
+    "No.",
+    "Ärztinnen und Ärzte, 東京 2024: 3.5 % more than £1,000 (see §7) 🙂",
+    "the quick brown fox jumps over the lazy dog " * 20,
+)
+
+
+def probe_ids(checkpoint: Checkpoint, facts: NetworkFacts) -> list[Ints]:
+    """(n_i,) the tokens of each probe as a document."""
+    tokenizer = FastTokenizer(facts.tokenizer, facts.max_tokens)
+    return [text.ids for text in tokenizer.tokenize(PROBES, checkpoint.prompts["document"], "END")]
+
+
+def require_agreement(exact: Sequence[Floats], found: Sequence[Floats], least: float, what: str) -> None:
+    """Refuse token vectors that point elsewhere than those of torch in float32.
+
+    Raises:
+        BuildDisagrees: with the least cosine that there is.
+    """
+    pairs = [(unit_rows(x), unit_rows(y)) for x, y in zip(exact, found, strict=True)]
+    cosine = min(float((x * y).sum(axis=1).min()) for x, y in pairs)
+    if not cosine >= least:  # also where it is no number
+        raise BuildDisagrees(
+            f"{what} has cosine {cosine:.5f} to its float32 vectors, less than {least}: serve it in float32"
+        )

@@ -1,0 +1,1 @@
+"""Libraries that a network runs on, one a file."""

@@ -1,0 +1,54 @@
+"""PyTorch without padding: the fastest on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+import transformers
+
+from models.checkpoint import Checkpoint
+from models.embeddings import Floats, Want
+from models.packed_passes import PackedPasses
+from models.probes import probe_ids
+from models.runtime import Compute, Encoded, Precision
+from models.text import Ints
+from models.torch_network import TorchNetwork
+
+
+class TorchPacked:
+    """The texts of a pass as one sequence, see `PackedPasses`; for architectures whose attention can be bounded.
+
+    Raises:
+        BadCheckpoint: see `TorchNetwork`.
+        NotExportable: see `PackedPasses`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
+        network = TorchNetwork(checkpoint).to(compute.device)
+        self.facts = network.facts
+        self.versions: Mapping[str, str] = {"torch": torch.__version__, "transformers": transformers.__version__}
+        self.exact: Sequence[Floats] = [
+            _alone(network, ids, compute.device) for ids in probe_ids(checkpoint, self.facts)
+        ]
+        self._passes = PackedPasses(
+            network.network, network.head, checkpoint.pooling, compute.device, compute.precision
+        )
+
+    @classmethod
+    def fastest(cls, device: str) -> Precision:
+        """The kernel of attention computes in bfloat16."""
+        return "bfloat16" if device.startswith("cuda") else "float32"
+
+    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
+        """One pass, or several where the texts are many. Raises DeviceLost."""
+        return self._passes.run(ids, weights, want)
+
+
+def _alone(network: TorchNetwork, ids: Ints, device: str) -> Floats:
+    """(n, d) token vectors of one text, before its network goes over to packed attention."""
+    given = torch.from_numpy(ids.astype(np.int64))[None].to(device)
+    with torch.inference_mode():
+        vectors: Floats = network(given, torch.ones_like(given))[0].cpu().numpy()
+    return vectors

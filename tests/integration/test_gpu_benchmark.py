@@ -1,0 +1,49 @@
+"""The benchmark for GPUs on a machine without one: that it runs to its end, and says that nothing was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.on_device.random_models import STS_LENGTHS, operations, random_texts, sts_lengths, tokenizer
+from benchmarks.running_service import PROJECT
+
+PARTS = ("ceilings", "encoding tiny", "scoring", "training", "search")
+
+
+def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu", "--device", "cpu", "--quick"],
+        cwd=PROJECT,
+        env={**os.environ, "OUT": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not measured" in done.stdout
+    figures = json.loads((tmp_path / "gpu.json").read_text())
+    assert set(PARTS) <= set(figures)
+    assert figures["measured"] is False
+    assert figures["encoding tiny"]["from_ids"]["ours"] > 0
+    assert figures["training"]["peak GB"] >= 0
+
+
+def test_texts_have_as_many_tokens_as_they_are_counted_for() -> None:
+    texts = random_texts(50)
+    assert [len(each.ids) for each in tokenizer().encode_batch(texts)] == sts_lengths(50)
+    assert set(sts_lengths(1000)) == set(STS_LENGTHS)
+
+
+def test_operations_are_those_of_the_products_that_a_layer_needs() -> None:
+    """Twice the rows times the columns times the tokens of each map, and two products of attention."""
+    d, f, n = 32, 64, 10
+    of_maps = 2 * n * (3 * d * d + d * d + d * f + f * d)
+    of_attention = 2 * n * n * d + 2 * n * n * d
+    assert operations("tiny", [n, n]) == pytest.approx(2 * 2 * (of_maps + of_attention))
