@@ -41,7 +41,7 @@ def sentence_vectors(count: int) -> Floats:
     checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
     file = RESULTS / f"sentence-vectors-{checkpoint.space[:12]}-{count}.npy"
     if not file.is_file():
-        vectors = _encode(Transformer("minilm", checkpoint), _sentences(count))
+        vectors = _encode(Transformer("minilm", checkpoint), sentences(count))
         RESULTS.mkdir(exist_ok=True)
         partial = file.with_suffix(".partial.npy")
         np.save(partial, vectors)
@@ -50,7 +50,8 @@ def sentence_vectors(count: int) -> Floats:
     return loaded
 
 
-def _sentences(count: int) -> list[str]:
+def sentences(count: int) -> list[str]:
+    """As many distinct sentences: those that `sentence_vectors` has the vectors of."""
     data = os.environ.get("SEMBLANCE_DATA")
     if not data:
         raise RuntimeError("set SEMBLANCE_DATA to the folder that holds text/*.jsonl")

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
 
 from models.embeddings import Floats
 from service.documents.schema import collections, documents, token_codes, vectors
@@ -24,6 +24,8 @@ from service.ports import (
     Version,
 )
 
+_ONE = select(collections).where(collections.c.name == bindparam("of"))  # every search asks it: it is put together once
+
 
 def new_epoch() -> str:
     """The mark of a new life of a collection."""
@@ -32,7 +34,7 @@ def new_epoch() -> str:
 
 def collection_row(connection: Connection, name: str) -> RowMapping:
     """The row of a collection. Raises UnknownCollection."""
-    row = connection.execute(select(collections).where(collections.c.name == name)).mappings().one_or_none()
+    row = connection.execute(_ONE, {"of": name}).mappings().one_or_none()
     if row is None:
         raise unknown(name)
     return row

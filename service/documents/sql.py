@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from service.documents import changes, copies, restoring, rollovers
@@ -30,6 +30,12 @@ from service.ports import (
     Version,
     WholeChange,
     Write,
+)
+
+_THESE = select(*(documents.c[field.name] for field in fields(Document))).where(  # every search asks it
+    documents.c.collection == bindparam("of"),
+    documents.c.id.in_(bindparam("ids", expanding=True)),
+    ~documents.c.deleted,
 )
 
 
@@ -120,10 +126,8 @@ class SqlDocumentStore:
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
             collection = collection_of(complete_row(connection, name))
-            wanted = select(documents).where(
-                documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
-            )
-            return collection, {row["id"]: document_of(row) for row in connection.execute(wanted).mappings()}
+            rows = connection.execute(_THESE, {"of": name, "ids": list(ids)})
+            return collection, {row.id: Document(*row) for row in rows}
 
     def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
         wanted = select(token_codes.c.id, token_codes.c.codes).where(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.ports import AUTO
 
 FLAT_ROWS = 50_000  # looking at all of them takes some ten milliseconds at most, is exact, and nothing is built
-HNSW_ROWS = 500_000  # a graph takes minutes to build for that many; lists take a tenth, and more to search
+HNSW_ROWS = 200_000  # a graph of so many takes minutes to build; lists take a tenth of that, and longer to search
 SLACK = 1.25  # how far a collection may outgrow its engine: one that grows and shrinks about a bound is not built anew
 
 

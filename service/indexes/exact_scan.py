@@ -10,6 +10,7 @@ from pyroaring import BitMap
 
 from models.embeddings import Floats
 from service.indexes.faiss_rows import use_one_thread
+from service.indexes.row_numbers import numbers_of
 from service.ports import VectorRows
 
 # so many are scanned in 6 ms of one core (384 numbers each); a graph of 100,000 rows takes as long for that tenth of it
@@ -20,7 +21,7 @@ CHUNK = 4096  # rows held at a time: 6 MB of vectors of 384 numbers
 def scan(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
     """For each of (q, d) queries, the k allowed rows of largest product, most similar first."""
     use_one_thread()
-    numbers = np.array(allowed, np.int64)
+    numbers = numbers_of(allowed)
     best = np.empty((len(queries), 0), np.int64)
     scores = np.empty((len(queries), 0), np.float32)
     for start in range(0, len(numbers), CHUNK):

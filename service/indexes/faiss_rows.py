@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import faiss
 import numpy as np
-from pyroaring import BitMap
 
 from models.embeddings import Floats
-
-Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+from service.indexes.row_numbers import Numbers
 
 
 class FaissRows:
@@ -69,16 +67,6 @@ class FaissRows:
         use_one_thread()
         _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
         return [rows[rows >= 0] for rows in found]
-
-
-def selector(allowed: BitMap, count: int) -> Any:
-    """What tells FAISS the allowed rows; None if all are."""
-    if len(allowed) == count:
-        return None
-    flags = np.zeros(count, np.bool_)
-    flags[np.array(allowed, np.int64)] = True
-    bits = np.packbits(flags, bitorder="little")  # one a row, the lowest first
-    return faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
 
 
 def use_one_thread() -> None:

@@ -24,14 +24,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An index, and the space of its vectors."""
+    """A collection as its index last followed it, and the index."""
 
-    space: str
+    collection: Collection
     index: VectorIndex
 
-    def of(self, collection: Collection) -> bool:
+    def of(self, now: Collection) -> bool:
         """Whether it is of this life of the collection, and of its encoder."""
-        return (self.index.version.epoch, self.space) == (collection.version.epoch, collection.settings.space)
+        own = self.collection.settings.space
+        return (self.index.version.epoch, own) == (now.version.epoch, now.settings.space)
 
 
 class LocalCollections:
@@ -40,6 +41,8 @@ class LocalCollections:
     With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done. An
     index that has become unsuitable is built anew in another thread, while searches and writes go on with the old one;
     the writer's turn only sees it catch up with the last changes and take its place.
+
+    Since nobody else changes the store, a search need not ask it which collection an index is of.
     """
 
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
@@ -96,21 +99,21 @@ class LocalCollections:
             VersionNotReached: the store itself is not there yet.
         """
         while True:
-            collection = await self.read(lambda store: store.collection(name))
-            if min_version is not None and min_version.epoch != collection.version.epoch:
+            held = self._indexes.get(name)
+            now = held.collection if held is not None else await self.read(lambda store: store.collection(name))
+            if min_version is not None and min_version.epoch != now.version.epoch:
                 detail = f"min_version {min_version} is of another life of collection {name!r}: leave it out"
                 raise VersionMismatch(detail)
             needed = min_version.number if min_version is not None else 0
-            held = self._indexes.get(name)
-            if held is None or not held.of(collection) or held.index.version.number < needed:
+            if held is None or held.index.version.number < needed:
                 await self.follow(name)
                 held = self._indexes.get(name)
-            if held is None or not held.of(collection):  # made anew, or switched to another encoder, since we looked
+            if held is None or held.collection.version.epoch != now.version.epoch:  # dropped or made anew meanwhile
                 continue
             if held.index.version.number < needed:
                 detail = f"collection {name!r} is at {held.index.version}, not yet at {min_version}: try again"
                 raise VersionNotReached(detail)
-            return collection, held.index
+            return held.collection, held.index
 
     async def switch(self, name: str) -> Version:
         """Build the index of the next encoder beside everything else, then let that encoder be the collection's own.
@@ -225,7 +228,7 @@ class LocalCollections:
                 catch_up(self._changes(collection), index)
             except VersionMismatch:  # made anew since we looked
                 continue
-            self._indexes[name] = _Held(collection.settings.space, index)
+            self._indexes[name] = _Held(collection, index)
             if index.outgrown and name not in self._building:
                 self._order_build(name)
             return index
@@ -301,7 +304,7 @@ class LocalCollections:
         return result
 
     def _take(self, collection: Collection, index: VectorIndex) -> None:
-        self._indexes[collection.name] = _Held(collection.settings.space, index)
+        self._indexes[collection.name] = _Held(collection, index)
         self._saved.pop(collection.name, None)
         self._save(collection.name)
 

@@ -102,7 +102,7 @@ class Search:
             try:
                 return await self._in_one_life(request)
             except CollectionReplaced:  # the queries are in the cache: another attempt costs little
-                continue
+                await self._local.follow(request.collection)  # behind whoever is about to replace it
         raise WriteConflict(f"collection {request.collection!r} was made anew again and again: try again")
 
     async def _in_one_life(self, request: SearchFor) -> SearchResults:

@@ -265,7 +265,7 @@ def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
 ) -> None:
     """Many is more than what is scanned and what lists are learned from: less here than in service, to be quick."""
     monkeypatch.setattr("service.indexes.collection_index.SCANNED_ROWS", SCANNED)
-    for name, value in {"LISTS": 128, "TRAINED_AT": 8192, "PROBES": 12}.items():
+    for name, value in {"LISTS_A_ROOT": 1, "LEAST_ROWS": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"service.indexes.engines.faiss_ivf.{name}", value)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())

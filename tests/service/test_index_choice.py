@@ -94,8 +94,8 @@ def test_a_collection_that_grows_changes_its_engine(tmp_path: Path, monkeypatch:
 def test_centroids_are_learned_beside_searches_and_writes_not_between_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faiss_ivf, "TRAINED_AT", 200)
-    monkeypatch.setattr(faiss_ivf, "LISTS", 4)
+    monkeypatch.setattr(faiss_ivf, "LEAST_ROWS", 200)
+    monkeypatch.setattr(faiss_ivf, "LISTS_A_ROOT", 0.3)  # four lists
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     vectors = unit_rows(np.random.default_rng(0).normal(size=(250, DIM))).astype(np.float32)
     trained_by: list[str] = []
@@ -127,6 +127,29 @@ def test_centroids_are_learned_beside_searches_and_writes_not_between_them(
 
     asyncio.run(use())
     assert trained_by == ["builder_0"]
+
+
+def test_lists_are_outgrown_once_twice_as_many_would_suit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faiss_ivf, "LEAST_ROWS", 200)
+    monkeypatch.setattr(faiss_ivf, "LISTS_A_ROOT", 0.4)
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(400, DIM))).astype(np.float32)
+    rows = faiss_ivf.FaissIvf(DIM, 400)
+    rows.add(vectors[:199])
+    assert not rows.outgrown(199)
+    assert rows.outgrown(200), "it has no centroids, and 200 rows would do to learn them"
+    rows.add(vectors[199:])
+    assert [rows.outgrown(count) for count in (200, 400, 1500, 1600)] == [False, False, False, True]
+    np.testing.assert_array_equal(rows.rows(range(400)), vectors)
+
+
+def test_centroids_are_learned_from_rows_all_over_not_from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents often come sorted: lists learned from the first topics would leave the others to a few."""
+    monkeypatch.setattr(faiss_ivf, "LEAST_ROWS", 200)
+    monkeypatch.setattr(faiss_ivf, "LISTS_A_ROOT", 0.1)  # four lists, learned from 156 rows
+    topics = unit_rows(np.eye(DIM) + 0.01 * np.random.default_rng(0).normal(size=(400, DIM, DIM))).astype(np.float32)
+    rows = faiss_ivf.FaissIvf(DIM, 1600)
+    rows.add(topics.transpose(1, 0, 2).reshape(-1, DIM))
+    assert [rows._index.invlists.list_size(i) for i in range(4)] == [400] * 4
 
 
 @pytest.mark.parametrize("engine", [name for name in catalogue.names(ENGINES) if name.startswith("faiss")])

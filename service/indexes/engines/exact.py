@@ -10,6 +10,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from models.embeddings import Floats
+from service.indexes.row_numbers import numbers_of
 
 
 class Exact:
@@ -35,7 +36,7 @@ class Exact:
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """For each of (q, d) queries, the k allowed rows of largest product, the first row first among equals."""
-        rows = np.array(allowed, np.int64)
+        rows = numbers_of(allowed)
         scores = queries @ self._matrix[rows].T
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return [rows[order].tolist() for order in best]

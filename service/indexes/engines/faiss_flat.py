@@ -9,7 +9,8 @@ import faiss
 from pyroaring import BitMap
 
 from models.embeddings import Floats
-from service.indexes.faiss_rows import FaissRows, selector
+from service.indexes.faiss_rows import FaissRows
+from service.indexes.row_numbers import selector
 
 
 class FaissFlat(FaissRows):

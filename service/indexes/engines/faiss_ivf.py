@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from math import sqrt
+from typing import Any, ClassVar
 
 import faiss
 import numpy as np
 from pyroaring import BitMap
 
 from models.embeddings import Floats
-from service.indexes.faiss_rows import FaissRows, Numbers, selector
+from service.indexes.faiss_rows import FaissRows
+from service.indexes.row_numbers import Numbers, numbers_of, others, selector
 
-# measured on 100,000 sentence vectors: benchmarks/index_recall.py
-LISTS = 1024  # about 500 rows each where "auto" begins to use lists, and a query is compared with 1024 centroids only
-TRAINED_AT = 64 * LISTS  # FAISS warns below 39 rows a centroid
-PROBES = 128  # 96 find 96 of 100 that are nearest, 32 find 91
+# measured on 100,000 sentence vectors and on 1,000,000 in clusters: benchmarks/index_recall.py
+LISTS_A_ROOT = 4  # lists for n rows, as a multiple of sqrt(n): then comparing with centroids costs as rows do
+PROBES = 128  # lists that a search looks into
+LEARNED_FROM = 39  # rows a list that centroids are learned from; FAISS warns below
+LEAST_ROWS = 25_000  # fewer are not enough to learn from
+GROWTH = (
+    4  # rows may become so many times those that the lists were made for: a list is then twice as long as it should
+)
 
 
 class FaissIvf(FaissRows):
@@ -24,8 +30,9 @@ class FaissIvf(FaissRows):
     A filter makes it look into more lists, until it has compared as many rows as without one: what the filter lets
     through may lie far from the query, while the nearest lists hold little or nothing of it.
 
-    The centroids are learned once, from the first `TRAINED_AT` rows, and only if so many were expected from the start:
-    it takes a quarter of a minute, in which nothing can be searched. Without them, search is exhaustive.
+    The centroids are learned once, from a sample of the first half of the rows that were expected from the start: until
+    then these lie one after another, so that building takes no more memory than what is built. Nothing can be searched
+    while it learns. Without centroids, search is exhaustive.
 
     Source: douze-etal-2024-faiss; sivic-zisserman-2003-video.
     """
@@ -37,22 +44,24 @@ class FaissIvf(FaissRows):
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows, and learn the centroids once there are enough, if that was expected."""
         super().add(vectors)
-        if min(self._expected, len(self)) >= TRAINED_AT and not self._trained:
+        if not self._trained and self._expected >= LEAST_ROWS and len(self) >= _learned_at(self._expected):
             self._train()
 
     def outgrown(self, count: int) -> bool:
-        """Whether one made for `count` rows would learn centroids, which this one lacks."""
-        return count >= TRAINED_AT and not self._trained
+        """Whether one made for `count` rows would learn centroids, which this one lacks or has half as many of."""
+        return lists_for(count) >= 2 * self._index.nlist if self._trained else count >= LEAST_ROWS
 
     @property
     def _trained(self) -> bool:
         return isinstance(self._index, faiss.IndexIVFFlat)
 
     def _train(self) -> None:
-        rows = self._index.reconstruct_n(0, len(self))
-        lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(rows.shape[1]), rows.shape[1], LISTS, faiss.METRIC_INNER_PRODUCT)
+        rows = _stored(self._index)
+        dim, count = rows.shape[1], lists_for(self._expected)
+        lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, count, faiss.METRIC_INNER_PRODUCT)
         lists.set_direct_map_type(faiss.DirectMap.Array)  # type: ignore[attr-defined] # which list a row is in: `rows` asks
-        lists.train(rows)
+        sample = np.random.default_rng(0).choice(len(rows), LEARNED_FROM * count, replace=False)
+        lists.train(rows[np.sort(sample)])
         lists.add(rows)
         self._index = lists
 
@@ -72,10 +81,38 @@ class FaissIvf(FaissRows):
         """(q,) into how many lists to look, so that as many allowed rows are compared as if all were allowed."""
         if len(allowed) == len(self):
             return np.full(len(queries), PROBES)
-        places = faiss.rev_swig_ptr(self._index.direct_map.array.data(), len(self))
-        held = np.bincount(places[np.array(allowed, np.int64)] >> 32, minlength=LISTS)  # allowed rows in each list
-        _, nearest = self._index.quantizer.search(np.ascontiguousarray(queries, np.float32), LISTS)
-        compared = np.cumsum(held[nearest], axis=1)
-        enough = min(len(allowed), len(self) * PROBES // LISTS)
+        nearest = np.argsort(queries @ -_stored(self._index.quantizer).T, axis=1)
+        compared = np.cumsum(self._held(allowed)[nearest], axis=1)
+        enough = min(len(allowed), len(self) * PROBES // self._index.nlist)
         needed: Numbers = 1 + np.argmax(compared >= enough, axis=1)
         return np.maximum(needed, PROBES)
+
+    def _held(self, allowed: BitMap) -> Numbers:
+        """(lists,) how many allowed rows each list holds."""
+        lists: int = self._index.nlist
+        places = faiss.rev_swig_ptr(self._index.direct_map.array.data(), len(self))
+        if 2 * len(allowed) <= len(self):
+            return np.bincount(places[numbers_of(allowed)] >> 32, minlength=lists)
+        sizes = np.array([self._index.invlists.list_size(i) for i in range(lists)])
+        return sizes - np.bincount(places[numbers_of(others(allowed, len(self)))] >> 32, minlength=lists)
+
+
+def lists_for(rows: int) -> int:
+    """How many lists suit so many rows.
+
+    >>> lists_for(1_000_000)
+    4000
+    """
+    return round(LISTS_A_ROOT * sqrt(rows))
+
+
+def _learned_at(expected: int) -> int:
+    """How many rows there must be before centroids for those expected are learned."""
+    return max(expected // 2, LEARNED_FROM * lists_for(expected))
+
+
+def _stored(flat: Any) -> Floats:
+    """(n, d) the rows of a flat index, where they lie."""
+    flat = faiss.downcast_index(flat)
+    rows: Floats = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(flat.ntotal, flat.d)
+    return rows
