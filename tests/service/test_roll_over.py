@@ -293,6 +293,7 @@ class Traffic:
         self.at = at
         self.texts: dict[str, str] = {}
         self.served: list[str] = []
+        self._written = [asyncio.Event(), asyncio.Event()]  # by each writer, since the last roll-over
         self._chance = random.Random(5)
         self._over = False
 
@@ -306,6 +307,7 @@ class Traffic:
                 text = f"{self._chance.choice(WORDS)} {self._chance.randrange(50)}"
                 await self.at.put((doc_id, text))
                 self.texts[doc_id] = text
+            self._written[mine].set()
 
     async def look(self, measure: str | None) -> None:
         while not self._over:
@@ -323,6 +325,9 @@ class Traffic:
             version = await self.at.roll.switch("c")
             now = await self.at.ask("cat law")
             assert (now.encoder.name, now.version.number >= version.number) == (model, True)
+            for written in self._written:  # several roll-overs within one write would have it give up
+                written.clear()
+                await written.wait()
         self._over = True
 
 
