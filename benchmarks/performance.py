@@ -20,6 +20,7 @@ from benchmarks.pictures import PICTURES
 PAGE = DOCS / "performance.md"
 PARTS = (
     Part("serving", "Requests a second, beside infinity and txtai"),
+    Part("runtimes", "Ways to run the network on a CPU"),
     Part("encoding", "Sentences a second in one process, beside sentence-transformers"),
     Part("search", "Searches, beside FAISS alone and txtai"),
     Part("rescoring", "Rescoring by tokens"),

@@ -114,6 +114,12 @@ def _cosine(a: Floats, b: Floats) -> float:
     return float((unit_rows(a) * unit_rows(b)).sum(axis=-1).min())
 
 
+def shown(row: Row) -> dict[str, float | str]:
+    """For programs and pages; cosines with the digits that matter."""
+    cosines = {name: f"{value:.5f}" for name, value in asdict(row).items() if name.endswith(("float32", "company"))}
+    return {**asdict(row), **cosines, "keeps_the_law": str(row.keeps)}
+
+
 def show(rows: Sequence[Row], sentences: int, tokens: float, console: Console) -> None:
     """Print it."""
     title = f"{sentences:,} sentences of {tokens:.1f} tokens on average"
@@ -143,7 +149,7 @@ def main() -> None:
         made = {name: makers[name]() for name in track(chosen, "making ready")}
         rows = list(measure(made, ids, asked.rounds))
     show(rows, len(ids), float(np.mean([len(text) for text in ids])), Console(width=120))
-    keep("runtimes", [asdict(row) for row in rows])
+    keep("runtimes", [shown(row) for row in rows])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from models.packed_attention import Spans, use_packed_attention
 from models.portions import portions
 from models.runtime import Encoded, Pooling, Precision
 from models.text import Ints
+from models.torch_network import first_position
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class PackedPasses:
         self._network = network.eval().to(self._device)
         self._head = head.eval().to(self._device)
         self._pooling: Pooling = pooling
-        self._first_position = _first_position(network)
+        self._first_position = first_position(network)
         self._reduced = False
         self._replay: CapturedPasses | None = None
         self._pack()
@@ -213,13 +214,6 @@ def _lay_out(numbers: Ints, room: Room, ids: Sequence[Ints], weights: Sequence[F
     offsets = numbers[3 * room.tokens :]
     offsets[1 : len(ids) + 1] = ends
     offsets[len(ids) + 1 :] = count
-
-
-def _first_position(network: Any) -> int:
-    """RoBERTa's kin number positions from the padding id on."""
-    table = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
-    padding: int | None = getattr(table, "padding_idx", None)
-    return 0 if padding is None else padding + 1
 
 
 def _probes(config: Any) -> list[Ints]:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from models.embeddings import Floats, Want
+from models.embeddings import Floats, Integers, Want
 from models.text import Ints
 
 RUNTIMES = "models.runtimes"
@@ -45,12 +45,14 @@ class NetworkFacts:
         dim: d, of the token vectors, behind the head where there is one.
         max_tokens: most tokens a text may have, special and prompt tokens included.
         pad_id: the vocabulary entry that fills up shorter texts.
+        first_position: what it calls the place of a text's first token.
         tokenizer: the fast tokenizer as JSON; it neither pads nor truncates.
     """
 
     dim: int
     max_tokens: int
     pad_id: int
+    first_position: int
     tokenizer: str
 
 
@@ -98,23 +100,29 @@ class Runtime(Protocol):
         """
 
 
-def pool(hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], pooling: Pooling) -> Floats:
-    """(b, l, d) padded token vectors -> (b', d) the vectors of the first b' texts, which have so many tokens each.
+def encoded(hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], pooling: Pooling, want: Want) -> Encoded:
+    """What a pass comes to, of its token vectors: (T, d), those of one text after another; more may follow.
 
-    >>> pool(np.array([[[1.0, 4.0], [3.0, 0.0], [9.0, 9.0]]], np.float32), [2], [np.ones(2, np.float32)], "mean")
-    array([[2., 2.]], dtype=float32)
+    >>> hidden = np.array([[1.0, 4.0], [3.0, 0.0], [9.0, 9.0]], np.float32)
+    >>> encoded(hidden, [2, 1], [np.ones(2, np.float32), np.ones(1, np.float32)], "mean", "pooled").pooled
+    array([[2., 2.],
+           [9., 9.]], dtype=float32)
     """
-    shares = np.zeros((len(lengths), hidden.shape[1]), np.float32)
-    real = np.arange(hidden.shape[1]) < np.asarray(lengths)[:, None]
-    shares[real] = np.concatenate(weights)
-    hidden = hidden[: len(lengths)]
+    ends: Integers = np.cumsum(lengths)
+    starts: Integers = ends - np.asarray(lengths)
+    vectors = [hidden[start:end].copy() for start, end in zip(starts, ends, strict=True)] if want == "tokens" else ()
+    return Encoded(_pooled(hidden[: ends[-1]], starts, np.concatenate(weights), pooling), vectors)
+
+
+def _pooled(hidden: Floats, starts: Integers, weights: Floats, pooling: Pooling) -> Floats:
+    """(T, d) -> (b, d)."""
     match pooling:
         case "mean":
-            total: Floats = (shares[:, None, :] @ hidden)[:, 0]
-            mean: Floats = total / np.maximum(shares.sum(axis=1, keepdims=True), np.float32(1e-9))
-            return mean
+            totals: Floats = np.add.reduceat(hidden * weights[:, None], starts, axis=0)
+            shares: Floats = np.maximum(np.add.reduceat(weights, starts), np.float32(1e-9))
+            return totals / shares[:, None]
         case "cls":
-            return hidden[:, 0].copy()
+            return hidden[starts]
         case "max":
-            largest: Floats = np.where(real[..., None], hidden, -np.inf).max(axis=1)
+            largest: Floats = np.maximum.reduceat(hidden, starts, axis=0)
             return largest

@@ -38,6 +38,7 @@ class TorchNetwork(torch.nn.Module):
             dim=checkpoint.head.out_features if checkpoint.head else int(self.network.config.hidden_size),
             max_tokens=min(checkpoint.max_tokens or positions, positions),
             pad_id=tokenizer.pad_token_id or 0,
+            first_position=first_position(self.network),
             tokenizer=bare(tokenizer.backend_tokenizer, checkpoint.lower_case),
         )
         self.eval()
@@ -89,9 +90,19 @@ def _head(head: TokenHead | None) -> torch.nn.Module:
     return linear
 
 
+def first_position(network: Any) -> int:
+    """The number of a text's first place: RoBERTa's kin number places from the padding id on."""
+    padding: int | None = getattr(_position_table(network), "padding_idx", None)
+    return 0 if padding is None else padding + 1
+
+
 def _positions(network: Any) -> int:
-    """Most tokens the network has positions for; RoBERTa's kin number theirs from the padding id on."""
-    table = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
+    """Most tokens the network has positions for."""
+    table = _position_table(network)
     if isinstance(table, torch.nn.Embedding):
-        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+        return table.num_embeddings - first_position(network)
     return int(getattr(network.config, "max_position_embeddings", 512))
+
+
+def _position_table(network: Any) -> Any:
+    return getattr(getattr(network, "embeddings", None), "position_embeddings", None)

@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     )
     max_batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
-        description="Most padded tokens in one pass through the network: `auto` is 1024 on CPU, where larger passes "
+        description="Most tokens in one pass through the network: `auto` is 1024 on CPU, where larger passes "
         "are no faster and others wait longer, and 16384 on CUDA.",
     )
     max_request_tokens: int = Field(

@@ -12,7 +12,7 @@ from models.checkpoint import Checkpoint
 from models.embeddings import Floats, Want
 from models.lost_device import device_errors
 from models.probes import probe_ids
-from models.runtime import Compute, Encoded, Precision, pool
+from models.runtime import Compute, Encoded, Precision, encoded
 from models.text import Ints
 from models.torch_network import TorchNetwork
 
@@ -61,5 +61,4 @@ class Torch:
         with torch.inference_mode(), reduced:
             given = [torch.from_numpy(each).to(self._device) for each in (padded, mask.astype(np.int64))]
             hidden = self._network(*given).float().cpu().numpy()
-        vectors = [hidden[row, :length].copy() for row, length in enumerate(lengths)] if want == "tokens" else ()
-        return Encoded(pool(hidden, lengths, weights, self._pooling), vectors)
+        return encoded(hidden[mask], lengths, weights, self._pooling, want)

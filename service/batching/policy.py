@@ -24,7 +24,7 @@ class Limits:
     """What may run and wait.
 
     Attributes:
-        batch_tokens: most tokens in a pass, padding included.
+        batch_tokens: most tokens in a pass, without padding.
         window: how many waiting texts are looked at to fill it.
         request_tokens: most tokens that one call may bring.
         queued_tokens: most tokens that may wait; background calls do not count.
@@ -51,9 +51,9 @@ def due(arrived_s: float, tokens: int, *, bulk: bool) -> float:
 def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
     """Positions of the texts that run next, of a queue in the order of `due`; empty only if none waits.
 
-    The one that is due first always runs. Its company are those of its group nearest to it in length, as many as fit
-    when all are padded to the longest, and of equal length those due first; but nobody is padded to much more than
-    twice its length, since padding takes as long as text. So nobody starves, and little is padded.
+    The one that is due first always runs. Its company are those of its group nearest to it in length, as many as fit,
+    and of equal length those due first; but nobody is padded to much more than twice its length, for some runtimes pad,
+    which takes as long as text. So nobody starves, and little is padded.
 
     >>> queue = [Waiting(5, "m", 1.0), Waiting(90, "m", 1.1), Waiting(6, "m", 1.2), Waiting(5, "other", 1.3)]
     >>> next_batch(queue, Limits(batch_tokens=30, request_tokens=1000, queued_tokens=1000))
@@ -64,11 +64,11 @@ def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
     first = waiting[0]
     company = [i for i, text in enumerate(waiting[: limits.window]) if i > 0 and text.group == first.group]
     company.sort(key=lambda i: abs(waiting[i].tokens - first.tokens))
-    batch, shortest, longest = [0], first.tokens, first.tokens
+    batch, tokens, shortest, longest = [0], first.tokens, first.tokens, first.tokens
     for i in company:
-        least, widest = min(shortest, waiting[i].tokens), max(longest, waiting[i].tokens)
-        if widest * (len(batch) + 1) > limits.batch_tokens or widest > 2 * least + SLACK:
+        tokens += waiting[i].tokens
+        shortest, longest = min(shortest, waiting[i].tokens), max(longest, waiting[i].tokens)
+        if tokens > limits.batch_tokens or longest > 2 * shortest + SLACK:
             break
         batch.append(i)
-        shortest, longest = least, widest
     return batch

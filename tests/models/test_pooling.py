@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.embeddings import TokenEmbeddings
-from models.runtime import Pooling, pool
+from models.runtime import Pooling, encoded
 from tests.contracts.token_matrices import token_embeddings
 
 # reimers-gurevych-2019-sbert, section 3, worked out by hand for these tokens; the last one is padding
@@ -25,7 +25,8 @@ def pooling(request: pytest.FixtureRequest) -> Pooling:
 
 def pooled(pooling: Pooling, tokens: list[list[float]], real: list[int]) -> list[float]:
     weights = np.ones(sum(real), np.float32)
-    made: list[float] = pool(np.array([tokens], np.float32), [sum(real)], [weights], pooling)[0].tolist()
+    found = encoded(np.array(tokens, np.float32), [sum(real)], [weights], pooling, "pooled")
+    made: list[float] = found.pooled[0].tolist()
     return made
 
 
