@@ -40,7 +40,7 @@ def _given() -> tuple[Any, dict[str, int]]:
     folder = Path(os.environ["GIVEN"])
     texts = json.loads((folder / "texts.json").read_text("utf-8"))
     rows = {text: row for row, text in enumerate(texts["documents"] + texts["queries"])}
-    return np.load(folder / "vectors.npy", mmap_mode="r"), rows
+    return np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False), rows
 
 
 def main() -> None:
