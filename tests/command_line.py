@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from service.cli.main import app
 
-SETTINGS = {"HOME": "/tmp", "COLUMNS": "200"}
+OF_ALL_TESTS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION")  # which tests/conftest.py sets
+SETTINGS = {"HOME": "/tmp", "COLUMNS": "200", **{name: os.environ[name] for name in OF_ALL_TESTS}}
 
 
 def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

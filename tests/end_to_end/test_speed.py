@@ -22,8 +22,8 @@ from models.runtime import RUNTIMES
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]  # a busy machine takes minutes
 
-LEAST_TIMES = 1.3  # sentence-transformers in float32, whatever this CPU can
-LEAST_SHARE = 0.15  # of the requests a second to /live
+LEAST_TIMES = {"bfloat16": 2.0, "float32": 1.3}  # sentence-transformers in float32, by what this CPU is fastest in
+LEAST_SHARE = 0.4  # of the requests a second to /live
 LEAST_GAIN = 1.4  # of scoring many texts at once
 
 
@@ -31,7 +31,7 @@ def test_sentences_are_encoded_faster_than_by_sentence_transformers() -> None:
     precision = catalogue.find(RUNTIMES, "openvino").fastest("cpu")
     made = encoding.measured([f"semblance openvino {precision}", REFERENCE], sample_sentences()[:96], rounds=5)
     [ratio] = encoding.ratios(made)
-    assert ratio.batched > LEAST_TIMES, made
+    assert ratio.batched > LEAST_TIMES[precision], made
     assert min(made.least_cosine.values()) > 0.999, "and they are the same vectors"
 
 
