@@ -101,5 +101,7 @@ def _words(name: str) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
+        if 0.995 <= value < 1:  # of a cosine, what it lacks matters
+            return f"{value:.5f}"
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
