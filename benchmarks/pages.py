@@ -100,6 +100,8 @@ def _words(name: str) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return " to ".join(map(_shown, value))
     if isinstance(value, float):
         if 0.995 <= value < 1:  # of a cosine, what it lacks matters
             return f"{value:.5f}"
