@@ -32,7 +32,7 @@ def gathered_export(checkpoint: Checkpoint) -> tuple[Any, NetworkFacts, list[Flo
     whole = TorchNetwork(checkpoint)
     facts = whole.facts
     probes = probe_ids(checkpoint, facts)
-    exact = [_alone(whole, each) for each in probes]
+    exact = [whole.alone(each) for each in probes]
     packed = GatheredNetwork(whole)
     laid = [torch.from_numpy(each) for each in laid_out(probes, facts)]
     tokens, texts = {0: torch.export.Dim("tokens", min=2)}, torch.export.Dim("texts", min=1)
@@ -46,14 +46,6 @@ def gathered_export(checkpoint: Checkpoint) -> tuple[Any, NetworkFacts, list[Flo
     except Exception as error:  # it raises whatever the network came to
         raise NotExportable(f"{checkpoint.folder} cannot be exported: {error}") from error
     return graph, facts, exact
-
-
-def _alone(whole: TorchNetwork, ids: Ints) -> Floats:
-    """(n, d) by the network's own attention."""
-    given = torch.from_numpy(ids.astype(np.int64))[None]
-    with torch.inference_mode():
-        vectors: Floats = whole(given, torch.ones_like(given))[0].numpy()
-    return vectors
 
 
 def _parts(hidden: Floats, texts: Sequence[Ints]) -> list[Floats]:

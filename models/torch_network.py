@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError
@@ -11,10 +12,12 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
 from models.checkpoint import Checkpoint
+from models.embeddings import Floats
 from models.encoders.merged_adapter import merge
 from models.errors import BadCheckpoint
 from models.fast_tokenizer import bare
 from models.runtime import NetworkFacts
+from models.text import Ints
 from models.token_head import TokenHead
 
 
@@ -48,6 +51,13 @@ class TorchNetwork(torch.nn.Module):
         hidden = self.network(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         mapped: torch.Tensor = self.head(hidden)
         return mapped
+
+    def alone(self, ids: Ints) -> Floats:
+        """(n, d) the token vectors of one text of n tokens, with nothing beside it."""
+        given = torch.from_numpy(ids.astype(np.int64))[None].to(self.network.device)
+        with torch.inference_mode():
+            vectors: Floats = self(given, torch.ones_like(given))[0].cpu().numpy()
+        return vectors
 
 
 def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:

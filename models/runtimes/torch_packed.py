@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import torch
 import transformers
 
@@ -29,9 +28,7 @@ class TorchPacked:
         network = TorchNetwork(checkpoint).to(compute.device)
         self.facts = network.facts
         self.versions: Mapping[str, str] = {"torch": torch.__version__, "transformers": transformers.__version__}
-        self.exact: Sequence[Floats] = [
-            _alone(network, ids, compute.device) for ids in probe_ids(checkpoint, self.facts)
-        ]
+        self.exact: Sequence[Floats] = [network.alone(ids) for ids in probe_ids(checkpoint, self.facts)]
         self._passes = PackedPasses(
             network.network, network.head, checkpoint.pooling, compute.device, compute.precision
         )
@@ -44,11 +41,3 @@ class TorchPacked:
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
         """One pass, or several where the texts are many. Raises DeviceLost."""
         return self._passes.run(ids, weights, want)
-
-
-def _alone(network: TorchNetwork, ids: Ints, device: str) -> Floats:
-    """(n, d) token vectors of one text, before its network goes over to packed attention."""
-    given = torch.from_numpy(ids.astype(np.int64))[None].to(device)
-    with torch.inference_mode():
-        vectors: Floats = network(given, torch.ones_like(given))[0].cpu().numpy()
-    return vectors
