@@ -27,14 +27,13 @@ from rich.table import Table
 
 from benchmarks.candidate_runtimes import Candidate, candidates
 from benchmarks.figures import keep
+from benchmarks.peers.sentences import sentences
 from models import catalogue
 from models.checkpoint import Checkpoint, read_checkpoint
 from models.embeddings import Floats, unit_rows
 from models.encoders.transformer import Transformer
-from models.evaluation.tasks import GradedPairs
 from models.runtime import RUNTIMES, Compute, Precision
 from models.text import Ints
-from service.cli.evaluate.sets import read_task
 from service.served_models import read_source
 
 BATCH = 32
@@ -120,9 +119,9 @@ def shown(row: Row) -> dict[str, float | str]:
     return {**asdict(row), **cosines, "keeps_the_law": str(row.keeps)}
 
 
-def show(rows: Sequence[Row], sentences: int, tokens: float, console: Console) -> None:
+def show(rows: Sequence[Row], texts: int, tokens: float, console: Console) -> None:
     """Print it."""
-    title = f"{sentences:,} sentences of {tokens:.1f} tokens on average"
+    title = f"{texts:,} sentences of {tokens:.1f} tokens on average"
     table = Table("runtime", "batches of 32", "alone", "to float32", "token", "text", "company", title=title)
     for row in rows:
         figures = (f"{row.batches_per_s:,.0f}/s", f"{row.alone_per_s:,.0f}/s", f"{row.to_float32:.5f}")
@@ -139,10 +138,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="ways, by the beginning of their names; torch float32 is always one")
     asked = parser.parse_args()
     checkpoint = read_checkpoint(read_source("minilm").location)
-    task = read_task("stsb", None)
-    assert isinstance(task, GradedPairs)
-    sentences = list(dict.fromkeys([*task.left, *task.right]))[: asked.sentences]
-    ids = [text.ids for text in Transformer("minilm", checkpoint).tokenize(sentences, "query", "END")]
+    texts = sentences()[: asked.sentences]
+    ids = [text.ids for text in Transformer("minilm", checkpoint).tokenize(texts, "query", "END")]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         makers = ways(checkpoint, Path(folder))
         chosen = [name for name in makers if not asked.only or name.startswith(("torch float32", *asked.only))]
