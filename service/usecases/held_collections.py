@@ -25,8 +25,11 @@ class HeldCollections(Protocol):
         Raises StoreUnavailable: then all, or nothing, of the change is stored.
         """
 
-    async def search(self, look: Callable[[], Result]) -> Result:
-        """What a look into an index finds. However many of them wait for a thread, they keep no read waiting."""
+    async def search(self, look: Callable[[DocumentStore], Result]) -> Result:
+        """What a look into an index, and then into the local store, finds; it runs in a thread.
+
+        However many of them wait for one, they keep no read waiting.
+        """
 
     async def follow(self, name: str) -> VectorIndex:
         """The index of collection `name`, brought up to the local store.

@@ -18,6 +18,7 @@ from service.usecases.catch_up import Changes, Stopped, catch_up
 log = logging.getLogger(__name__)
 
 SEARCHES = 4  # indexes searched at once; more would share the same cores
+READS = 4  # of the store at once
 
 Result = TypeVar("Result")
 
@@ -53,20 +54,24 @@ class LocalCollections:
         self._building: set[str] = set()  # changed in the writer's turn only
         self._closing = threading.Event()
         self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
+        self._reader = ThreadPoolExecutor(READS, "reader")
         self._writer = ThreadPoolExecutor(1, "writer")
         self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """What a query finds in the store; it runs in a thread."""
-        return await asyncio.to_thread(query, self._store)
+        return await asyncio.get_running_loop().run_in_executor(self._reader, query, self._store)
 
     async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
         """The same as `read`: the documents themselves are here."""
         return await self.read(query)
 
-    async def search(self, look: Callable[[], Result]) -> Result:
-        """What a look into an index finds. However many of them wait for a thread, they keep no read waiting."""
-        return await asyncio.get_running_loop().run_in_executor(self._searcher, look)
+    async def search(self, look: Callable[[DocumentStore], Result]) -> Result:
+        """What a look into an index, and then into the local store, finds; it runs in a thread.
+
+        However many of them wait for one, they keep no read waiting.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, look, self._store)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change collection `name` in the store, and bring its index up to that, in one turn."""
@@ -192,19 +197,20 @@ class LocalCollections:
     async def states(self) -> list[IndexState]:
         """How every index stands, by the name of its collection."""
 
-        def look() -> list[IndexState]:
+        def look(store: DocumentStore) -> list[IndexState]:
             return [
                 IndexState(collection, size, held.index.rows, collection.version.number - held.index.version.number)
-                for collection, size in self._store.sizes()
+                for collection, size in store.sizes()
                 if (held := self._indexes.get(collection.name)) is not None
             ]
 
-        return await asyncio.to_thread(look)
+        return await self.read(look)
 
     def close(self) -> None:
         """Wait for the writes under way, keep snapshots of the indexes, then let go of the store."""
         self._closing.set()
         self._searcher.shutdown(wait=True, cancel_futures=True)
+        self._reader.shutdown(wait=True, cancel_futures=True)
         self._builder.shutdown(wait=True, cancel_futures=True)
         for name in list(self._indexes):
             self._writer.submit(self._save, name)

@@ -161,8 +161,8 @@ class Replica:
             log.exception("a write to %s is stored, but not here yet", name)
         return result
 
-    async def search(self, look: Callable[[], Result]) -> Result:
-        """What a look into an index finds."""
+    async def search(self, look: Callable[[DocumentStore], Result]) -> Result:
+        """What a look into an index, and then into the copy, finds."""
         return await self._local.search(look)
 
     async def follow(self, name: str) -> VectorIndex:

@@ -20,7 +20,7 @@ from models.token_codes import decode_many
 from service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from service.filters import Filter
 from service.observability.timings import timed
-from service.ports import Collection, Document, Hit, VectorIndex, Version
+from service.ports import Collection, Document, DocumentStore, Hit, VectorIndex, Version
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
 from service.usecases.held_collections import HeldCollections
@@ -82,6 +82,20 @@ class _At:
     similarity: Similarity
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Hits of each query in an index of `version`; the store's documents of those ids, and the collection, as of then.
+
+    `source` says what made the scores.
+    """
+
+    version: Version
+    hits: Sequence[Sequence[Hit]]
+    source: Source
+    now: Collection
+    documents: Mapping[str, Document]
+
+
 class Search:
     """Finds by vector in the index; scores the nearest anew where the measure is not the index's own."""
 
@@ -140,19 +154,17 @@ class Search:
             CollectionReplaced: the collection was made anew meanwhile, so that not even the encoder need be the same.
         """
         for attempt in range(1, ATTEMPTS + 1):
-            version, near, source = await self._near(at, request, queries)
-            hits = [each[: request.k] for each in near]
-            ids = list({hit.id for each in hits for hit in each})
-            now, documents = await self._documents(at.collection.name, ids)
-            if not now.version.epoch == version.epoch == at.collection.version.epoch:
+            seen = await self._looked(at, request, queries)
+            if not seen.now.version.epoch == seen.version.epoch == at.collection.version.epoch:
                 raise CollectionReplaced
-            if now.settings.space != at.collection.settings.space:  # it was rolled over: its token codes are others
+            if seen.now.settings.space != at.collection.settings.space:  # rolled over: its token codes are others
                 raise CollectionReplaced
-            same = {doc_id: each for doc_id, each in documents.items() if each.version <= version.number}
-            if len(same) == len(ids) or attempt == ATTEMPTS:
+            same = {doc_id: each for doc_id, each in seen.documents.items() if each.version <= seen.version.number}
+            if len(same) == len(_ids(seen.hits)) or attempt == ATTEMPTS:
                 break
             at = await self._followed(at)
-        return version, source, [[Found(same[hit.id], hit.score) for hit in each if hit.id in same] for each in hits]
+        found = [[Found(same[hit.id], hit.score) for hit in each if hit.id in same] for each in seen.hits]
+        return seen.version, seen.source, found
 
     async def _followed(self, at: _At) -> _At:
         """The same with the index brought up to the store. Raises CollectionReplaced: it is another one by now."""
@@ -163,22 +175,22 @@ class Search:
             raise CollectionReplaced
         return replace(at, index=index)
 
-    async def _near(
-        self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
-    ) -> tuple[Version, list[list[Hit]], Source]:
-        """The nearest documents of each query, best first by the measure."""
+    async def _looked(self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]) -> _Seen:
+        """The k nearest documents of each query, best first by the measure."""
         own = at.similarity.name == INDEX_MEASURE
         if not own:
             self._require_few(len(queries) * request.candidates)
+        name = at.collection.name
         directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
-        with timed("search"):
-            version, near = await self._local.search(
-                partial(at.index.search, directions, request.k if own else request.candidates, request.where)
-            )
+        near = partial(at.index.search, directions, request.k if own else request.candidates, request.where)
         if own:
-            return version, near, "index"
-        rescored = [await self._rescored(at, query, hits) for query, hits in zip(queries, near, strict=True)]
-        return version, rescored, _source(at)
+            with timed("search"):  # one way to a thread and back, which takes longer than either
+                return await self._local.search(lambda store: _seen_by_index(store, name, near))
+        with timed("search"):
+            version, candidates = await self._local.search(lambda _: near())
+        rescored = [await self._rescored(at, query, hits) for query, hits in zip(queries, candidates, strict=True)]
+        hits = [each[: request.k] for each in rescored]
+        return _Seen(version, hits, _source(at), *await self._documents(name, _ids(hits)))
 
     async def _rescored(self, at: _At, query: TokenEmbeddings, hits: Sequence[Hit]) -> list[Hit]:
         """Those hits that still exist, scored and ordered by the measure."""
@@ -190,18 +202,15 @@ class Search:
                 rescored += await self._local.search(scoring)
         return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
 
-    async def _scoring(self, at: _At, query: TokenEmbeddings, ids: Sequence[str]) -> Callable[[], list[Hit]]:
+    async def _scoring(
+        self, at: _At, query: TokenEmbeddings, ids: Sequence[str]
+    ) -> Callable[[DocumentStore], list[Hit]]:
         """What scores those of the documents that still exist, from the cheapest place that has their tokens."""
-        name = at.collection.name
-        match _source(at):
-            case "token_codes":
-                with timed("search"):
-                    codes = await self._local.read(lambda store: store.codes(name, ids, at.collection.settings.space))
-                return partial(_score_codes, at.similarity, query, codes)
-            case "encoder":
-                _, documents = await self._documents(name, ids)
-                known = await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
-                return partial(_score, at.similarity, query, list(known), list(known.values()))
+        if _source(at) == "token_codes":
+            return partial(_score_codes, at, query, ids)
+        _, documents = await self._documents(at.collection.name, ids)
+        known = await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
+        return lambda _: _score(at.similarity, query, list(known), list(known.values()))
 
     def _require_few(self, scores: int) -> None:
         if scores > self._max_scores:
@@ -229,6 +238,17 @@ class Search:
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
 
 
+def _seen_by_index(
+    store: DocumentStore, name: str, near: Callable[[], tuple[Version, Sequence[Sequence[Hit]]]]
+) -> _Seen:
+    version, hits = near()
+    return _Seen(version, hits, "index", *store.get_at(name, _ids(hits)))
+
+
+def _ids(hits: Sequence[Sequence[Hit]]) -> list[str]:
+    return list({hit.id for each in hits for hit in each})
+
+
 def _source(at: _At) -> Literal["token_codes", "encoder"]:
     """Where the measure's view of a document comes from, if the index's own scores are not enough.
 
@@ -238,12 +258,13 @@ def _source(at: _At) -> Literal["token_codes", "encoder"]:
     return "token_codes" if coded else "encoder"
 
 
-def _score_codes(similarity: Similarity, query: TokenEmbeddings, codes: Mapping[str, bytes]) -> list[Hit]:
-    ids, each = list(codes), list(codes.values())
+def _score_codes(at: _At, query: TokenEmbeddings, ids: Sequence[str], store: DocumentStore) -> list[Hit]:
+    codes = store.codes(at.collection.name, ids, at.collection.settings.space)
+    known, each = list(codes), list(codes.values())
     return [
         hit
         for portion in portions([len(some) for some in each], DECODED)
-        for hit in _score(similarity, query, ids[portion], decode_many(each[portion]))
+        for hit in _score(at.similarity, query, known[portion], decode_many(each[portion]))
     ]
 
 

@@ -215,12 +215,28 @@ def test_searches_that_take_long_keep_no_read_waiting(store: SqlDocumentStore, i
         local = LocalCollections(store, indexes)
         store.create("c", SETTINGS)
         over = threading.Event()
-        searches = [asyncio.create_task(local.search(lambda: over.wait(10))) for _ in range(100)]
+        searches = [asyncio.create_task(local.search(lambda _: over.wait(10))) for _ in range(100)]
         await asyncio.sleep(0)
         read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
         assert read.name == "c"
         over.set()
         assert all(await asyncio.gather(*searches))
+        local.close()
+
+    asyncio.run(use())
+
+
+def test_other_work_in_threads_keeps_no_read_waiting(store: SqlDocumentStore, indexes: Watched) -> None:
+    async def use() -> None:
+        local = LocalCollections(store, indexes)
+        store.create("c", SETTINGS)
+        over = threading.Event()
+        others = [asyncio.create_task(asyncio.to_thread(over.wait, 10)) for _ in range(100)]
+        await asyncio.sleep(0)
+        read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
+        assert read.name == "c"
+        over.set()
+        assert all(await asyncio.gather(*others))
         local.close()
 
     asyncio.run(use())

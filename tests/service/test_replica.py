@@ -85,7 +85,7 @@ def upsert(doc_id: str, seed: int) -> Callable[[DocumentStore], Version]:
 async def nearest(one: Replica, seed: int, at: Version | None = None) -> list[str]:
     """The ids that a search finds, best first."""
     _, index = await one.current("c", at)
-    _, [hits] = await one.search(lambda: index.search(drawn(seed, DIM)[None], 10, None))
+    _, [hits] = await one.search(lambda _: index.search(drawn(seed, DIM)[None], 10, None))
     return [hit.id for hit in hits]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from service.documents.sqlite import sqlite_engine
 from service.errors import WriteConflict
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
-from service.ports import CollectionSettings, Document, DocumentStore, Embedded, TokenStorage, Write
+from service.ports import Collection, CollectionSettings, Document, Embedded, TokenStorage, Write
 from service.served_models import LazyModels, read_served
 from service.usecases.collections import Collections
 from service.usecases.embed_texts import Given, TextEmbedder
@@ -34,34 +34,32 @@ from service.usecases.search import ATTEMPTS, Search, SearchFor
 from tests.conftest import built_in_checkpoint
 from tests.drawn_vectors import drawn
 
-Result = TypeVar("Result")
 
-
-class Intruding(LocalCollections):
-    """Writes once between the look into the index and the look into the store."""
+class Intruded(SqlDocumentStore):
+    """Writes once between the look into the index and the look for the documents."""
 
     intrusion: Callable[[], None] | None = None
 
-    async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
-        if self.intrusion is not None and "_documents" in query.__qualname__:
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+        if self.intrusion is not None:
             intrude, self.intrusion = self.intrusion, None
             intrude()
-        return await super().read(query)
+        return super().get_at(name, ids)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SqlDocumentStore:
-    return SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
+def store(tmp_path: Path) -> Intruded:
+    return Intruded(sqlite_engine(tmp_path / "documents.sqlite"))
 
 
 @asynccontextmanager
 async def searching(
     store: SqlDocumentStore, minilm: Transformer, folder: Path
-) -> AsyncIterator[tuple[Search, Intruding, TextEmbedder]]:
+) -> AsyncIterator[tuple[Search, LocalCollections, TextEmbedder]]:
     """Searches in the collections of `store`, the way into them, and what embeds texts."""
     metrics = Metrics()
     worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
-    local = Intruding(store, IndexFolder(folder / "indexes"))
+    local = LocalCollections(store, IndexFolder(folder / "indexes"))
     served = LazyModels(read_served("minilm"), lambda *_: minilm, 30)
     texts = TextEmbedder(worker, NoCache(), metrics, 1000)
     yield Search(Collections(served, local), local, texts, max_scores=10_000), local, texts
@@ -74,7 +72,7 @@ def settings(encoder: Transformer, tokens: TokenStorage = "none") -> CollectionS
 
 
 def test_a_hit_never_shows_one_text_with_the_score_of_another(
-    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
+    store: Intruded, minilm: Transformer, tmp_path: Path
 ) -> None:
     async def use() -> None:
         async with searching(store, minilm, tmp_path) as (search, local, texts):
@@ -88,7 +86,7 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(
             store.create("c", settings(minilm))
             write("a cat", 0)
             await local.follow("c")
-            local.intrusion = lambda: write("tax law", 1)
+            store.intrusion = lambda: write("tax law", 1)
             results = await search(SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None))
             hit = results.hits[0][0]
             assert hit.document.text == "tax law"
@@ -98,9 +96,37 @@ def test_a_hit_never_shows_one_text_with_the_score_of_another(
     asyncio.run(use())
 
 
+def test_a_document_that_is_rewritten_whenever_it_is_found_is_left_out(
+    store: Intruded, minilm: Transformer, tmp_path: Path
+) -> None:
+    async def use() -> None:
+        async with searching(store, minilm, tmp_path) as (search, local, _):
+
+            def write(doc_id: str, seed: int) -> None:
+                embedded = Embedded(drawn(seed, minilm.dim), truncated=False)
+                store.upsert(store.collection("c"), [Write(Document(doc_id, str(seed), {}), embedded)])
+
+            written = count(2)
+
+            def rewrite() -> None:
+                write("busy", next(written))
+                store.intrusion = rewrite
+
+            store.create("c", settings(minilm))
+            write("calm", 0)
+            write("busy", 1)
+            await local.follow("c")
+            store.intrusion = rewrite
+            results = await search(SearchFor([Given("a cat", "/query")], "c", k=2, candidates=2, measure=None))
+            assert [hit.document.id for hit in results.hits[0]] == ["calm"]
+            assert next(written) == 2 + ATTEMPTS
+
+    asyncio.run(use())
+
+
 @pytest.mark.parametrize("again", [1, 99])
 def test_a_search_never_mixes_two_lives_of_a_collection(
-    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, again: int
+    store: Intruded, minilm: Transformer, tmp_path: Path, again: int
 ) -> None:
     """Not even where the new life has the same ids and fewer writes behind it."""
 
@@ -119,11 +145,11 @@ def test_a_search_never_mixes_two_lives_of_a_collection(
                 again -= 1
                 store.drop("c")
                 fill("tax law", law)
-                local.intrusion = make_anew if again else None
+                store.intrusion = make_anew if again else None
 
             fill("a cat", cat)
             await local.follow("c")
-            local.intrusion = make_anew
+            store.intrusion = make_anew
             request = SearchFor([Given("a cat", "/query")], "c", k=1, candidates=1, measure=None)
             if again > ATTEMPTS:
                 with pytest.raises(WriteConflict):
@@ -146,12 +172,12 @@ def tokens_drawn(seed: int, count: int, dim: int) -> TokenEmbeddings:
 def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
     store: SqlDocumentStore, minilm: Transformer, tmp_path: Path
 ) -> None:
-    count, length = 1000, 64
+    many, length = 1000, 64
     store.create("c", settings(minilm, "int8"))
-    codes = [encode_tokens(tokens_drawn(i, length + i % 3, minilm.dim))[0] for i in range(count)]
+    codes = [encode_tokens(tokens_drawn(i, length + i % 3, minilm.dim))[0] for i in range(many)]
     writes = [
         Write(Document(f"d{i}", "", {}), Embedded(drawn(i, minilm.dim), truncated=False, codes=codes[i]))
-        for i in range(count)
+        for i in range(many)
     ]
     store.upsert(store.collection("c"), writes)
 
@@ -161,11 +187,11 @@ def test_candidates_are_scored_as_if_at_once_but_held_a_few_at_a_time(
             (query,) = (await texts.embed(minilm, [given], "query", "tokens")).embeddings
             await local.follow("c")
             tracemalloc.start()
-            results = await search(SearchFor([given], "c", k=count, candidates=count, measure="rcmd"))
+            results = await search(SearchFor([given], "c", k=many, candidates=many, measure="rcmd"))
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert results.scored_from == "token_codes"
-            assert peak < count * length * minilm.dim * 4 / 3, "far less than the tokens of all candidates"
+            assert peak < many * length * minilm.dim * 4 / 3, "far less than the tokens of all candidates"
             at_once = measure("rcmd").score_many(query, [decode_tokens(each) for each in codes])
             found = {hit.document.id: hit.score for hit in results.hits[0]}
             assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
