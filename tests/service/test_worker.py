@@ -95,6 +95,21 @@ def test_a_thread_that_panics_lets_nobody_wait_and_is_reported() -> None:
     asyncio.run(use())
 
 
+def test_texts_and_their_tokens_are_counted_by_pass() -> None:
+    async def use() -> None:
+        metrics, slow = Metrics(), Slow()
+        worker = Worker(ROOMY, metrics, idle_check_s=60)
+        slow.may_go.release(1000)
+        assert await numbers(worker, slow, [str(n) for n in range(6)]) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        await asyncio.to_thread(worker.stop)
+        shown = metrics.exposition().decode()
+        assert "semblance_batch_tokens_total 6.0" in shown
+        assert "semblance_batch_texts_sum 6.0" in shown
+        assert "semblance_batch_texts_count 2.0" in shown
+
+    asyncio.run(use())
+
+
 def test_a_batch_too_large_for_the_memory_is_encoded_in_parts(worker: Worker) -> None:
     async def use() -> None:
         slow = Slow(room=1)
