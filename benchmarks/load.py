@@ -96,7 +96,6 @@ class Report:
     queued_tokens: float
     errors: Mapping[str, float]
     texts_per_pass: float
-    padding_share: float
     load_average: float
 
     def summary(self) -> dict[str, float]:
@@ -117,7 +116,6 @@ class Report:
             "least_memory_in_the_last_quarter_mb": self.final_mb,
             "most_memory_mb": max(self.memory_mb),
             "texts_per_pass": self.texts_per_pass,
-            "padding_share": self.padding_share,
             "load_average": self.load_average,
         }
 
@@ -223,7 +221,6 @@ def run(service: Service, load: Load) -> Report:
 
 def report(load: Load, wall_s: float, tally: Tally, signs: VitalSigns, counted: Mapping[str, float]) -> Report:
     """All of it together; `counted` is what was added to the counters meanwhile."""
-    padding, real = (counted[f'semblance_batch_tokens_total{{kind="{kind}"}}'] for kind in ("padding", "real"))
     return Report(
         clients=load.clients,
         wall_s=wall_s,
@@ -243,7 +240,6 @@ def report(load: Load, wall_s: float, tally: Tally, signs: VitalSigns, counted: 
         queued_tokens=sum(labelled(counted, "semblance_queued_tokens").values()),
         errors=labelled(counted, "semblance_errors_total"),
         texts_per_pass=counted["semblance_batch_texts_sum"] / counted["semblance_batch_texts_count"],
-        padding_share=padding / (padding + real),
         load_average=fmean(signs.load_average),
     )
 
@@ -272,7 +268,7 @@ def show(made: Report, console: Console) -> None:
         f"memory: at least {made.settled_mb:.0f} MB in the second quarter, {made.final_mb:.0f} MB in the last, at most "
         f"{max(made.memory_mb):.0f} MB"
     )
-    console.print(f"batches: {made.texts_per_pass:.1f} texts a pass, {100 * made.padding_share:.1f} % padding")
+    console.print(f"batches: {made.texts_per_pass:.1f} texts a pass")
     console.print(f"load average of the machine meanwhile: {made.load_average:.1f}")
 
 

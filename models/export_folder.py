@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
+
+from filelock import FileLock
 
 from models.durable_files import publish, write_json
 from models.errors import BadCheckpoint, NotExportable
@@ -21,6 +23,9 @@ MANIFEST = "manifest.json"  # the SHA-256 of each file beside it
 @contextmanager
 def exported(exports: Path | None, fingerprint: str, make: Callable[[Path], None]) -> Iterator[Path]:
     """The folder of the export with that fingerprint, which `make` fills if it is not there, or is damaged.
+
+    Of several processes one makes it, and the others wait for that. One that is whole is read without a lock, so that
+    exports may lie on a disk that cannot be written.
 
     Args:
         exports: where exports are kept; None keeps none, and the folder goes with the block.
@@ -37,38 +42,38 @@ def exported(exports: Path | None, fingerprint: str, make: Callable[[Path], None
                 yield Path(passing)
             return
         folder = exports / fingerprint
-        if not _whole(folder):
-            _make_anew(folder, make)
+        if _damage(folder) is not None:
+            _make_unless_made(folder, make)
         yield folder
     except OSError as error:
         raise NotExportable(f"no export of the network can be written or read: {error}") from error
 
 
-def _whole(folder: Path) -> bool:
-    """Whether every file is what was written."""
-    if not folder.is_dir():
-        return False
+def _damage(folder: Path) -> str | None:
+    """What is wrong with an export; None if every file is what was written."""
     try:
         listed = read_json(folder / MANIFEST, dict)
-        damaged = [name for name, sha256 in listed.items() if file_sha256(folder / name) != sha256]
+        changed = [name for name, sha256 in listed.items() if file_sha256(folder / name) != sha256]
     except BadCheckpoint as error:
-        log.warning("an export of a network is damaged and made anew: %s", error)
-        return False
-    if damaged:
-        log.warning("an export of a network is damaged and made anew: %s/%s has changed", folder, damaged[0])
-    return not damaged
+        return str(error)
+    return f"{folder / changed[0]} has changed" if changed else None
 
 
-def _make_anew(folder: Path, make: Callable[[Path], None]) -> None:
+def _make_unless_made(folder: Path, make: Callable[[Path], None]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(mkdtemp(prefix=".making-", dir=folder.parent))
-    try:
-        make(aside)
-        write_json(aside / MANIFEST, {file.name: file_sha256(file) for file in sorted(aside.iterdir())})
-        shutil.rmtree(folder, ignore_errors=True)  # damaged, if it is there
-        publish(aside, folder)
-    except OSError:
-        if not _whole(folder):  # another process may have been faster
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        damage = _damage(folder)
+        if damage is None:  # another process was faster
+            return
+        if folder.exists():
+            log.warning("an export of a network is damaged and made anew: %s", damage)
+        aside = folder.with_name(f".making-{folder.name}")
+        shutil.rmtree(aside, ignore_errors=True)  # of one that was killed
+        aside.mkdir()
+        try:
+            make(aside)
+            write_json(aside / MANIFEST, {file.name: file_sha256(file) for file in sorted(aside.iterdir())})
+            shutil.rmtree(folder, ignore_errors=True)
+            publish(aside, folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)

@@ -40,7 +40,8 @@ def gathered_export(checkpoint: Checkpoint) -> tuple[Any, NetworkFacts, list[Flo
     try:
         with warnings.catch_warnings(action="ignore"), torch.inference_mode():
             together = packed(*laid).numpy()
-        require_agreement(exact, _parts(together, probes), SAME, f"{checkpoint.folder} over packed texts")
+        packed_vectors = _parts(together, probes)
+        require_agreement(exact, packed_vectors, SAME, f"{checkpoint.folder} over packed texts", "run it by torch")
         with warnings.catch_warnings(action="ignore"):  # of what torch will do without one day
             graph = torch.export.export(packed, tuple(laid), dynamic_shapes=(tokens, tokens, grid, grid, tokens))
     except Exception as error:  # it raises whatever the network came to

@@ -60,5 +60,10 @@ def laid_out(texts: Sequence[Ints], facts: NetworkFacts) -> LaidOut:
 
 
 def at_least(size: int, sizes: Sequence[int]) -> int:
-    """The least of the ascending `sizes` that is enough, or the size itself where none is."""
-    return next((each for each in sizes if each >= size), size)
+    """The least of the ascending `sizes` that is enough; beyond them, there are four up to each power of two.
+
+    >>> [at_least(size, (8, 16, 32)) for size in (9, 32, 33, 41, 64, 65)]
+    [16, 32, 40, 48, 64, 80]
+    """
+    step = max(1, (1 << (size - 1).bit_length()) // 8)
+    return next((each for each in sizes if each >= size), -(-size // step) * step)

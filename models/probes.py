@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, unit_rows
@@ -28,15 +30,24 @@ def probe_ids(checkpoint: Checkpoint, facts: NetworkFacts) -> list[Ints]:
     return [text.ids for text in tokenizer.tokenize(PROBES, checkpoint.prompts["document"], "END")]
 
 
-def require_agreement(exact: Sequence[Floats], found: Sequence[Floats], least: float, what: str) -> None:
+def least_cosine(pairs: Iterable[tuple[Floats, Floats]]) -> float:
+    """The least cosine of the rows of (n_i, d) vectors that should be the same.
+
+    A vector that is not finite brings it to 0, or to no number: in either case to nothing that is large enough.
+
+    >>> least_cosine([(np.eye(2), np.eye(2)), (np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]]))])
+    0.6
+    """
+    with np.errstate(invalid="ignore"):  # infinity has no direction
+        return float(np.min([(unit_rows(x) * unit_rows(y)).sum(axis=1).min() for x, y in pairs]))
+
+
+def require_agreement(exact: Sequence[Floats], found: Sequence[Floats], least: float, what: str, instead: str) -> None:
     """Refuse token vectors that point elsewhere than those of torch in float32.
 
     Raises:
-        BuildDisagrees: with the least cosine that there is.
+        BuildDisagrees: with the least cosine that there is, and what to do instead.
     """
-    pairs = [(unit_rows(x), unit_rows(y)) for x, y in zip(exact, found, strict=True)]
-    cosine = min(float((x * y).sum(axis=1).min()) for x, y in pairs)
+    cosine = least_cosine(zip(exact, found, strict=True))
     if not cosine >= least:  # also where it is no number
-        raise BuildDisagrees(
-            f"{what} has cosine {cosine:.5f} to its float32 vectors, less than {least}: serve it in float32"
-        )
+        raise BuildDisagrees(f"{what} has cosine {cosine:.5f} to its float32 vectors, less than {least}: {instead}")

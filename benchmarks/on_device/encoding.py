@@ -24,8 +24,9 @@ from benchmarks.on_device.random_models import (
     tokenizer,
 )
 from benchmarks.on_device.timing import Run, median_seconds
-from models.embeddings import Floats, unit_rows
+from models.embeddings import Floats
 from models.packed_passes import PackedPasses
+from models.probes import least_cosine
 from models.text import Ints
 
 PEER = "sentence-transformers"
@@ -167,18 +168,14 @@ def _cosines(ours: Ours, shape: str, device: str, ids: Sequence[Ints]) -> dict[s
         [alone] = ours.tokens([text])
         with torch.inference_mode():
             hidden = exact(torch.from_numpy(text).long()[None].to(device)).last_hidden_state[0]
-        to_exact.append(_least(alone, hidden.cpu().numpy()))
-        to_itself.append(_least(alone, in_batch))
-        pooled.append(_least(alone.mean(axis=0, keepdims=True), in_batch.mean(axis=0, keepdims=True)))
+        to_exact.append((alone, hidden.cpu().numpy()))
+        to_itself.append((alone, in_batch))
+        pooled.append((alone.mean(axis=0, keepdims=True), in_batch.mean(axis=0, keepdims=True)))
     return {
-        "tokens to float32": min(to_exact),
-        "tokens alone and in a batch": min(to_itself),
-        "pooled alone and in a batch": min(pooled),
+        "tokens to float32": least_cosine(to_exact),
+        "tokens alone and in a batch": least_cosine(to_itself),
+        "pooled alone and in a batch": least_cosine(pooled),
     }
-
-
-def _least(x: Floats, y: Floats) -> float:
-    return float((unit_rows(x) * unit_rows(y)).sum(axis=1).min())
 
 
 def _kernels(ours: Ours, ids: Sequence[Ints]) -> dict[str, float]:

@@ -61,7 +61,8 @@ class Transformer:
         self._try_longest()
         if self._runtime.exact:
             found = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
-            require_agreement(self._runtime.exact, found, AGREEMENT, f"{name} in {compute.precision}")
+            instead = "run it by torch" if compute.precision == "float32" else "serve it in float32"
+            require_agreement(self._runtime.exact, found, AGREEMENT, f"{name} in {compute.precision}", instead)
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         """Tokens of each text, special and prompt tokens included.

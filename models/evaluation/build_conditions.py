@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.catalogue import similarity
-from models.embeddings import TokenEmbeddings, unit_rows
+from models.embeddings import TokenEmbeddings
 from models.evaluation.evaluation import AVERAGE
 from models.evaluation.outcomes import Evaluation
 from models.evaluation.report_tables import TextTable
 from models.evaluation.scorer import Track
+from models.probes import least_cosine
 from models.protocols import Encoder
 
 MEASURES = ("cosine", "rcmd")
@@ -92,4 +93,4 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> list[TokenEmbeddings]:
 def _least(pairs: Sequence[tuple[TokenEmbeddings, TokenEmbeddings]], *, tokens: bool) -> float:
     """The least cosine of what should be the same vectors."""
     vectors = [(a.vectors, b.vectors) if tokens else (a.pooled()[None], b.pooled()[None]) for a, b in pairs]
-    return min(float((unit_rows(x) * unit_rows(y)).sum(axis=1).min()) for x, y in vectors)
+    return least_cosine(vectors)

@@ -15,13 +15,14 @@ from models.checkpoint import Checkpoint
 from models.embeddings import Floats, Want
 from models.errors import NotExportable
 from models.export_folder import exported
-from models.grid import laid_out
+from models.grid import LaidOut, laid_out
 from models.model_files import digest, read_json
 from models.probes import PROBES
 from models.quiet_openvino import openvino
 from models.runtime import Compute, Encoded, NetworkFacts, Precision, encoded
 from models.text import Ints
 
+FORMAT = 1  # of an export; to be raised when the same network comes to another graph, or to other files
 _NETWORK, _FACTS, _EXACT = "network.xml", "facts.json", "probes.safetensors"
 
 
@@ -43,10 +44,9 @@ class OpenVino:
             raise NotExportable(f"OpenVINO is used on CPUs only, not on {compute.device}")
         self._pooling = checkpoint.pooling
         self.versions: Mapping[str, str] = {name: version(name) for name in ("openvino", "torch", "transformers")}
-        fingerprint = digest(
-            space=checkpoint.space, max_tokens=checkpoint.max_tokens, versions=dict(self.versions), probes=PROBES
-        )
-        with exported(compute.exports, fingerprint, lambda folder: _export(checkpoint, folder)) as folder:
+        with exported(
+            compute.exports, _fingerprint(checkpoint, self.versions), lambda folder: _export(checkpoint, folder)
+        ) as folder:
             self.facts = NetworkFacts(**read_json(folder / _FACTS, dict))
             exact = load_file(folder / _EXACT)
             self.exact: Sequence[Floats] = [exact[str(i)] for i in range(len(exact))]
@@ -63,6 +63,18 @@ class OpenVino:
         laid = laid_out(ids, self.facts)
         hidden: Floats = self._request.infer(dict(enumerate(laid)), share_inputs=True, share_outputs=True)[0]
         return encoded(hidden, [len(text) for text in ids], weights, self._pooling, want)
+
+
+def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
+    """Of everything that decides what an export holds and how it is read."""
+    return digest(
+        format=FORMAT,
+        inputs=LaidOut._fields,
+        facts=NetworkFacts.__slots__,
+        space=checkpoint.space,
+        versions=dict(versions),
+        probes=PROBES,
+    )
 
 
 def _compiled(network: Path, compute: Compute) -> Any:

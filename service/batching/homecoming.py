@@ -24,7 +24,16 @@ class Outcome:
         if self.error is None:
             self.future.set_result(self.result)
         else:
-            self.future.set_exception(self.error)
+            self.future.set_exception(_failure(self.error))
+
+
+def _failure(error: BaseException) -> Exception:
+    """What those who wait can handle: some libraries panic with what is no Exception, which would end an event loop."""
+    if isinstance(error, Exception):
+        return error
+    failure = RuntimeError("a library panicked")
+    failure.__cause__ = error
+    return failure
 
 
 def send_home(outcomes: Iterable[Outcome]) -> None:

@@ -77,11 +77,11 @@ class Queue:
         self._metrics = metrics
         self._items: SortedKeyList[Item, float] = SortedKeyList(key=lambda item: item.waiting.due)
         self._under_way: dict[Hashable, Item] = {}  # those that wait, and those that run
-        self._left_behind = False  # items that nobody wants any more
+        self._left_behind = 0  # items that nobody wants any more, of `_items`
         self._tokens: dict[Urgency, int] = {"interactive": 0, "bulk": 0}
 
     def __bool__(self) -> bool:
-        return bool(self._items)
+        return len(self._items) > self._left_behind
 
     def put(self, order: Order, tokens_per_s: float | None) -> None:
         """Let all texts of an order wait, or none; `tokens_per_s` is what the model is known to do.
@@ -115,7 +115,7 @@ class Queue:
         """The texts that run next; empty only if none waits."""
         if self._left_behind:
             self._items = SortedKeyList((item for item in self._items if item.queued), self._items.key)
-            self._left_behind = False
+            self._left_behind = 0
         front = list(islice(self._items, self._limits.window))
         chosen = next_batch([item.waiting for item in front], self._limits)
         for i in sorted(chosen, reverse=True):
@@ -140,6 +140,7 @@ class Queue:
         """Hand out what a pass made in so many seconds; the outcomes of the orders that have everything now."""
         whole: list[Outcome] = []
         touched: set[Order] = set()
+        now = time.perf_counter()
         for item, result in zip(batch, results, strict=True):
             del self._under_way[item.key]
             for order, position in item.wanted_by:
@@ -147,13 +148,13 @@ class Queue:
                 order.missing -= 1
                 touched.add(order)
         for order in touched:
-            order.encode_s += seconds
+            order.encode_s += min(seconds, now - order.submitted)  # it may have joined a pass that was running
             if order.missing == 0 and not order.over:
                 order.over = True
                 whole.append(Outcome(order.future))
         return whole
 
-    def fail(self, item: Item, error: Exception) -> list[Outcome]:
+    def fail(self, item: Item, error: BaseException) -> list[Outcome]:
         """A text cannot be encoded; the outcomes of all orders that hold it."""
         del self._under_way[item.key]
         failed = {order for order, _ in item.wanted_by if not order.over}
@@ -170,7 +171,7 @@ class Queue:
             if item.queued and not item.wanted:
                 self._unqueue(item)
                 del self._under_way[item.key]
-                self._left_behind = True
+                self._left_behind += 1
         self._show()
 
     def empty(self, error: Exception) -> list[Outcome]:
@@ -179,6 +180,7 @@ class Queue:
         for order in orders:
             order.over = True
         self._items.clear()
+        self._left_behind = 0
         self._under_way.clear()
         return [Outcome(order.future, error=error) for order in orders]
 

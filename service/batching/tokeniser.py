@@ -35,7 +35,7 @@ class _Task:
         """What came of it."""
         try:
             return Outcome(self.future, self.encoder.tokenize(self.texts, self.role, self.truncate))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to those who wait
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to those who wait
             return Outcome(self.future, error=error)
 
 

@@ -128,7 +128,7 @@ class Worker:
                     self._pass(batch)
                 else:
                     self._try_model()
-        except Exception:
+        except BaseException:
             log.critical("the device is lost, or its thread: this process cannot go on", exc_info=True)
             self._on_lost()
         finally:
@@ -154,7 +154,7 @@ class Worker:
             results = self._encoded(batch)
         except DeviceLost:
             raise
-        except Exception as error:
+        except BaseException as error:
             log.exception("a pass of %d texts failed", len(batch))
             self._metrics.failed_passes.inc()
             if len(batch) == 1:
@@ -195,7 +195,7 @@ class Worker:
             encoder.encode(texts, "pooled")
         except DeviceLost:
             raise
-        except Exception:
+        except BaseException:
             log.exception("the model did not answer a pass of one token")
         else:
             self._answered = time.monotonic()

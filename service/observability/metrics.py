@@ -49,9 +49,7 @@ class Metrics:
         self.batch_texts = Histogram(
             "semblance_batch_texts", "Texts in one pass of the model.", buckets=_COUNTS, registry=own
         )
-        self.batch_tokens = Counter(
-            "semblance_batch_tokens", "Tokens given to the model: real ones and padding.", ("kind",), registry=own
-        )
+        self.batch_tokens = Counter("semblance_batch_tokens", "Tokens of the texts given to the model.", registry=own)
         self.cache_lookups = Counter(
             "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
         )
@@ -80,7 +78,6 @@ class Metrics:
         for stage in STAGES:
             self.stage_seconds.labels(stage)
         self._queued_tokens = {urgency: self.queued_tokens.labels(urgency) for urgency in get_args(Urgency)}
-        self._real_tokens, self._padding_tokens = (self.batch_tokens.labels(kind) for kind in ("real", "padding"))
 
     def answered(self, route: str, method: str, status: int, seconds: float, stages: Mapping[Stage, float]) -> None:
         """Count a request that took so long, and so long by stage."""
@@ -95,10 +92,8 @@ class Metrics:
 
     def passed(self, lengths: Sequence[int], seconds: float) -> None:
         """Count a pass of the model over texts of so many tokens."""
-        real = sum(lengths)
         self.batch_texts.observe(len(lengths))
-        self._real_tokens.inc(real)
-        self._padding_tokens.inc(max(lengths) * len(lengths) - real)
+        self.batch_tokens.inc(sum(lengths))
         self.pass_seconds.observe(seconds)
 
     def looked_up(self, outcomes: Iterable[Miss | Literal["hit"]]) -> None:

@@ -13,7 +13,9 @@ Result = TypeVar("Result")
 
 
 async def undisturbed(attempt: Callable[[], Awaitable[Result]], what: str) -> Result:
-    """What the first attempt comes to that no other writer disturbs; what was encoded before is in the cache by then.
+    """What the first attempt comes to that no other writer disturbs.
+
+    What was encoded before is in the cache by then, but for background work, which encodes it again.
 
     Raises:
         WriteConflict: all were disturbed; `what` says by whom.

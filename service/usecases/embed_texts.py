@@ -51,7 +51,7 @@ class TextEmbedder:
         *,
         bulk: bool = False,
     ) -> EmbeddedTexts:
-        """Embeddings of each text; with `bulk`, as background work.
+        """Embeddings of each text; with `bulk`, as background work, of which the cache keeps nothing.
 
         Raises:
             InvalidRequest: naming every text that cannot be encoded, with the code of its fault.
@@ -70,7 +70,8 @@ class TextEmbedder:
         missing = [tokens[text] for text in keys if text not in found]
         fresh = await self._embedder.encode(encoder, missing, want, bulk=bulk)
         made = {each.text: embeddings for each, embeddings in zip(missing, fresh, strict=True)}
-        await self._cache.set_many({keys[text]: embeddings for text, embeddings in made.items()})
+        if not bulk:  # which would push out what is asked for again and again, to be stored elsewhere itself
+            await self._cache.set_many({keys[text]: embeddings for text, embeddings in made.items()})
         found |= made
         found |= {text: replace(found[text], text=tokens[text]) for text in bare if text not in made}
         return EmbeddedTexts(

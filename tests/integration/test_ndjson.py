@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,12 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.running_service import running_service
 from service.api.ndjson import read_lines
 from service.errors import Problem
 from service.ports import Document
 from service.usecases.index_stream import Line
 from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, dialled, head, heard_until
+from tests.small_model import write_glove
 
 pytestmark = pytest.mark.alone
 
@@ -211,6 +214,22 @@ def test_small_requests_are_answered_while_many_documents_stream_in(api: Api, ht
     assert len(waits) >= 5
     # there are a dozen passes of documents, and one or two of them lie before a small request
     assert max(waits) < (time.perf_counter() - began_streaming) / 3
+
+
+def test_what_the_cache_knows_it_knows_after_an_upload(tmp_path: Path) -> None:
+    words = write_glove(tmp_path / "glove.txt", ["lamp", "parcel", "number"])
+    pair = {"pairs": [{"a": "lamp", "b": "parcel"}]}
+    with (
+        running_service(models=f"words={words}", cache_bytes="10000") as url,  # for fewer than ten texts
+        httpx2.Client(base_url=url, timeout=60) as http,
+    ):
+        api = Api(http)
+        api.collection("lines")
+        api.ok("/similarity", pair)
+        send(http, "lines", [line(f"d{i}", f"number {i}") for i in range(50)])
+        assert 'semblance_cache_lookups_total{outcome="hit"} 0.0' in http.get("/metrics").text
+        api.ok("/similarity", pair)
+        assert 'semblance_cache_lookups_total{outcome="hit"} 2.0' in http.get("/metrics").text
 
 
 @given(

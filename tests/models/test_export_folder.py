@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -29,10 +33,14 @@ def content(exports: Path | None, fingerprint: str = "f") -> bytes:
         return (folder / "network.bin").read_bytes()
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_it_is_made_once(tmp_path: Path) -> None:
     assert [content(tmp_path) for _ in range(3)] == [b"weights"] * 3
     assert len(made) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert names(tmp_path) == ["f", "f.lock"]
 
 
 def test_another_fingerprint_is_another_export(tmp_path: Path) -> None:
@@ -73,27 +81,72 @@ def test_one_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="odd"), exported(tmp_path, "f", fail):
         pass
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == ["f.lock"]
 
 
-def test_of_many_at_once_one_is_kept_and_all_can_use_it(tmp_path: Path) -> None:
-    barrier, found = threading.Barrier(4), []
+def test_of_many_at_once_one_makes_it_and_the_others_wait_and_use_the_same(tmp_path: Path) -> None:
+    found: list[tuple[int, bytes]] = []
 
     def slow(folder: Path) -> None:
-        barrier.wait()
+        time.sleep(0.2)  # in which the others come
         make(folder)
 
     def use() -> None:
         with exported(tmp_path, "f", slow) as folder:
-            found.append((folder / "network.bin").read_bytes())
+            found.append((folder.stat().st_ino, (folder / "network.bin").read_bytes()))
 
     threads = [threading.Thread(target=use) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [b"weights"] * 4
-    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert len(made) == 1
+    assert found == [(tmp_path.joinpath("f").stat().st_ino, b"weights")] * 4
+    assert names(tmp_path) == ["f", "f.lock"]
+
+
+def test_a_process_waits_for_another_that_makes_it(tmp_path: Path) -> None:
+    """The other one is killed as it waits for input: the system lets go of its lock, and what it left is removed."""
+    code = """
+import sys, pathlib
+from models.export_folder import exported
+def make(folder):
+    (folder / "half").write_bytes(b"half")
+    print("making", flush=True)
+    input()
+with exported(pathlib.Path(sys.argv[1]), "f", make):
+    pass
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "making\n"
+        waiting = threading.Thread(target=content, args=[tmp_path])
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        assert made == []
+        other.kill()
+        waiting.join(30)
+    assert len(made) == 1
+    assert content(tmp_path) == b"weights"
+    assert names(tmp_path) == ["f", "f.lock"]
+    assert names(tmp_path / "f") == [MANIFEST, "network.bin"]
+
+
+def test_one_that_is_whole_is_used_from_a_disk_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content(tmp_path)
+    monkeypatch.setattr("models.export_folder.FileLock", refused)
+    assert content(tmp_path) == b"weights"
+    with pytest.raises(NotExportable, match="read-only"):
+        content(tmp_path, "g")
+
+
+def refused(lock: Path) -> None:
+    raise OSError(errno.EROFS, "read-only", str(lock))
 
 
 def test_no_room_is_said(tmp_path: Path) -> None:

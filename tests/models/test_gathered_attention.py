@@ -60,6 +60,20 @@ def test_every_token_has_its_place_and_no_other(lengths: list[int]) -> None:
     assert laid.tokens.shape == (at_least(len(lengths), TEXTS), at_least(max(lengths), WIDTHS))
 
 
+@pytest.mark.parametrize(("sizes", "most", "distinct"), [(TOKENS, 8192, 48), (WIDTHS, 8192, 40), (TEXTS, 400, 27)])
+def test_sizes_are_few_and_near_what_is_needed(sizes: tuple[int, ...], most: int, distinct: int) -> None:
+    found = [at_least(size, sizes) for size in range(1, most + 1)]
+    assert len(set(found)) == distinct
+    assert found == sorted(found)
+    assert all(size <= enough < size + max(8, size / 2) for size, enough in enumerate(found, 1))
+    assert all(enough <= 1.25 * size for size, enough in enumerate(found, 1) if size > sizes[-1])
+
+
+def test_a_pass_of_many_short_texts_has_one_of_few_shapes() -> None:
+    shapes = {laid_out(texts([3] * count), FACTS).tokens.shape for count in range(1, 400)}
+    assert len(shapes) == len({rows for rows, _ in shapes}) == 27
+
+
 @pytest.mark.parametrize(("kind", "config"), [(BertModel, BertConfig), (RobertaModel, RobertaConfig)])
 @pytest.mark.parametrize("lengths", [[1], [7, 1, 90, 12], [3] * 33, [130, 2]])
 def test_packed_texts_have_the_vectors_of_each_alone(kind: Any, config: Any, lengths: list[int]) -> None:
@@ -82,7 +96,7 @@ def test_a_network_that_looks_at_distances_of_tokens_is_refused(tmp_path: Path) 
     network = MPNetModel(config)
     torch.nn.init.normal_(network.encoder.relative_attention_bias.weight, std=3)
     network.save_pretrained(folder)
-    with pytest.raises(NotExportable, match="cannot be exported"):
+    with pytest.raises(NotExportable, match=r"cannot be exported: .* over packed texts has cosine .*: run it by torch"):
         gathered_export(read_checkpoint(folder))
 
 

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from sentence_transformers import SentenceTransformer
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.errors import NotExportable
-from models.runtime import Compute, Precision
+from models.grid import LaidOut
+from models.runtime import Compute, NetworkFacts, Precision
+from models.runtimes import openvino
 from models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.small_model import BUILT_IN_FOLDER
@@ -114,6 +117,31 @@ print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.mod
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
     assert done.stdout == "[]\n"
     assert not (tmp_path / "intel").exists()
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "another"),
+    [
+        (openvino, "FORMAT", 0),
+        (LaidOut, "_fields", LaidOut._fields[::-1]),
+        (NetworkFacts, "__slots__", (*NetworkFacts.__slots__, "more")),
+    ],
+    ids=["format", "inputs", "facts"],
+)
+def test_an_export_of_another_format_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, of: Any, name: str, another: Any
+) -> None:
+    compute = Compute("cpu", "float32", "openvino", EXPORTS)
+    openvino.OpenVino(built_in_checkpoint(), compute)  # so that it is kept
+
+    def refuse(*_: object) -> None:
+        raise NotExportable("it would be made anew")
+
+    monkeypatch.setattr(openvino, "_export", refuse)
+    openvino.OpenVino(built_in_checkpoint(), compute)
+    monkeypatch.setattr(of, name, another)
+    with pytest.raises(NotExportable, match="made anew"):
+        openvino.OpenVino(built_in_checkpoint(), compute)
 
 
 def test_openvino_is_for_cpus() -> None:

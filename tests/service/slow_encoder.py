@@ -17,6 +17,10 @@ from service.batching.worker import Worker
 WAIT_S = 30  # for what happens at once unless the machine is busy
 
 
+class Panic(BaseException):
+    """What libraries in Rust raise where they fail: no Exception."""
+
+
 class Slow:
     """An encoder of one token a text whose vector is the text's number, and which waits until it may go on."""
 
@@ -43,6 +47,8 @@ class Slow:
         texts = {text.text for text in tokenized}
         if "bad" in texts:
             raise ValueError("a bad text")
+        if "panic" in texts:
+            raise Panic("hunter2")
         if "lost" in texts:
             raise DeviceLost("the device fell off the bus")
         if len(texts) > self.room:

@@ -139,6 +139,18 @@ def test_what_the_cache_knows_is_not_encoded_and_tokenised_only_where_its_tokens
     asyncio.run(use())
 
 
+def test_background_work_takes_from_the_cache_and_leaves_nothing_there(minilm: Transformer) -> None:
+    async def use() -> None:
+        texts, counting = embedder(MemoryCache(10**8))
+        await texts.embed(minilm, asked(["a cat"]), "query", "pooled")
+        for _ in range(2):
+            counting.encoded.clear()
+            await texts.embed(minilm, asked(["a cat", "two"]), "query", "pooled", bulk=True)
+            assert counting.encoded == ["two"]
+
+    asyncio.run(use())
+
+
 def test_a_bad_text_beside_cached_ones_is_named_by_its_own_place(minilm: Transformer) -> None:
     async def use() -> Sequence[Problem]:
         texts, _ = embedder(MemoryCache(10**8))

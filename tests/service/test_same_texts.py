@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import pytest
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.errors import Overloaded
+from service.observability import timings
 from service.observability.metrics import Metrics
 from tests.service.slow_encoder import Slow, held, numbers, queued, until
 
@@ -90,6 +92,32 @@ def test_who_started_a_pass_may_leave_while_it_runs(worker: Worker) -> None:
         assert await second == [1.0]
         assert ran(slow) == {"1": 1}
         assert not worker._queue._under_way
+
+    asyncio.run(use())
+
+
+def test_who_joins_a_pass_that_runs_is_told_of_its_own_time_in_it_only(worker: Worker) -> None:
+    async def use() -> None:
+        slow = Slow()
+
+        async def timed() -> tuple[float, float]:
+            """What it was told of, and what it took."""
+            stages, began = timings.start(), time.perf_counter()
+            assert await numbers(worker, slow, ["1"]) == [1.0]
+            return stages["queue"] + stages["encode"], time.perf_counter() - began
+
+        first = asyncio.create_task(timed())
+        await held(slow)
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(timed())
+        await until(lambda: len(next(iter(worker._queue._under_way.values())).wanted_by) == 2)
+        slow.may_go.release(100)
+        told, took = zip(await first, await second, strict=True)
+        assert ran(slow) == {"1": 1}
+        assert told[0] > 0.1
+        assert all(each > 0 for each in told)
+        assert told[0] <= took[0]
+        assert told[1] <= took[1]
 
     asyncio.run(use())
 

@@ -12,7 +12,7 @@ from models.errors import BadTexts, TextProblem
 from models.text import Role, TokenizedText, Truncate
 from service.batching.tokeniser import Tokeniser
 from service.errors import NotReady
-from tests.service.slow_encoder import WAIT_S, Slow, until
+from tests.service.slow_encoder import WAIT_S, Panic, Slow, until
 
 
 class Held(Slow):
@@ -30,6 +30,8 @@ class Held(Slow):
         self.threads.add(threading.current_thread().name)
         if "bad" in texts:
             raise BadTexts([TextProblem(texts.index("bad"), "empty_text", "it is bad")])
+        if "panic" in texts:
+            raise Panic("hunter2")
         return super().tokenize(texts, role, truncate)
 
 
@@ -66,6 +68,22 @@ def test_a_bad_text_fails_its_own_caller_only_and_of_one_who_left_nothing_is_don
         with pytest.raises(BadTexts, match="text 1: it is bad"):
             await bad
         assert held.seen == ["1", "2", "bad", "4"]
+        tokeniser.stop()
+
+    asyncio.run(use())
+
+
+def test_a_panic_of_the_library_fails_its_own_caller_by_what_is_an_exception_and_the_thread_lives_on() -> None:
+    async def use() -> None:
+        tokeniser, held = Tokeniser(), Held()
+        panicking, same_go = [asyncio.create_task(tokens(tokeniser, held, text)) for text in ("panic", "1")]
+        await until(held.entered.is_set)
+        held.may_go.release(10)
+        with pytest.raises(RuntimeError, match="a library panicked") as failed:
+            await asyncio.wait_for(panicking, WAIT_S)
+        assert isinstance(failed.value.__cause__, Panic)
+        assert await asyncio.wait_for(same_go, WAIT_S) == ["1"]
+        assert await asyncio.wait_for(tokens(tokeniser, held, "2"), WAIT_S) == ["2"]
         tokeniser.stop()
 
     asyncio.run(use())

@@ -12,11 +12,12 @@ from models.embeddings import TokenEmbeddings, Want
 from models.encoders.transformer import Transformer
 from models.errors import BadTexts
 from models.text import TokenizedText
+from service.batching.orders import Order, Queue
 from service.batching.policy import Limits
 from service.batching.worker import Worker
 from service.errors import NotReady, Overloaded, TooManyTokens
 from service.observability.metrics import Metrics
-from tests.service.slow_encoder import WAIT_S, Slow, held, numbers, queued, until
+from tests.service.slow_encoder import WAIT_S, Panic, Slow, held, numbers, queued, until
 
 ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
 
@@ -54,6 +55,57 @@ def test_a_text_that_fails_its_pass_fails_its_own_caller_and_no_other(worker: Wo
         assert max(map(len, slow.batches)) > 1, "they shared a pass"
         assert [answers[0], answers[2], answers[4]] == [[1.0, 2.0], [3.0], [5.0]]
         assert [str(answers[1]), str(answers[3])] == ["a bad text", "a bad text"]
+
+    asyncio.run(use())
+
+
+def test_a_panic_of_the_library_fails_its_own_caller_and_no_other(worker: Worker) -> None:
+    async def use() -> None:
+        slow = Slow()
+        first = asyncio.create_task(numbers(worker, slow, ["0"]))
+        await held(slow)
+        tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in (["1"], ["panic"], ["2"])]
+        await queued(worker, 3)
+        slow.may_go.release(1000)
+        answers = await asyncio.wait_for(asyncio.gather(first, *tasks, return_exceptions=True), WAIT_S)
+        assert [answers[0], answers[1], answers[3]] == [[0.0], [1.0], [2.0]]
+        assert repr(answers[2]) == "RuntimeError('a library panicked')"
+
+    asyncio.run(use())
+
+
+def test_a_thread_that_panics_lets_nobody_wait_and_is_reported() -> None:
+    class Panicking(Metrics):
+        def passed(self, lengths: Sequence[int], seconds: float) -> None:
+            raise Panic(f"{lengths} {seconds}")
+
+    async def use() -> None:
+        lost = threading.Event()
+        worker, slow = Worker(ROOMY, Panicking(), idle_check_s=60, on_lost=lost.set), Slow()
+        first = asyncio.create_task(numbers(worker, slow, ["1"]))
+        await held(slow)
+        waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
+        await queued(worker, 1)
+        slow.may_go.release(10)
+        assert await first == [1.0]
+        with pytest.raises(NotReady):
+            await asyncio.wait_for(waiting, WAIT_S)
+        assert await asyncio.to_thread(lost.wait, WAIT_S)
+
+    asyncio.run(use())
+
+
+def test_texts_and_their_tokens_are_counted_by_pass() -> None:
+    async def use() -> None:
+        metrics, slow = Metrics(), Slow()
+        worker = Worker(ROOMY, metrics, idle_check_s=60)
+        slow.may_go.release(1000)
+        assert await numbers(worker, slow, [str(n) for n in range(6)]) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        await asyncio.to_thread(worker.stop)
+        shown = metrics.exposition().decode()
+        assert "semblance_batch_tokens_total 6.0" in shown
+        assert "semblance_batch_texts_sum 6.0" in shown
+        assert "semblance_batch_texts_count 2.0" in shown
 
     asyncio.run(use())
 
@@ -197,6 +249,47 @@ def test_a_caller_who_left_shifts_nobodys_answer_and_its_texts_are_dropped(worke
         assert await staying == [2.0, 3.0]
         assert leaving.cancelled()
         assert not {"7", "8", "9"} & {text for batch in slow.batches for text in batch}
+
+    asyncio.run(use())
+
+
+def test_what_was_left_behind_is_no_work_to_wake_up_for() -> None:
+    async def use() -> None:
+        queue, slow, loop = Queue(ROOMY, Metrics()), Slow(), asyncio.get_running_loop()
+        leaving, staying = [
+            Order(slow, "tokens", slow.tokenize(texts, "query", "END"), False, loop.create_future())
+            for texts in (["1", "2"], ["2", "3"])
+        ]
+        queue.put(leaving, None)
+        assert queue
+        queue.let_go(leaving)
+        assert not queue
+        queue.put(staying, None)
+        assert queue
+        assert [item.text.text for item in queue.take()] == ["2", "3"]
+        assert not queue
+
+    asyncio.run(use())
+
+
+def test_an_idle_check_waits_for_an_idle_time_though_callers_left() -> None:
+    async def use() -> None:
+        worker, slow = Worker(ROOMY, Metrics(), idle_check_s=60), Slow()
+        slow.may_go.release(1)
+        await worker.watch(slow)
+        slow.entered.clear()
+        first = asyncio.create_task(numbers(worker, slow, ["2"]))
+        await held(slow)
+        leaving = asyncio.create_task(numbers(worker, slow, ["3"]))
+        await queued(worker, 1)
+        leaving.cancel()
+        await queued(worker, 0)
+        slow.entered.clear()
+        slow.may_go.release(1)
+        assert await first == [2.0]
+        assert not await asyncio.to_thread(slow.entered.wait, 0.3), "the model was tried"
+        slow.may_go.release(10)
+        await asyncio.to_thread(worker.stop)
 
     asyncio.run(use())
 

@@ -19,9 +19,6 @@ LISTS_A_ROOT = 4  # lists for n rows, as a multiple of sqrt(n): then comparing w
 PROBES = 128  # lists that a search looks into
 LEARNED_FROM = 39  # rows a list that centroids are learned from; FAISS warns below
 LEAST_ROWS = 25_000  # fewer are not enough to learn from
-GROWTH = (
-    4  # rows may become so many times those that the lists were made for: a list is then twice as long as it should
-)
 
 
 class FaissIvf(FaissRows):
