@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 
+from models import catalogue
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
 from models.errors import NotExportable
-from models.runtime import Compute, Precision
+from models.runtime import RUNTIMES, Compute, Precision
 from models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.small_model import BUILT_IN_FOLDER
@@ -119,3 +121,12 @@ print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.mod
 def test_openvino_is_for_cpus() -> None:
     with pytest.raises(NotExportable, match="cuda"):
         Transformer("m", built_in_checkpoint(), Compute("cuda", "float32", "openvino"))
+
+
+@pytest.mark.parametrize("runtime", ["torch", "torch_packed"])
+def test_torch_uses_no_more_processors_than_it_was_given(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    for threads in (None, 3):
+        catalogue.find(RUNTIMES, runtime)(built_in_checkpoint(), Compute("cpu", "float32", runtime, EXPORTS, threads))
+    assert given == [3]
