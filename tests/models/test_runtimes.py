@@ -12,11 +12,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from models import catalogue
+from models import catalogue, lost_device
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
-from models.errors import NotExportable
+from models.errors import DeviceLost, NotExportable
 from models.runtime import RUNTIMES, Compute, Precision
+from models.runtimes.torch import Torch
 from models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.small_model import BUILT_IN_FOLDER
@@ -130,3 +131,13 @@ def test_torch_uses_no_more_processors_than_it_was_given(runtime: str, monkeypat
     for threads in (None, 3):
         catalogue.find(RUNTIMES, runtime)(built_in_checkpoint(), Compute("cpu", "float32", runtime, EXPORTS, threads))
     assert given == [3]
+
+
+def test_a_device_that_is_lost_while_a_model_loads_is_no_fault_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(Torch, "_run", fail)
+    monkeypatch.setattr(lost_device, "_answers", lambda _: False)
+    with pytest.raises(DeviceLost, match="illegal memory access"):
+        Transformer("m", built_in_checkpoint(), Compute())
