@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 import traceback
@@ -66,6 +67,7 @@ class Report:
             "transformers": transformers.__version__,
         }
         self.faults: list[str] = []
+        self.figures["faults"] = self.faults
         print(f"{name}, torch {torch.__version__}, transformers {transformers.__version__}")
         if device == "cpu":
             print("not measured: this is no GPU, and what follows only shows that the script runs")
@@ -78,9 +80,9 @@ class Report:
         except Exception as error:  # noqa: BLE001 - a machine with a GPU is scarce: the other parts go on
             traceback.print_exc()
             self.faults.append(f"{name} failed: {error}")
-            return
-        self.figures[name] = found
-        print("\n".join(say(found)), f"\n  ({time.perf_counter() - began:.0f} s)", flush=True)
+        else:
+            self.figures[name] = found
+            print("\n".join(say(found)), f"\n  ({time.perf_counter() - began:.0f} s)", flush=True)
         self._keep()
 
     def _keep(self) -> None:
@@ -102,26 +104,31 @@ def listed(title: str) -> Callable[[Mapping[str, float]], Iterator[str]]:
     return say
 
 
+def ceiling(report: Report, name: str, a_second: Callable[[], float]) -> float:
+    """What the device does at most, in units of 10^12; no number if that fails, and then no share of it is one."""
+    report.part(name, lambda: {name: a_second() / 1e12}, listed("what the device does at most"))
+    return float(report.figures.get(name, {}).get(name, math.nan))
+
+
 def measure(report: Report, device: str, sizes: Sizes) -> None:
     """All parts."""
 
     def encoded(shape: str) -> Mapping[str, Any]:
-        found = encoding(shape, device, sizes.sentences, sizes.rounds, peak)
+        found = encoding(shape, device, sizes.sentences, sizes.rounds, 1e12 * peak)
         for name, least in BOUNDS.items():
             if not found.cosines[name] >= least:
                 report.faults.append(f"{shape}: {name} have cosine {found.cosines[name]:.6f}, less than {least}")
         return {**asdict(found), "lines": list(lines(found))}
 
-    peak, rate = matrix_peak(device, sizes.matrix_side), copy_rate(device, sizes.copied)
-    ceilings = {"bfloat16 product, TFLOP/s": peak / 1e12, "copy, TB/s": rate / 1e12}
-    report.part("ceilings", lambda: ceilings, listed("what the device does at most"))
+    peak = ceiling(report, "bfloat16 product, TFLOP/s", lambda: matrix_peak(device, sizes.matrix_side))
+    rate = ceiling(report, "copy, TB/s", lambda: copy_rate(device, sizes.copied))
     for shape in sizes.shapes:
         report.part(f"encoding {shape}", lambda shape=shape: encoded(shape), lambda found: iter(found["lines"]))  # type: ignore[misc]
     report.part("scoring", lambda: scoring(device, sizes.scored, sizes.rounds), listed("RCMD, float32"))
     name, batch = sizes.trained
     report.part("training", lambda: training(device, name, batch, 3), listed(f"a step of CLRCMD, {name}"))
     report.part(
-        "search", lambda: search(device, sizes.searched, 9, rate), listed("exhaustive search, 384 numbers a row")
+        "search", lambda: search(device, sizes.searched, 9, 1e12 * rate), listed("exhaustive search, 384 numbers a row")
     )
 
 

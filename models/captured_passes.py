@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -13,6 +14,9 @@ MOST_TOKENS = 16_384  # more at once is no faster for the device, which has its 
 LEAST_TOKENS = 128
 LEAST_LONGEST = 128  # rows that a block of flash attention works on: shorter texts take no less
 TOKENS_A_TEXT = 8  # room for as many texts is left, unless they are shorter on average
+
+# torch captures one graph at a time in a process, and none while a cache is emptied
+CAPTURING = threading.Lock()
 
 
 class Room(NamedTuple):
@@ -58,13 +62,14 @@ def _power_of_two(least: int) -> int:
 class _Captured:
     inputs: Tensor
     graph: torch.cuda.CUDAGraph
-    outputs: Passed
+    results: Passed
 
 
 class CapturedPasses:
     """Runs passes by replaying them; the first one of each room is captured, which takes as long as some passes.
 
-    All of them share their working memory, so what one returns holds until the next begins. One thread at a time.
+    All of them share their working memory and the place of their results, so what one returns holds until the next
+    begins. One thread at a time; several of these may have one each.
 
     Args:
         forward: a pass over inputs that lie on the device; it must not wait for the device.
@@ -76,6 +81,7 @@ class CapturedPasses:
         self._device = device
         self._memory = torch.cuda.graph_pool_handle()
         self._captured: dict[Room, _Captured] = {}
+        self._space = torch.empty(2, 0, 0, device=device)
 
     def __call__(self, inputs: Tensor, room: Room) -> Passed:
         """The pass over (room.numbers,) int32 `inputs` of the host."""
@@ -84,17 +90,28 @@ class CapturedPasses:
         captured = self._captured[room]
         captured.inputs.copy_(inputs, non_blocking=True)
         captured.graph.replay()
-        return captured.outputs
+        return captured.results
 
     def _capture(self, inputs: Tensor, room: Room) -> _Captured:
-        held, graph = inputs.to(self._device), torch.cuda.CUDAGraph()
-        with torch.cuda.device(self._device):
+        # a capture that fails leaves its own stream behind as the current one: the outer block takes that back
+        with CAPTURING, torch.cuda.device(self._device), torch.cuda.stream(torch.cuda.current_stream()):
+            held, graph = inputs.to(self._device), torch.cuda.CUDAGraph()
             here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
             aside.wait_stream(here)
-            with torch.cuda.stream(aside):
-                self._forward(held, room)  # libraries choose and allot on first use, which must not be captured
+            with torch.cuda.stream(aside):  # libraries choose and allot on first use, which must not be captured
+                dim = self._forward(held, room).pooled.shape[1]
             here.wait_stream(aside)
+            results = self._results(room, dim)
             # other threads may go on using the device meanwhile
             with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
-                outputs = self._forward(held, room)
-        return _Captured(held, graph, outputs)
+                passed = self._forward(held, room)
+                results.hidden.copy_(passed.hidden)  # what stayed where it is would keep that memory from other graphs
+                results.pooled.copy_(passed.pooled)
+        return _Captured(held, graph, results)
+
+    def _results(self, room: Room, dim: int) -> Passed:
+        """Where the results of a pass go: one place for all of them, but a larger one for one long text."""
+        if self._space.shape[1] < room.tokens:
+            self._space = torch.empty(2, max(room.tokens, MOST_TOKENS), dim, device=self._device)
+        hidden, pooled = self._space
+        return Passed(hidden[: room.tokens], pooled[: room.texts])

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
+from models.captured_passes import CAPTURING
 from models.errors import DeviceLost
 
 
@@ -15,8 +16,19 @@ def device_errors(device: torch.device) -> Iterator[None]:
     """Around work on a device: raises DeviceLost where it failed for good."""
     try:
         yield
-    except torch.AcceleratorError as error:  # CUDA answers every later call of this process with the same error
+    except torch.AcceleratorError as error:
+        if _answers(device):  # it refused this work only, such as a launch that it is not made for
+            raise
         raise DeviceLost(f"{device}: {error}") from error
     except torch.OutOfMemoryError:
-        torch.cuda.empty_cache()  # so that a smaller batch finds the room that this one leaves
+        with CAPTURING:
+            torch.cuda.empty_cache()  # so that a smaller batch finds the room that this one leaves
         raise
+
+
+def _answers(device: torch.device) -> bool:
+    """Whether it still computes: after an illegal access, say, CUDA answers every call of the process by that error."""
+    try:
+        return torch.ones(1, device=device).item() == 1
+    except torch.AcceleratorError:
+        return False

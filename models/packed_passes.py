@@ -12,12 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn, segment_reduce
 
-from models.captured_passes import MOST_TOKENS, CapturedPasses, Passed, Room, room_for
+from models.captured_passes import MOST_TOKENS, CapturedPasses, Forward, Passed, Room, room_for
 from models.embeddings import Floats, Want
-from models.errors import NotExportable
+from models.errors import DeviceLost, NotExportable
 from models.lost_device import device_errors
 from models.packed_attention import Spans, use_packed_attention
 from models.portions import portions
+from models.probes import least_cosine
 from models.runtime import Encoded, Pooling, Precision
 from models.text import Ints
 from models.torch_network import first_position
@@ -39,8 +40,9 @@ class PackedPasses:
     In bfloat16 the weights of affine maps are converted, and these maps and attention compute in it; embeddings,
     residual sums and norms stay float32, so that a text alone and in a batch stay close (docs/decisions/0005).
 
-    A pass is filled up by tokens of no text to one of few sizes, each of which is captured once as a graph on CUDA.
-    Inputs go over and results come back through pinned memory while the host prepares the next pass.
+    On CUDA in bfloat16, a pass is filled up by tokens of no text to one of few sizes, each of which is captured once as
+    a graph. Inputs go over and results come back through pinned memory; where the texts of a run make several passes,
+    the host prepares the next one meanwhile.
 
     It takes the network over: nothing else can call it any more.
 
@@ -52,7 +54,9 @@ class PackedPasses:
         precision: what it computes in.
 
     Raises:
-        NotExportable: packed texts have other vectors than each text alone; the network is as it was before.
+        NotExportable: packed texts have other vectors than each text alone, or there is no attention to them in that
+            number type on that device; the network is as it was before.
+        DeviceLost: the device failed for good.
     """
 
     def __init__(
@@ -64,12 +68,12 @@ class PackedPasses:
         self._pooling: Pooling = pooling
         self._first_position = first_position(network)
         self._reduced = False
-        self._replay: CapturedPasses | None = None
-        self._pack()
+        self._replay: Forward | None = None
+        self._pack(precision)
         if precision == "bfloat16":
             self._reduce()
-        if self._device.type == "cuda":
-            self._replay = self._captured()
+            if self._device.type == "cuda":
+                self._replay = self._captured()
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
         """One pass of b texts, or several where they have more than `MOST_TOKENS` tokens; see `Runtime`.
@@ -92,7 +96,8 @@ class PackedPasses:
     def _launch(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> _Flight:
         """Start a pass, and the way of its results to the host; neither is waited for."""
         lengths = [len(each) for each in ids]
-        room = room_for(sum(lengths), len(lengths), max(lengths))
+        exact = Room(sum(lengths), len(lengths), max(lengths))
+        room = exact if self._replay is None else room_for(*exact)
         inputs = torch.zeros(room.numbers, dtype=torch.int32, pin_memory=self._device.type == "cuda")
         _lay_out(inputs.numpy(), room, ids, weights, self._first_position)
         if self._replay is not None:
@@ -112,18 +117,23 @@ class PackedPasses:
             hidden = self._head(out.last_hidden_state[0]).float()
             return Passed(hidden, pool(hidden, weights, offsets, self._pooling))
 
-    def _pack(self) -> None:
-        """Go over to packed attention, if that changes no vector."""
+    def _pack(self, precision: Precision) -> None:
+        """Go over to packed attention, if that changes no vector, and works in this number type too."""
         own = self._network.config._attn_implementation  # noqa: SLF001 - there is no other way to ask
         probes = _probes(self._network.config)
-        alone = [self._alone(each) for each in probes]
+        alone, ones = [self._alone(each) for each in probes], [np.ones(len(each), np.float32) for each in probes]
         try:
             use_packed_attention(self._network)
-            together = self.run(probes, [np.ones(len(each), np.float32) for each in probes], "tokens").vectors
+            together = self.run(probes, ones, "tokens").vectors
+            if precision == "bfloat16":  # its kernel runs neither on every GPU nor for heads of every size
+                self._reduced = True
+                self.run(probes, ones, "tokens")
+        except DeviceLost:
+            raise
         except Exception as error:
             self._network.set_attn_implementation(own)
             raise NotExportable(f"{type(self._network).__name__} cannot attend to packed texts: {error}") from error
-        least = min(_least_cosine(x, y) for x, y in zip(alone, together, strict=True))
+        least = least_cosine(zip(alone, together, strict=True))
         if not least >= AGREEMENT:
             self._network.set_attn_implementation(own)
             raise NotExportable(
@@ -143,7 +153,6 @@ class PackedPasses:
         for module in (*self._network.modules(), *self._head.modules()):
             if isinstance(module, nn.Linear):
                 module.to(torch.bfloat16)
-        self._reduced = True
 
     def _captured(self) -> CapturedPasses | None:
         """Captured passes, if this network can be captured."""
@@ -151,7 +160,8 @@ class PackedPasses:
         inputs = torch.zeros(room.numbers, dtype=torch.int32, pin_memory=True)
         _lay_out(inputs.numpy(), room, [np.ones(2, np.int32)], [np.ones(2, np.float32)], self._first_position)
         try:
-            passes(inputs, room)
+            with device_errors(self._device):
+                passes(inputs, room)
         except RuntimeError as error:
             log.warning("%s runs without CUDA graphs: %s", type(self._network).__name__, error)
             return None
@@ -222,8 +232,3 @@ def _probes(config: Any) -> list[Ints]:
     most = getattr(config, "max_position_embeddings", max(PROBE_LENGTHS)) - (config.pad_token_id or 0) - 1
     rng = np.random.default_rng(0)
     return [rng.choice(known, min(n, most)) for n in PROBE_LENGTHS]
-
-
-def _least_cosine(x: Floats, y: Floats) -> float:
-    products = np.vecdot(x, y) / np.maximum(np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1), 1e-9)
-    return float(products.min())

@@ -127,7 +127,7 @@ async def _open(
     drawing = DrawingProcess()
     try:
         await worker.watch(await served.load(served.default))  # loads and warms up; no request is answered before
-        async with held_collections(settings) as held:
+        async with held_collections(settings, on_lost) as held:
             readiness.needed = {"model_answers": lambda: worker.answered_within(settings.ready_within_s), **held.needed}
             readiness.wanted = held.wanted
             texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib.util
 import logging
 from collections.abc import Iterable, Iterator
@@ -111,7 +112,7 @@ def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encod
     """The encoder of these files, under that name, in the first of the ways to compute that serves its space.
 
     Raises:
-        BadCheckpoint, NotExportable, BuildDisagrees: see `ModelFiles`.
+        BadCheckpoint, NotExportable, BuildDisagrees, DeviceLost: see `ModelFiles`.
     """
     if not files.needs_device:
         log.info("loading model %s into memory", name)
@@ -122,8 +123,9 @@ def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encod
         try:
             return files.load(name, compute)
         except (NotExportable, BuildDisagrees) as error:
-            log.warning("model %s does not run by %s in %s: %s", name, compute.runtime, compute.precision, error)
-            refusal = error
+            refusal = type(error)(str(error))  # without its traceback, which holds the network
+            log.warning("model %s does not run by %s in %s: %s", name, compute.runtime, compute.precision, refusal)
+        gc.collect()  # a network may refer to itself, and the next needs the room
     assert refusal is not None, "there is a way at least"
     raise refusal
 

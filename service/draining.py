@@ -15,5 +15,7 @@ class Draining:
 
     def fail(self) -> None:
         """End this process, as after SIGTERM, but with an exit code that tells of a failure. Safe in any thread."""
+        if self.failed:  # several find out at once, and a second signal would cut off what is under way
+            return
         self.failed = True
         os.kill(os.getpid(), signal.SIGTERM)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
+from service.devices import torch_device
 from service.documents.lock import hold
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoStore
 from service.indexes.index_folder import IndexFolder
+from service.ports import Device
 from service.settings import Settings
 
 
@@ -26,6 +29,6 @@ def embedded_store(settings: Settings) -> Iterator[tuple[SqlDocumentStore, Index
     with hold(settings.home):
         store = SqlDocumentStore(sqlite_engine(settings.database_file))
         try:
-            yield store, IndexFolder(settings.snapshot_folder)
+            yield store, IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings)))
         finally:
             store.close()

@@ -8,15 +8,18 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy.exc import DatabaseError
 
+from service.devices import torch_device
 from service.documents.contact import Contact
 from service.documents.postgresql import Notifications, postgresql_engine
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
+from service.ports import Device
 from service.readiness import Checks
 from service.settings import Settings
 from service.usecases.held_collections import HeldCollections
@@ -41,18 +44,21 @@ class Held:
     show: Callable[[Metrics], None] = _nothing_to_show
 
 
-def held_collections(settings: Settings) -> AbstractAsyncContextManager[Held]:
+def held_collections(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyncContextManager[Held]:
     """The collections of a deployment, caught up and followed for the time of the block.
 
-    Raises StoreTooNew, on entering it.
+    Where an index lies on a device, and that fails for good, `on_lost` is called.
+
+    Raises StoreTooNew, NoSuchDevice, on entering it.
     """
-    return _replica(settings) if settings.database_url.get_secret_value() else _embedded(settings)
+    indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost))
+    return _replica(settings, indexes) if settings.database_url.get_secret_value() else _embedded(settings, indexes)
 
 
 @asynccontextmanager
-async def _embedded(settings: Settings) -> AsyncIterator[Held]:
+async def _embedded(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Held]:
     store = SqlDocumentStore(sqlite_engine(settings.database_file))
-    local = LocalCollections(store, IndexFolder(settings.snapshot_folder))
+    local = LocalCollections(store, indexes)
     try:
         await local.follow_all()
         async with _running(local.save_every(settings.snapshot_s)):
@@ -62,8 +68,8 @@ async def _embedded(settings: Settings) -> AsyncIterator[Held]:
 
 
 @asynccontextmanager
-async def _replica(settings: Settings) -> AsyncIterator[Held]:
-    local, replica = await _started_replica(settings)
+async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Held]:
+    local, replica = await _started_replica(settings, indexes)
     try:
         async with _running(local.save_every(settings.snapshot_s)), _running(replica.keep_following()):
             yield Held(
@@ -84,10 +90,10 @@ async def _replica(settings: Settings) -> AsyncIterator[Held]:
         local.close()
 
 
-async def _started_replica(settings: Settings) -> tuple[LocalCollections, Replica]:
+async def _started_replica(settings: Settings, indexes: IndexFolder) -> tuple[LocalCollections, Replica]:
     """A replica that has caught up; a copy that is damaged is begun anew from the truth."""
     copy = SqlDocumentStore(sqlite_engine(settings.copy_file))
-    local = LocalCollections(copy, IndexFolder(settings.snapshot_folder))
+    local = LocalCollections(copy, indexes)
     replica = Replica(_truth(settings), copy, local, settings.database_connections, _patience(settings))
     try:
         await replica.start()
@@ -99,7 +105,7 @@ async def _started_replica(settings: Settings) -> tuple[LocalCollections, Replic
         log.warning("the copy in %s is damaged (%s) and is begun anew", settings.copy_file, error)
         for part in settings.copy_file.parent.glob(f"{settings.copy_file.name}*"):
             part.unlink()
-        return await _started_replica(settings)
+        return await _started_replica(settings, indexes)
     return local, replica
 
 

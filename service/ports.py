@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -389,6 +389,22 @@ class VectorIndex(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where those engines search that can do so on a GPU.
+
+    Attributes:
+        name: says how torch calls it. Only an engine that needs to know asks, for the answer may take seconds.
+        on_lost: called when it has failed for good: no later call in this process can succeed.
+    """
+
+    name: Callable[[], str] = lambda: "cpu"
+    on_lost: Callable[[], None] = lambda: None
+
+
+ON_CPU = Device()
+
+
 class VectorRows(Protocol):
     """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in.
 
@@ -404,7 +420,7 @@ class VectorRows(Protocol):
     suffix: ClassVar[str]
     """What its files end in."""
 
-    def __init__(self, dim: int, expected: int = 0) -> None:
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:
         """Empty; about `expected` rows are going to be added before anybody waits for it."""
 
     def outgrown(self, count: int) -> bool:
@@ -423,7 +439,7 @@ class VectorRows(Protocol):
         """Write everything to `file`."""
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:
         """What `save` wrote. Raises OSError, ValueError, RuntimeError: it is something else."""
 
     def __len__(self) -> int:

@@ -70,7 +70,9 @@ class Settings(BaseSettings):
         "options has a name of its own. The first is the default and loads at start, the others on first use.",
     )
     device: str = Field(
-        "auto", description="Where models run: `auto` (CUDA where there is one), `cpu`, `cuda`, `cuda:1`."
+        "auto",
+        description="Where models run, and indexes of `torch_flat`: `auto` (CUDA where there is one), `cpu`, `cuda`, "
+        "`cuda:1`.",
     )
     runtime: Literal["auto", "openvino", "torch_packed", "torch"] = Field(
         "auto",
@@ -82,8 +84,8 @@ class Settings(BaseSettings):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",
-        description="Number type of the network: `auto` is bfloat16 on CUDA and on CPUs that multiply it, float32 on "
-        "others.",
+        description="Number type of the network: `auto` is bfloat16 on CUDA, and with `openvino` on CPUs that "
+        "multiply it, float32 otherwise.",
     )
     exports: Path | None = Field(
         None,

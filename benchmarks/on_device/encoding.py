@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -182,7 +183,7 @@ def _kernels(ours: Ours, ids: Sequence[Ints]) -> dict[str, float]:
     with profile(activities=[ProfilerActivity.CUDA]) as profiled:
         ours.of_ids(ids)
     took = {each.key: float(each.self_device_time_total) for each in profiled.key_averages()}
-    whole = sum(took.values())
+    whole = sum(took.values()) or math.nan  # there are machines on which the profiler sees nothing
     return {name: time / whole for name, time in sorted(took.items(), key=lambda item: -item[1])[:12]}
 
 

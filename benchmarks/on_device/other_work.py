@@ -16,6 +16,7 @@ from models.training.objective import Encoded
 from models.training.objectives.clrcmd import Clrcmd
 from models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from service.indexes.device_rows import DeviceRows
+from service.ports import Device
 
 DIM = 384
 TRAINED_TOKENS = 32
@@ -77,7 +78,7 @@ def training(device: str, shape: str, batch: int, rounds: int) -> dict[str, floa
 
 def search(device: str, count: int, rounds: int, bytes_s: float) -> dict[str, float]:
     """The ten nearest of so many rows, for one query and for 64, with and without a mask of every other row."""
-    rows, rng = DeviceRows(DIM, count), np.random.default_rng(0)
+    rows, rng = DeviceRows(DIM, count, Device(lambda: device)), np.random.default_rng(0)
     for start in range(0, count, 100_000):
         rows.add(rng.standard_normal((min(100_000, count - start), DIM), np.float32))
     queries: Floats = rng.standard_normal((64, DIM), np.float32)

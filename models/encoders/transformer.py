@@ -9,7 +9,7 @@ import numpy as np
 from models import catalogue
 from models.checkpoint import Checkpoint
 from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadCheckpoint
+from models.errors import BadCheckpoint, DeviceLost
 from models.fast_tokenizer import FastTokenizer
 from models.model_files import digest
 from models.probes import AGREEMENT, PROBES, require_agreement
@@ -38,6 +38,7 @@ class Transformer:
         BadCheckpoint: the folder has no network or no fast tokenizer that transformers can load.
         NotExportable: the runtime cannot run this network.
         BuildDisagrees: its vectors are too far from those of torch in float32.
+        DeviceLost: the device failed for good.
 
     Source: reimers-gurevych-2019-sbert, section 3.
     """
@@ -106,6 +107,8 @@ class Transformer:
         """One pass of as many tokens as are promised: what fails there would fail a caller later."""
         try:
             self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "pooled")
+        except DeviceLost:
+            raise
         except Exception as error:
             raise BadCheckpoint(
                 f"{self._checkpoint.folder} cannot encode a text of {self.max_tokens} tokens: {error}"

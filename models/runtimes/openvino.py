@@ -34,8 +34,8 @@ class OpenVino:
     one of few sizes.
 
     Raises:
-        NotExportable: OpenVINO cannot convert the network, or its attention sees more than it says, or the export
-            cannot be written; or the device is no CPU.
+        NotExportable: OpenVINO cannot convert or compile the network, or its attention sees more than it says, or the
+            export cannot be written; or the device is no CPU.
         BadCheckpoint: see `TorchNetwork`.
     """
 
@@ -82,7 +82,10 @@ def _compiled(network: Path, compute: Compute) -> Any:
     options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[compute.precision]}
     if compute.threads is not None:
         options["INFERENCE_NUM_THREADS"] = compute.threads
-    return openvino.Core().compile_model(network, "CPU", options).create_infer_request()
+    try:
+        return openvino.Core().compile_model(network, "CPU", options).create_infer_request()
+    except RuntimeError as error:
+        raise NotExportable(f"OpenVINO cannot compile {network}: {error}") from error
 
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:

@@ -21,10 +21,12 @@ class TorchPacked:
 
     Raises:
         BadCheckpoint: see `TorchNetwork`.
-        NotExportable: see `PackedPasses`.
+        NotExportable, DeviceLost: see `PackedPasses`.
     """
 
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
+        if compute.threads is not None:
+            torch.set_num_threads(compute.threads)
         network = TorchNetwork(checkpoint).to(compute.device)
         self.facts = network.facts
         self.versions: Mapping[str, str] = {"torch": torch.__version__, "transformers": transformers.__version__}

@@ -11,6 +11,7 @@ import numpy as np
 
 from models.embeddings import Floats
 from service.indexes.row_numbers import Numbers
+from service.ports import ON_CPU, Device
 
 
 class FaissRows:
@@ -24,7 +25,7 @@ class FaissRows:
 
     _index: Any  # FAISS's type stubs describe the C++ calls, not the Python ones that wrap them
 
-    def __init__(self, dim: int, expected: int = 0) -> None:
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - they need none
         self._index = self._empty(dim)
         self._expected = expected
 
@@ -47,7 +48,7 @@ class FaissRows:
         faiss.write_index(self._index, str(file))
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - they need none
         """What `save` wrote. Raises ValueError, RuntimeError: it is something else."""
         index = faiss.read_index(str(file))
         if not isinstance(index, cls.kinds) or index.metric_type != faiss.METRIC_INNER_PRODUCT:

@@ -11,7 +11,7 @@ from service.indexes import snapshots
 from service.indexes.choice import engine_for
 from service.indexes.collection_index import CollectionIndex
 from service.names import RULE, is_name
-from service.ports import ENGINES, Collection, VectorIndex
+from service.ports import ENGINES, ON_CPU, Collection, Device, VectorIndex
 
 
 class IndexFolder:
@@ -19,20 +19,22 @@ class IndexFolder:
 
     Args:
         folder: holds nothing else; created when the first snapshot is saved.
+        device: of the engines that can search on one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: Device = ON_CPU) -> None:
         self._folder = folder
+        self._device = device
 
     def new(self, collection: Collection, documents: int) -> VectorIndex:
         """An empty index for a collection that holds about so many documents."""
         settings = collection.settings
         engine = catalogue.find(ENGINES, engine_for(settings.index, documents))
-        return CollectionIndex(engine(settings.dim, documents), collection.version.epoch, settings.index)
+        return CollectionIndex(engine(settings.dim, documents, self._device), collection.version.epoch, settings.index)
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """The index as the snapshot has it, or None."""
-        return snapshots.load(self._of(collection.name), collection)
+        return snapshots.load(self._of(collection.name), collection, self._device)
 
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""

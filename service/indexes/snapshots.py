@@ -21,7 +21,7 @@ from typing import Any
 from models import catalogue
 from models.durable_files import publish, sync
 from service.indexes.collection_index import CollectionIndex
-from service.ports import AUTO, ENGINES, Collection, CollectionSettings, VectorRows, Version
+from service.ports import AUTO, ENGINES, ON_CPU, Collection, CollectionSettings, Device, VectorRows, Version
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
     _remove_leftovers(folder, manifest)
 
 
-def load(folder: Path, collection: Collection) -> CollectionIndex | None:
+def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> CollectionIndex | None:
     """The index that was saved of a collection, or None, and the log says why."""
     if not (folder / MANIFEST).exists():
         log.info("collection %s has no snapshot", collection.name)
@@ -88,7 +88,7 @@ def load(folder: Path, collection: Collection) -> CollectionIndex | None:
     try:
         manifest = _read_manifest(folder)
         _require_fit(manifest, collection)
-        index = _read(folder, manifest, collection.settings.index)
+        index = _read(folder, manifest, collection.settings.index, device)
     except (_Unusable, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         log.warning("collection %s: its snapshot is not used: %s", collection.name, error)
         return None
@@ -177,12 +177,12 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
         raise _Unusable(f"it is of version {version}, and the store is at {collection.version}")
 
 
-def _read(folder: Path, manifest: _Manifest, setting: str) -> CollectionIndex:
+def _read(folder: Path, manifest: _Manifest, setting: str, device: Device) -> CollectionIndex:
     """The index from its files, once they have proved to be what the manifest names."""
     for name in (manifest.index_file, manifest.rows_file):
         if _digest(folder / name) != _digest_in(name):
             raise _Unusable(f"{name} is damaged")
-    rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file)
+    rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file, device)
     found = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
     if found != (manifest.rows, manifest.dim):
         raise _Unusable(f"{manifest.index_file} holds {found[0]} rows of {found[1]} numbers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu import Report, ceiling
 from benchmarks.on_device.random_models import STS_LENGTHS, operations, random_texts, sts_lengths, tokenizer
 from benchmarks.running_service import PROJECT
 
-PARTS = ("ceilings", "encoding tiny", "scoring", "training", "search")
+PARTS = ("bfloat16 product, TFLOP/s", "copy, TB/s", "encoding tiny", "scoring", "training", "search")
 
 
 def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_path: Path) -> None:
@@ -33,6 +35,20 @@ def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_pat
     assert figures["measured"] is False
     assert figures["encoding tiny"]["from_ids"]["ours"] > 0
     assert figures["training"]["peak GB"] >= 0
+
+
+def test_a_ceiling_that_cannot_be_measured_costs_no_more_than_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> float:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setenv("OUT", str(tmp_path))
+    report = Report("cpu")
+    assert ceiling(report, "product", lambda: 2e12) == 2.0
+    assert math.isnan(ceiling(report, "copy", fail))
+    figures = json.loads((tmp_path / "gpu.json").read_text())
+    assert (figures["product"], figures["faults"]) == ({"product": 2.0}, ["copy failed: out of memory"])
 
 
 def test_texts_have_as_many_tokens_as_they_are_counted_for() -> None:

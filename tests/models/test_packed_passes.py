@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.attention import varlen
 from transformers import (
     BertConfig,
     BertModel,
@@ -23,13 +25,14 @@ from transformers import (
     RobertaModel,
 )
 
-from models import packed_passes
-from models.captured_passes import MOST_TOKENS, room_for
+from models import lost_device, packed_attention, packed_passes
+from models.captured_passes import MOST_TOKENS, Passed, Room, room_for
 from models.embeddings import Floats, unit_rows
 from models.errors import DeviceLost, NotExportable
 from models.packed_passes import PackedPasses, pool
-from models.runtime import Pooling
+from models.runtime import Pooling, Precision
 from models.text import Ints
+from tests.devices import DEVICES
 
 VOCABULARY = 200
 SIZES: dict[str, Any] = {
@@ -41,6 +44,7 @@ SIZES: dict[str, Any] = {
     "pad_token_id": 1,
 }
 LENGTHS = (7, 1, 90, 12, 3, 150, 2)
+NEAR = {"cpu": 1e-5, "cuda": 1e-4}  # products of another machine, added up in another order
 
 
 def bert() -> Any:
@@ -69,6 +73,11 @@ def with_real_spread(network: Any) -> Any:
     return network.eval()
 
 
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(params=[bert, roberta, distilbert, modernbert], ids=lambda make: make.__name__)
 def network(request: pytest.FixtureRequest) -> Any:
     with torch.random.fork_rng():
@@ -92,13 +101,13 @@ def alone(network: Any, ids: Ints) -> Floats:
     return hidden
 
 
-def test_packed_texts_have_the_vectors_that_each_has_alone(network: Any) -> None:
+def test_packed_texts_have_the_vectors_that_each_has_alone(network: Any, device: str) -> None:
     ids = texts()
     expected = [alone(network, each) for each in ids]
-    found = PackedPasses(network, torch.nn.Identity(), "mean").run(ids, ones(ids), "tokens")
+    found = PackedPasses(network, torch.nn.Identity(), "mean", device).run(ids, ones(ids), "tokens")
     for vectors, pooled, oracle in zip(found.vectors, found.pooled, expected, strict=True):
-        assert vectors == pytest.approx(oracle, abs=1e-5)
-        assert pooled == pytest.approx(oracle.mean(axis=0), abs=1e-5)
+        assert vectors == pytest.approx(oracle, abs=NEAR[device])
+        assert pooled == pytest.approx(oracle.mean(axis=0), abs=NEAR[device])
 
 
 def test_texts_are_different_so_that_this_says_something(network: Any) -> None:
@@ -106,7 +115,7 @@ def test_texts_are_different_so_that_this_says_something(network: Any) -> None:
     assert (first * second).sum(axis=1).max() < 0.9
 
 
-def test_the_head_comes_before_pooling_and_weights_leave_tokens_out() -> None:
+def test_the_head_comes_before_pooling_and_weights_leave_tokens_out(device: str) -> None:
     torch.manual_seed(1)
     network, head, ids = with_real_spread(bert()), torch.nn.Linear(32, 5), texts()
     weights = ones(ids)
@@ -114,25 +123,25 @@ def test_the_head_comes_before_pooling_and_weights_leave_tokens_out() -> None:
     weights[3][:] = np.linspace(0, 1, 12)
     with torch.inference_mode():
         expected = [head(torch.from_numpy(alone(network, each))).numpy() for each in ids]
-    found = PackedPasses(network, head, "mean").run(ids, weights, "pooled")
+    found = PackedPasses(network, head, "mean", device).run(ids, weights, "pooled")
     oracle = [np.average(vectors, axis=0, weights=share) for vectors, share in zip(expected, weights, strict=True)]
-    assert found.pooled == pytest.approx(np.array(oracle), abs=1e-5)
+    assert found.pooled == pytest.approx(np.array(oracle), abs=NEAR[device])
     assert list(found.vectors) == []
 
 
 @pytest.mark.parametrize("pooling", ["cls", "max"])
-def test_other_poolings_are_what_they_say(pooling: Pooling) -> None:
+def test_other_poolings_are_what_they_say(pooling: Pooling, device: str) -> None:
     torch.manual_seed(1)
     network, ids = with_real_spread(bert()), texts()
     expected = [alone(network, each) for each in ids]
-    found = PackedPasses(network, torch.nn.Identity(), pooling).run(ids, ones(ids), "pooled").pooled
+    found = PackedPasses(network, torch.nn.Identity(), pooling, device).run(ids, ones(ids), "pooled").pooled
     oracle = [vectors[0] if pooling == "cls" else vectors.max(axis=0) for vectors in expected]
-    assert found == pytest.approx(np.array(oracle), abs=1e-5)
+    assert found == pytest.approx(np.array(oracle), abs=NEAR[device])
 
 
-def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     torch.manual_seed(1)
-    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts(LENGTHS * 3)
+    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", device), texts(LENGTHS * 3)
     whole = runtime.run(ids, ones(ids), "tokens")
     passes: list[int] = []
     launch = runtime._launch
@@ -145,30 +154,19 @@ def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(packed_passes, "MOST_TOKENS", 200)
     split = runtime.run(ids, ones(ids), "tokens")
     assert len(passes) > 3
-    assert split.pooled == pytest.approx(whole.pooled, abs=1e-5)
+    assert split.pooled == pytest.approx(whole.pooled, abs=NEAR[device])
     for one, other in zip(split.vectors, whole.vectors, strict=True):
-        assert one == pytest.approx(other, abs=1e-5)
+        assert one == pytest.approx(other, abs=NEAR[device])
 
 
-def test_the_same_call_gives_the_same_bits() -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_same_call_gives_the_same_bits(precision: Precision, device: str) -> None:
     torch.manual_seed(1)
-    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean"), texts()
+    runtime, ids = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", device, precision), texts()
     first, second = (runtime.run(ids, ones(ids), "tokens") for _ in range(2))
     np.testing.assert_array_equal(first.pooled, second.pooled)
     for one, other in zip(first.vectors, second.vectors, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_a_device_that_failed_for_good_is_said_to_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(1)
-    runtime = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean")
-
-    def fail(*_: Any) -> None:
-        raise torch.AcceleratorError("an illegal memory access was encountered")
-
-    monkeypatch.setattr(runtime, "_forward", fail)
-    with pytest.raises(DeviceLost, match="illegal memory access"):
-        runtime.run(texts(), ones(texts()), "pooled")
 
 
 def test_vectors_hold_no_memory_but_their_own() -> None:
@@ -180,7 +178,7 @@ def test_vectors_hold_no_memory_but_their_own() -> None:
         assert vectors.dtype == np.float32
 
 
-def test_bfloat16_stays_near_float32_and_near_itself_in_any_company() -> None:
+def test_bfloat16_stays_near_float32_and_near_itself_in_any_company(device: str) -> None:
     """The bounds that encoders promise, on a network as wide as the built-in one."""
     torch.manual_seed(2)
     network = BertModel(
@@ -189,13 +187,119 @@ def test_bfloat16_stays_near_float32_and_near_itself_in_any_company() -> None:
     network.eval()  # type: ignore[no-untyped-call]
     ids = texts((7, 1, 90, 12, 3, 150, 2, 60))
     exact = [alone(network, each) for each in ids]
-    runtime = PackedPasses(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    runtime = PackedPasses(network, torch.nn.Identity(), "mean", device, "bfloat16")
     together = runtime.run(ids, ones(ids), "tokens")
     for i, oracle in enumerate(exact):
         by_itself = runtime.run(ids[i : i + 1], ones(ids[i : i + 1]), "tokens")
         assert least_cosine(by_itself.vectors[0], oracle) >= 0.999
         assert least_cosine(by_itself.vectors[0], together.vectors[i]) >= 0.9998
         assert least_cosine(by_itself.pooled, together.pooled[i : i + 1]) >= 0.9999
+
+
+def test_passes_of_other_sizes_in_between_change_nothing(device: str) -> None:
+    torch.manual_seed(1)
+    runtime = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", device, "bfloat16")
+    sizes = ((7, 1), (150, 140, 90), (3,), (60,) * 30)
+    first = [runtime.run(texts(each), ones(texts(each)), "tokens") for each in sizes]
+    for lengths, found in zip(reversed(sizes), reversed(first), strict=True):
+        again = runtime.run(texts(lengths), ones(texts(lengths)), "tokens")
+        np.testing.assert_array_equal(again.pooled, found.pooled)
+        np.testing.assert_array_equal(np.concatenate(again.vectors), np.concatenate(found.vectors))
+
+
+def test_a_model_that_is_loaded_meanwhile_changes_nothing(device: str) -> None:
+    def load() -> PackedPasses:
+        network = bert()
+        network.load_state_dict(state)
+        return PackedPasses(network, torch.nn.Identity(), "mean", device, "bfloat16")
+
+    torch.manual_seed(1)
+    state = with_real_spread(bert()).state_dict()
+    sizes = [tuple(range(1, most)) for most in range(3, 40, 4)]
+    expected = [load().run(texts(each), ones(texts(each)), "pooled").pooled for each in sizes]
+    running = load()
+    with ThreadPoolExecutor(1) as pool:
+        loading = [pool.submit(load) for _ in range(5)]
+        for lengths, oracle in zip(sizes, expected, strict=True):
+            np.testing.assert_array_equal(running.run(texts(lengths), ones(texts(lengths)), "pooled").pooled, oracle)
+        loaded = [each.result() for each in loading]
+    for runtime in loaded:
+        np.testing.assert_array_equal(runtime.run(texts(sizes[2]), ones(texts(sizes[2])), "pooled").pooled, expected[2])
+
+
+def test_a_pass_that_is_not_captured_is_filled_up_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(1)
+    runtime, rooms = PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean"), []
+    forward = runtime._forward
+
+    def noting(inputs: torch.Tensor, room: Room) -> Passed:
+        rooms.append(room)
+        return forward(inputs, room)
+
+    monkeypatch.setattr(runtime, "_forward", noting)
+    runtime.run(texts((150,)), ones(texts((150,))), "tokens")
+    assert rooms == [Room(tokens=150, texts=1, longest=150)]
+
+
+def test_one_that_is_captured_is_and_its_vectors_are_the_same(network: Any) -> None:
+    ids = texts()
+    runtime, rooms = PackedPasses(network, torch.nn.Identity(), "mean"), []
+    expected = runtime.run(ids, ones(ids), "tokens")
+
+    def replay(inputs: torch.Tensor, room: Room) -> Passed:
+        rooms.append(room)
+        return runtime._forward(inputs, room)
+
+    runtime._replay = replay
+    found = runtime.run(ids, ones(ids), "tokens")
+    assert rooms == [room_for(sum(LENGTHS), len(LENGTHS), max(LENGTHS))]
+    assert found.pooled == pytest.approx(expected.pooled, abs=1e-5)
+    assert np.concatenate(found.vectors) == pytest.approx(np.concatenate(expected.vectors), abs=1e-5)
+
+
+def test_passes_are_captured_in_bfloat16_on_cuda_only(device: str) -> None:
+    found = [
+        PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", device, each)._replay is not None
+        for each in ("float32", "bfloat16")
+    ]
+    assert found == [False, device == "cuda"]
+
+
+def kernel_in_half_precision(monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any]) -> None:
+    """Attention as CUDA takes it: by a kernel, but for float32."""
+    by_rows = packed_attention._by_rows
+
+    def by_type(parts: list[torch.Tensor], *rest: Any) -> Any:
+        return (packed_attention._by_kernel if parts[0].dtype in packed_attention.FAST else by_rows)(parts, *rest)
+
+    monkeypatch.setattr(packed_attention, "_by_rows", by_type)
+    monkeypatch.setattr(varlen, "varlen_attn", kernel)
+
+
+def test_a_gpu_whose_kernel_of_attention_does_not_run_is_refused_and_the_network_works_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
+
+    kernel_in_half_precision(monkeypatch, fail)
+    torch.manual_seed(0)
+    network = with_real_spread(bert())
+    before = alone(network, texts()[0])
+    PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", precision="float32")  # which has no use for it
+    with pytest.raises(NotExportable, match="Ampere"):
+        PackedPasses(network, torch.nn.Identity(), "mean", precision="bfloat16")
+    np.testing.assert_array_equal(alone(network, texts()[0]), before)
+
+
+def test_a_device_that_is_lost_meanwhile_is_no_fault_of_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    kernel_in_half_precision(monkeypatch, fail)
+    monkeypatch.setattr(lost_device, "_answers", lambda _: False)
+    with pytest.raises(DeviceLost, match="illegal memory access"):
+        PackedPasses(with_real_spread(bert()), torch.nn.Identity(), "mean", precision="bfloat16")
 
 
 def test_bfloat16_keeps_norms_and_embeddings_in_float32() -> None:

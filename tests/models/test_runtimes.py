@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 
+from models import catalogue, lost_device
 from models.embeddings import Floats, TokenEmbeddings, unit_rows
 from models.encoders.transformer import Transformer
-from models.errors import NotExportable
+from models.errors import DeviceLost, NotExportable
 from models.grid import LaidOut
-from models.runtime import Compute, NetworkFacts, Precision
+from models.runtime import RUNTIMES, Compute, NetworkFacts, Precision
 from models.runtimes import openvino
+from models.runtimes.torch import Torch
 from models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.small_model import BUILT_IN_FOLDER
@@ -147,3 +150,22 @@ def test_an_export_of_another_format_is_not_used(
 def test_openvino_is_for_cpus() -> None:
     with pytest.raises(NotExportable, match="cuda"):
         Transformer("m", built_in_checkpoint(), Compute("cuda", "float32", "openvino"))
+
+
+@pytest.mark.parametrize("runtime", ["torch", "torch_packed"])
+def test_torch_uses_no_more_processors_than_it_was_given(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    for threads in (None, 3):
+        catalogue.find(RUNTIMES, runtime)(built_in_checkpoint(), Compute("cpu", "float32", runtime, EXPORTS, threads))
+    assert given == [3]
+
+
+def test_a_device_that_is_lost_while_a_model_loads_is_no_fault_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise torch.AcceleratorError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(Torch, "_run", fail)
+    monkeypatch.setattr(lost_device, "_answers", lambda _: False)
+    with pytest.raises(DeviceLost, match="illegal memory access"):
+        Transformer("m", built_in_checkpoint(), Compute())

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from pathlib import Path
+from typing import NoReturn, cast
 
 import openvino
 import pytest
 
 from models.encoders.transformer import Transformer
 from models.errors import BuildDisagrees, NotExportable
+from models.model_files import ModelFiles
+from models.protocols import Encoder
+from models.runtime import Compute, Precision
 from models.runtimes.openvino import OpenVino
 from models.runtimes.torch import Torch
-from service.devices import load_source
+from service.devices import load, load_source
 from service.settings import Settings
 from tests.small_model import draw_weights, edit, make_small
 
@@ -92,3 +97,81 @@ def test_a_network_that_rounding_breaks_runs_in_float32(
 def test_a_folder_that_cannot_be_written_costs_the_export_and_no_more(small: Path, settings: Settings) -> None:
     (settings.export_folder).write_text("in the way")
     assert way(small, settings)[0] is Torch
+
+
+@pytest.fixture
+def uncompilable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO as it is with a network that it reads but cannot run."""
+
+    class Core(openvino.Core):  # type: ignore[misc] # it has no types
+        def compile_model(self, *_: object, **__: object) -> None:
+            raise RuntimeError("Check 'false' failed at src/core")
+
+    monkeypatch.setattr(openvino, "Core", Core)
+
+
+@pytest.mark.usefixtures("uncompilable")
+def test_a_network_that_openvino_cannot_compile_runs_on_torch(
+    small: Path, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert way(small, settings)[0] is Torch
+    assert "cannot compile" in caplog.text
+
+
+class Network:
+    """Takes room, and refers to itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def run(self) -> NoReturn:
+        raise RuntimeError("no kernel for it")
+
+
+def refusing(serves: Compute | None) -> tuple[ModelFiles, list[Compute], list[bool]]:
+    """Files that load in one way only, the ways that were tried, and whether an earlier try still held its network."""
+    tried: list[Compute] = []
+    held: list[bool] = []
+    networks: list[weakref.ref[Network]] = []
+
+    def load(name: str, compute: Compute) -> Encoder:
+        held.append(any(network() is not None for network in networks))
+        tried.append(compute)
+        if compute == serves:
+            return cast("Encoder", name)
+        network = Network()
+        networks.append(weakref.ref(network))
+        try:
+            network.run()
+        except RuntimeError as error:
+            raise NotExportable(f"not by {compute.runtime} in {compute.precision}") from error
+
+    return ModelFiles(Path(), "mean", True, None, "s", True, load), tried, held
+
+
+def ways(*named: tuple[str, Precision], settings: Settings, device: str = "cuda") -> list[Compute]:
+    return [Compute(device, precision, runtime, settings.export_folder) for runtime, precision in named]
+
+
+def test_on_a_gpu_each_way_follows_on_the_one_that_does_not_run(settings: Settings) -> None:
+    all_ways = ways(
+        ("torch_packed", "bfloat16"),
+        ("torch_packed", "float32"),
+        ("torch", "bfloat16"),
+        ("torch", "float32"),
+        settings=settings,
+    )
+    for count, serves in enumerate(all_ways, start=1):
+        files, tried, _ = refusing(serves)
+        assert load("m", files, "cuda", settings) == "m"  # type: ignore[comparison-overlap] # what a stub loads
+        assert tried == all_ways[:count]
+    with pytest.raises(NotExportable, match="not by torch in float32"):
+        load("m", refusing(None)[0], "cuda", settings)
+
+
+def test_a_network_that_was_refused_is_gone_before_the_next_takes_room(settings: Settings) -> None:
+    files, tried, held = refusing(ways(("torch", "float32"), settings=settings)[0])
+    load("m", files, "cuda", settings)
+    assert len(tried) == 4
+    assert held == [False] * 4

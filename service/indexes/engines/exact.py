@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from models.embeddings import Floats
 from service.indexes.row_numbers import numbers_of
+from service.ports import ON_CPU, Device
 
 
 class Exact:
@@ -20,7 +21,7 @@ class Exact:
     exact: ClassVar[bool] = True
     suffix: ClassVar[str] = "npy"
 
-    def __init__(self, dim: int, expected: int = 0) -> None:
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - it needs none
         self._matrix = np.empty((max(16, expected), dim), np.float32)
         self._count = 0
 
@@ -56,7 +57,7 @@ class Exact:
             np.save(stream, self._matrix[: self._count], allow_pickle=False)
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - it needs none
         """What `save` wrote. Raises ValueError: it is something else."""
         matrix = np.load(file, allow_pickle=False)
         if matrix.ndim != 2 or matrix.dtype != np.float32:

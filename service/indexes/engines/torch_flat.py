@@ -13,13 +13,15 @@ from models.embeddings import Floats
 from models.text import Booleans
 from service.indexes.device_rows import DeviceRows
 from service.indexes.engines.exact import Exact
+from service.indexes.row_numbers import numbers_of
+from service.ports import ON_CPU, Device
 
 
 class TorchFlat(DeviceRows):
     """Vectors in one float32 matrix on the GPU: a product with all rows, and the best of it.
 
-    Exact; what is not allowed is masked, so filters and deletions cost nothing but the mask. Without a GPU it runs on
-    the CPU, where `faiss_flat` is faster. A vector of d dimensions takes 4 d bytes of the device's memory, and up to
+    Exact; what is not allowed is masked, so filters and deletions cost nothing but the mask. On the CPU,
+    `faiss_flat` is faster. A vector of d dimensions takes 4 d bytes of the device's memory, and up to
     three times as much while the matrix grows.
     """
 
@@ -41,11 +43,11 @@ class TorchFlat(DeviceRows):
             np.save(stream, self.all(), allow_pickle=False)
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:
         """What `save` wrote. Raises ValueError: it is something else."""
         saved = Exact.load(file)
         matrix = saved.rows(range(len(saved)))
-        rows = cls(matrix.shape[1], len(matrix))
+        rows = cls(matrix.shape[1], len(matrix), device)
         rows.add(matrix)
         return rows
 
@@ -54,5 +56,5 @@ class TorchFlat(DeviceRows):
         if len(allowed) == len(self):
             return None
         masked = np.ones(len(self), np.bool_)
-        masked[np.asarray(allowed.to_array())] = False
+        masked[numbers_of(allowed)] = False
         return masked
