@@ -1,0 +1,37 @@
+"""Run by the Python of infinity's environment: write a model as its engine of ONNX Runtime reads it.
+
+python infinity_onnx.py MODEL FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+HIDDEN = "last_hidden_state"
+
+
+def main() -> None:
+    """Write `model.onnx`, and the configuration and the tokenizer beside it."""
+    source, folder = sys.argv[1:]
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    model = AutoModel.from_pretrained(source, attn_implementation="eager", add_pooling_layer=False).eval()
+    tokenizer.save_pretrained(folder)
+    model.config.save_pretrained(folder)
+    given = dict(tokenizer(["A cat.", "A dog that sleeps."], padding=True, return_tensors="pt"))
+    torch.onnx.export(
+        model,
+        (given,),
+        Path(folder, "model.onnx"),
+        input_names=list(given),
+        output_names=[HIDDEN],
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*given, HIDDEN)},
+        dynamo=False,  # the other exporter needs a package that infinity does not bring
+    )
+
+
+if __name__ == "__main__":
+    main()
