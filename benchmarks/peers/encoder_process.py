@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,8 +49,9 @@ class EncoderProcess:
     def _ask(self, texts: Sequence[str], at_once: int | None) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([list(texts), at_once]) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # then there is no answer either
+            self._process.stdin.write(json.dumps([list(texts), at_once]) + "\n")
+            self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"{self.name} ended before it answered: what it said stands above")

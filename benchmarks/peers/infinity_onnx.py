@@ -17,8 +17,10 @@ HIDDEN = "last_hidden_state"
 def main() -> None:
     """Write `model.onnx`, and the configuration and the tokenizer beside it."""
     source, folder = sys.argv[1:]
-    tokenizer = AutoTokenizer.from_pretrained(source)
-    model = AutoModel.from_pretrained(source, attn_implementation="eager", add_pooling_layer=False).eval()
+    tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+    model = AutoModel.from_pretrained(
+        source, local_files_only=True, trust_remote_code=False, use_safetensors=True, add_pooling_layer=False
+    ).eval()
     tokenizer.save_pretrained(folder)
     model.config.save_pretrained(folder)
     given = dict(tokenizer(["A cat.", "A dog that sleeps."], padding=True, return_tensors="pt"))
