@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+GIVEN = ("input_ids", "attention_mask", "token_type_ids")  # in the order in which the network takes them
 HIDDEN = "last_hidden_state"
 
 
@@ -23,14 +24,14 @@ def main() -> None:
     ).eval()
     tokenizer.save_pretrained(folder)
     model.config.save_pretrained(folder)
-    given = dict(tokenizer(["A cat.", "A dog that sleeps."], padding=True, return_tensors="pt"))
+    texts = tokenizer(["A cat.", "A dog that sleeps."], padding=True, return_tensors="pt")
     torch.onnx.export(
         model,
-        (given,),
+        tuple(texts[name] for name in GIVEN),
         Path(folder, "model.onnx"),
-        input_names=list(given),
+        input_names=list(GIVEN),
         output_names=[HIDDEN],
-        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*given, HIDDEN)},
+        dynamic_axes={name: {0: "batch", 1: "tokens"} for name in (*GIVEN, HIDDEN)},
         dynamo=False,  # the other exporter needs a package that infinity does not bring
     )
 
