@@ -4,33 +4,33 @@
 
 encodes 2,000 sentences of STS Benchmark in batches of 32 of like length, and then some of them one at a time, by this
 project's encoder and by `SentenceTransformer.encode` with its defaults: each in a process of its own that sleeps while
-another one works, in turn, several rounds. It prints sentences a second in the median round with the least and the
-most, how many times as fast each of ours was as each of theirs, and how close all vectors are to those of
-sentence-transformers in float32. $SEMBLANCE_DATA holds the sentences.
+another one works and takes as many threads as it thinks best, in turn, several rounds. It prints sentences a second in
+the median round with the least and the most, how many times as fast each of ours was as each of theirs, and how close
+all vectors are to those of sentence-transformers in float32. $SEMBLANCE_DATA holds the sentences.
+
+sentence-transformers computes by torch as this project's own environment has it (constraints.txt). Its backends `onnx`
+and `openvino` have an environment of theirs, which is made when it is missing, with the newest versions that go
+together: its `onnx` needs a transformers older than 5 (benchmarks/peers/sentence-transformers.txt). Each exports the
+model itself. `openvino` is told to multiply in bfloat16; `onnx` knows no such hint.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import cache
-from multiprocessing import get_context
 from statistics import median
 
-import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
 from benchmarks.figures import keep
-from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE, Encode
+from benchmarks.peers.encoder_process import EncoderProcess
+from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE
 from benchmarks.peers.sentences import sentences
-from models.embeddings import Floats, unit_rows
+from models.embeddings import unit_rows
 
 BATCH = 32
 ALONE = 10  # of as many sentences, one is among those encoded one at a time
@@ -60,45 +60,6 @@ class Ratio:
     one_at_a_time: float
 
 
-class Contestant:
-    """An encoder in a process of its own: its threads and settings touch no other's."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"))
-
-    def __enter__(self) -> Contestant:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
-
-    def vectors(self, texts: Sequence[str]) -> Floats:
-        """(b, d) unit vectors."""
-        return unit_rows(self._pool.submit(_vectors, self.name, texts).result()).astype(np.float32)
-
-    def per_second(self, texts: Sequence[str], at_once: int) -> float:
-        """Texts a second, given so many at once."""
-        return len(texts) / self._pool.submit(_seconds, self.name, texts, at_once).result()
-
-
-@cache
-def _loaded(name: str) -> Encode:
-    return CONTESTANTS[name]()
-
-
-def _vectors(name: str, texts: Sequence[str]) -> Floats:
-    return _loaded(name)(texts)
-
-
-def _seconds(name: str, texts: Sequence[str], at_once: int) -> float:
-    encode = _loaded(name)
-    began = time.perf_counter()
-    for start in range(0, len(texts), at_once):
-        encode(texts[start : start + at_once])
-    return time.perf_counter() - began
-
-
 @dataclass(frozen=True, slots=True)
 class Rounds:
     """Sentences a second in each round by encoder, in batches and one at a time; and their least cosines."""
@@ -110,10 +71,9 @@ class Rounds:
 
 def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
     """All of them, the reference among them, over the same texts, in turn."""
-    os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
     with ExitStack() as stack:
-        contestants = [stack.enter_context(Contestant(name)) for name in names]
-        vectors = {each.name: each.vectors(texts[::ALONE]) for each in track(contestants, "loading")}
+        contestants = [stack.enter_context(EncoderProcess(name, CONTESTANTS[name]())) for name in names]
+        vectors = {each.name: unit_rows(each.vectors(texts[::ALONE])) for each in track(contestants, "loading")}
         batched: dict[str, list[float]] = {name: [] for name in names}
         alone: dict[str, list[float]] = {name: [] for name in names}
         for number in track(range(rounds), "rounds"):

@@ -1,6 +1,6 @@
 """How many requests a second does the service answer, beside servers of others with the same model?
 
-    python -m benchmarks.serving --against infinity infinity-bfloat16 txtai
+    python -m benchmarks.serving
 
 starts this service without a cache and the others, each in an environment of its own that is made when it is missing
 (benchmarks/peers/), and puts one of them at a time under load by the same requests to /v1/embeddings, in turn, while
@@ -9,9 +9,12 @@ steady rate while two clients have 32 texts of 8 to 256 tokens encoded without a
 all give the same vectors. It prints medians over the rounds with the least and the most, and how many times as fast
 this service was in the median round. $SEMBLANCE_DATA holds the sentences.
 
-`infinity` is how infinity runs where its newest packages are installed. `infinity-bettertransformer` needs older ones
-of optimum and transformers (benchmarks/peers/infinity.txt has them for all), and `infinity-bfloat16` computes in
-bfloat16 besides: the fastest way that infinity has on CPUs that multiply it.
+All compute in float32 unless it is said otherwise, and take as many threads as they think best. Of infinity there are
+`infinity-bettertransformer`, which is its defaults; `infinity`, the same without BetterTransformer, which is what the
+defaults come to beside optimum 2, which lost it; `infinity-bfloat16`, the defaults with `--dtype bfloat16`; and
+`infinity-onnx`, its engine of ONNX Runtime, for which the model is exported first and which fuses it by itself. Its
+engine of CTranslate2, which it calls deprecated, was not tried. `txtai` has its defaults. benchmarks/peers/infinity.txt
+and txtai.txt say which versions they all are.
 """
 
 from __future__ import annotations

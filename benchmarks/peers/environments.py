@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,12 @@ from benchmarks.figures import RESULTS
 FOLDER = RESULTS / "peers"
 PINS = Path(__file__).parent
 STAMP = "installed"  # in an environment: what it was made of; absent if pip did not come to its end
+OURS_ALONE = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "PYTHONPATH",
+)  # the service sets the first where it is imported
+QUIET = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 
 
 def environment(name: str, packages: Sequence[str]) -> Path:
@@ -34,14 +41,25 @@ def environment(name: str, packages: Sequence[str]) -> Path:
         return python
     print(f"making {folder} of {', '.join(packages)} (some minutes, once) ...", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(folder)])
+    run([sys.executable, "-m", "venv", str(folder)])
     quiet = ("--quiet", "--disable-pip-version-check", "--constraint", str(pins))
-    _run([str(python), "-m", "pip", "install", *quiet, *packages])
+    run([str(python), "-m", "pip", "install", *quiet, *packages])
     stamp.write_text(wanted, "utf-8")
     return python
 
 
-def _run(command: Sequence[str]) -> None:
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+def variables(**more: str) -> dict[str, str]:
+    """What a child that is not our service is told: to take the threads that it thinks best, and to ask no registry."""
+    ours = {name: value for name, value in os.environ.items() if name not in OURS_ALONE}
+    return ours | QUIET | more
+
+
+def run(command: Sequence[str]) -> None:
+    """Run a program of theirs to its end.
+
+    Raises:
+        RuntimeError: it failed; the message holds the end of what it said.
+    """
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=variables())
     if ran.returncode:
         raise RuntimeError(f"{' '.join(command)} failed: {ran.stderr[-2000:]}")

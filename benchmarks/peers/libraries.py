@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, cast, get_args
+from typing import TypeAlias, get_args
 
-import numpy as np
-import torch
-
-from benchmarks.peers.servers import MODEL, model_folder
+from benchmarks.peers.environments import environment
+from benchmarks.peers.servers import model_folder
 from models import catalogue
-from models.embeddings import Floats
-from models.runtime import RUNTIMES, Compute, Precision
-from service.served_models import read_source
+from models.runtime import RUNTIMES, Precision
 
-BATCH = 32
-Encode: TypeAlias = Callable[[Sequence[str]], Floats]  # b texts to (b, d)
+BACKENDS = ("sentence-transformers[onnx,openvino]",)
+Command: TypeAlias = Callable[[], Sequence[str]]  # what runs an encoder; an environment may be made for it
 
 
-def _semblance(runtime: str, precision: Precision) -> Encode:
-    """Batches of texts of like length, as a service makes them of waiting texts."""
-    encoder = read_source(MODEL).load(MODEL, Compute("cpu", precision, runtime))
-
-    def encode(texts: Sequence[str]) -> Floats:
-        tokenized = encoder.tokenize(texts, "document", "END")
-        order = sorted(range(len(texts)), key=lambda i: len(tokenized[i]))
-        vectors = np.empty((len(texts), encoder.dim), np.float32)
-        for start in range(0, len(order), BATCH):
-            some = order[start : start + BATCH]
-            vectors[some] = [each.pooled() for each in encoder.encode([tokenized[i] for i in some], "pooled")]
-        return vectors
-
-    return encode
+def _semblance(runtime: str, precision: Precision) -> Sequence[str]:
+    return (sys.executable, "-m", "benchmarks.peers.our_encoder", runtime, precision)
 
 
-def _sentence_transformers(precision: Precision) -> Encode:
-    """Its defaults, which are batches of 32 by length too."""
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - no other encoder shall wait for it
+def _torch(precision: Precision) -> Sequence[str]:
+    return _sentence_transformers(sys.executable, "torch", precision)
 
-    kind = {"dtype": getattr(torch, precision)}
-    model = SentenceTransformer(str(model_folder()), device="cpu", model_kwargs=kind, local_files_only=True)
 
-    def encode(texts: Sequence[str]) -> Floats:
-        return cast("Floats", model.encode(list(texts), batch_size=BATCH, show_progress_bar=False))
+def _backend(backend: str, precision: Precision) -> Sequence[str]:
+    return _sentence_transformers(str(environment("sentence-transformers", BACKENDS)), backend, precision)
 
-    return encode
+
+def _sentence_transformers(python: str, backend: str, precision: Precision) -> Sequence[str]:
+    program = "benchmarks.peers.sentence_transformers_encoder"
+    return (python, "-m", program, str(model_folder()), backend, precision)
 
 
 REFERENCE = "sentence-transformers float32"
-PEERS: Mapping[str, Callable[[], Encode]] = {
-    REFERENCE: partial(_sentence_transformers, "float32"),
-    "sentence-transformers bfloat16": partial(_sentence_transformers, "bfloat16"),
+PEERS: Mapping[str, Command] = {
+    REFERENCE: partial(_torch, "float32"),
+    "sentence-transformers bfloat16": partial(_torch, "bfloat16"),
+    "sentence-transformers onnx float32": partial(_backend, "onnx", "float32"),
+    "sentence-transformers openvino bfloat16": partial(_backend, "openvino", "bfloat16"),
 }
-OURS: Mapping[str, Callable[[], Encode]] = {
+OURS: Mapping[str, Command] = {
     f"semblance {runtime} {precision}": partial(_semblance, runtime, precision)
     for runtime in catalogue.names(RUNTIMES)
     for precision in get_args(Precision)

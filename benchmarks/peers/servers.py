@@ -14,7 +14,7 @@ from typing import Protocol
 
 import httpx2
 
-from benchmarks.peers.environments import environment
+from benchmarks.peers.environments import environment, run, variables
 from benchmarks.running_service import Service, free_port
 from benchmarks.servers.server_process import ServerProcess
 
@@ -22,13 +22,14 @@ PATH = "/v1/embeddings"
 MODEL = "minilm"
 OURS = "semblance"
 START_S = 300.0  # those that warm up take long on a busy machine
-QUIET = ("HF_HUB_OFFLINE=1", "DO_NOT_TRACK=1")
 INFINITY = ("infinity_emb[server,torch,optimum]",)
-INFINITY_WAYS: Mapping[str, Sequence[str]] = {  # others are slower, or give other vectors
-    "infinity": ("--no-bettertransformer",),
-    "infinity-bettertransformer": ("--bettertransformer",),
-    "infinity-bfloat16": ("--bettertransformer", "--dtype", "bfloat16"),
+INFINITY_WAYS: Mapping[str, Sequence[str]] = {
+    "infinity": ("--engine", "torch", "--no-bettertransformer"),
+    "infinity-bettertransformer": ("--engine", "torch", "--bettertransformer"),
+    "infinity-bfloat16": ("--engine", "torch", "--bettertransformer", "--dtype", "bfloat16"),
+    "infinity-onnx": ("--engine", "optimum"),
 }
+INFINITY_ONNX = Path(__file__).with_name("infinity_onnx.py")
 
 
 class Process(Protocol):
@@ -68,7 +69,7 @@ class Server:
 @contextmanager
 def running(names: Sequence[str]) -> Iterator[list[Server]]:
     """These servers, all of them asleep, until the end of the block."""
-    os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
+    os.environ.pop("OMP_NUM_THREADS", None)  # ours too shall take as many threads as it thinks best
     with ExitStack() as stack:
         servers = []
         for name in names:
@@ -99,12 +100,16 @@ def _semblance(name: str, folder: Path) -> Server:
 
 def _infinity(name: str, folder: Path) -> Server:
     python = environment("infinity", INFINITY)
+    model = model_folder()
+    if name == "infinity-onnx":
+        model = folder / "onnx"
+        run([str(python), str(INFINITY_ONNX), str(model_folder()), str(model)])
     port = str(free_port())
     place = ("--host", "127.0.0.1", "--port", port, "--url-prefix", "/v1", "--device", "cpu")
-    served = ("--model-id", str(model_folder()), "--served-model-name", MODEL, "--pooling-method", "mean")
-    plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--engine", "torch", "--no-compile")
+    served = ("--model-id", str(model), "--served-model-name", MODEL, "--pooling-method", "mean")
+    plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--no-compile")
     command = [str(python.with_name("infinity_emb")), "v2", *place, *served, *plain, *INFINITY_WAYS[name]]
-    return _server(name, port, [f"HF_HOME={folder}", *command], folder)
+    return _server(name, port, command, folder, HF_HOME=str(folder))
 
 
 def _txtai(name: str, folder: Path) -> Server:
@@ -113,12 +118,13 @@ def _txtai(name: str, folder: Path) -> Server:
     (folder / "config.yml").write_text(json.dumps(config), "utf-8")  # JSON is YAML
     port = str(free_port())
     command = [str(python), "-m", "uvicorn", "--host", "127.0.0.1", "--port", port, "txtai.api:app"]
-    return _server(name, port, [f"CONFIG={folder / 'config.yml'}", *command], folder)
+    return _server(name, port, command, folder, CONFIG=str(folder / "config.yml"))
 
 
-def _server(name: str, port: str, command: Sequence[str], folder: Path) -> Server:
+def _server(name: str, port: str, command: Sequence[str], folder: Path, **told: str) -> Server:
     url = f"http://127.0.0.1:{port}"
-    process = ServerProcess(["env", *QUIET, *command], lambda: _answers(url), folder, start_s=START_S)
+    alone = ("env", "--ignore-environment", *(f"{key}={value}" for key, value in variables(**told).items()))
+    process = ServerProcess([*alone, *command], lambda: _answers(url), folder, start_s=START_S)
     return Server(name, url, process)
 
 

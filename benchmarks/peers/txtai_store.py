@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers.environments import environment
+from benchmarks.peers.environments import environment, variables
 from benchmarks.running_service import address_of, free_port
 from models.embeddings import Floats
 
@@ -29,10 +28,9 @@ def running_txtai(
     (given / "texts.json").write_text(json.dumps({"documents": list(texts), "queries": list(asked)}), "utf-8")
     np.save(given / "vectors.npy", np.vstack([vectors, about]))
     command = [str(python), str(PROGRAM), str(given), str(free_port())]
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     log = given / "log"
     with log.open("wb") as errors:
-        process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(command, env=variables(), stdout=subprocess.PIPE, stderr=errors)
     try:
         yield address_of(process, log)
     finally:

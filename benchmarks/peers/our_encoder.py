@@ -1,0 +1,41 @@
+"""Encode by this project's encoder in batches of texts of like length, as a service makes them of waiting texts.
+
+python -m benchmarks.peers.our_encoder RUNTIME PRECISION
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from benchmarks.peers.encoder_process import Encode, answer
+from benchmarks.peers.servers import MODEL
+from models.embeddings import Floats
+from models.runtime import Compute, Precision
+from service.served_models import read_source
+
+BATCH = 32
+
+
+def loaded() -> Encode:
+    """The encoder that the arguments name."""
+    runtime, precision = sys.argv[1:]
+    encoder = read_source(MODEL).load(MODEL, Compute("cpu", cast("Precision", precision), runtime))
+
+    def encode(texts: Sequence[str]) -> Floats:
+        tokenized = encoder.tokenize(texts, "document", "END")
+        order = sorted(range(len(texts)), key=lambda i: len(tokenized[i]))
+        vectors = np.empty((len(texts), encoder.dim), np.float32)
+        for start in range(0, len(order), BATCH):
+            some = order[start : start + BATCH]
+            vectors[some] = [each.pooled() for each in encoder.encode([tokenized[i] for i in some], "pooled")]
+        return vectors
+
+    return encode
+
+
+if __name__ == "__main__":
+    answer(loaded)
