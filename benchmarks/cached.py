@@ -20,7 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.clients import Load, Seen, ask_all, get, post, put_under
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.peers.sentences import sample_sentences
 from benchmarks.running_service import running_service
 from benchmarks.vital_signs import spread
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one short round, whose figures are not kept")
     asked = parser.parse_args(arguments)
     rows = measured(1, 0.5) if asked.quick else measured(asked.rounds, asked.seconds)
-    show(rows, Console())
+    show(rows, wide_console())
     if not asked.quick:
         keep("cached", [asdict(row) for row in rows])
 

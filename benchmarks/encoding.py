@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE, Encode
 from benchmarks.peers.sentences import sentences
 from models.embeddings import Floats, unit_rows
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     count, rounds = (4 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
     made = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
     rows, compared = rates(made), ratios(made)
-    show(rows, compared, Console())
+    show(rows, compared, wide_console())
     if not asked.quick:
         keep("encoding", [[asdict(row) for row in rows], [asdict(line) for line in compared]])
 

@@ -26,7 +26,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.clients import Load, ask_all, post, put_under
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.questions import mixed_texts
 from benchmarks.running_service import Service, running_process
 from benchmarks.vital_signs import VitalSigns, watched
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     started_s = starts(counts[2])
     measured = [cached(counts[0]), uncached(counts[1])]
     rows = [memory for memory, _ in measured]
-    show(rows, started_s, Console())
+    show(rows, started_s, wide_console())
     if asked.quick:
         return
     figures = {"starts": len(started_s), "median_s": median(started_s), "least_s": min(started_s)}

@@ -32,7 +32,7 @@ from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.hooks import unregister
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.running_service import running_service
 from service.api.ndjson import MEDIA_TYPE as NDJSON
 
@@ -290,7 +290,7 @@ def main() -> None:
     given = parser.parse_args()
     with fuzzed_service() as url:
         report = fuzz(url, given.examples, given.seed)
-    show(report, Console(width=140))
+    show(report, wide_console())
     keep("fuzz", report.summary())
     raise SystemExit(1 if report.broken or report.failed else 0)
 

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.measures import random_texts
 from benchmarks.running_service import running_service
 from benchmarks.servers.word_models import sentence, write_model
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     costs += storing(documents)
     costs += collections(vectors[QUERIES:], vectors[:QUERIES])
     fitted = curves(costs)
-    show(costs, fitted, Console())
+    show(costs, fitted, wide_console())
     if not asked.quick:
         keep("growth", [[asdict(curve) for curve in fitted], [asdict(cost) for cost in costs]])
 

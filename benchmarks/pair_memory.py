@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.running_service import PROJECT
 from tests.tweets import write_archive
 
@@ -79,7 +79,7 @@ def main() -> None:
     for lines in track(given.lines, "archives"):
         with tempfile.TemporaryDirectory() as folder:
             runs.append(measured(Path(folder), lines, given.memory_mb))
-    show(runs, Console())
+    show(runs, wide_console())
     keep("pair_memory", {"runs": [asdict(run) for run in runs]})
 
 

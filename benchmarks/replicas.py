@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.running_service import Service
 from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.word_models import DIM, sentence, write_model
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=30.0, help="of writing while the lag is measured")
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     costs = asdict(run(options.documents, options.seconds, console))
     table = Table("figure", "value", title="what replicas cost")
     for name, value in costs.items():

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from models.catalogue import similarity
 from service.batching.policy import Limits
 from service.batching.worker import Worker
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="how often each matrix is computed")
     given = parser.parse_args()
     searches, matrices = asyncio.run(measured(given.searches, given.rounds))
-    show(searches, matrices, Console())
+    show(searches, matrices, wide_console())
     keep("rescoring", {"searches": [asdict(row) for row in searches], "compared": [asdict(row) for row in matrices]})
 
 

@@ -28,7 +28,7 @@ import faiss
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.loaded_store import fill
 from benchmarks.peers.txtai_store import running_txtai
 from benchmarks.running_service import Service
@@ -227,7 +227,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-txtai", action="store_true", help="leave txtai out")
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     measured = []
     for documents in options.documents:
         console.print(f"{documents:,} documents ...")

@@ -29,7 +29,7 @@ from rich.progress import track
 from rich.table import Column, Table
 
 from benchmarks.clients import Load, Seen, ask_all, post, put_under
-from benchmarks.figures import keep
+from benchmarks.figures import keep, wide_console
 from benchmarks.peers.sentences import mixed_texts, sentences
 from benchmarks.peers.servers import MODEL, OURS, PATH, SERVERS, Server, running
 from benchmarks.vital_signs import spread
@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         require_agreement(servers, [*small[:COMPARED], *large[:COMPARED]])
         rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds)]
         beside = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
-    show(rows, beside, Console())
+    show(rows, beside, wide_console())
     if not asked.quick:
         keep("serving", [[asdict(row) for row in rows], [asdict(line) for line in beside]])
 
