@@ -22,7 +22,7 @@ PARTS = (
     Part("serving", "Requests a second, beside infinity and txtai"),
     Part("runtimes", "Ways to run the network on a CPU"),
     Part("encoding", "Sentences a second in one process, beside sentence-transformers"),
-    Part("search", "Searches, beside FAISS alone and txtai"),
+    Part("search", "Searches, beside FAISS alone and txtai", ("--documents", "10000", "100000", "1000000")),
     Part("rescoring", "Rescoring by tokens"),
     Part("candidates", "How many candidates rescoring by tokens needs", ("--data", "$SEMBLANCE_DATA")),
     Part("cached", "Similarities of cached texts, beside the least that a request costs"),
