@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.drawn_tweets import write_archive
 from benchmarks.figures import keep, wide_console
 from benchmarks.running_service import PROJECT
-from tests.tweets import write_archive
 
 
 @dataclass(frozen=True, slots=True)
