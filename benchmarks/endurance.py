@@ -27,7 +27,7 @@ from rich.table import Table
 
 from benchmarks.clients import Load, ask_all, post, put_under
 from benchmarks.figures import keep, wide_console
-from benchmarks.questions import mixed_texts
+from benchmarks.questions import excerpts
 from benchmarks.running_service import Service, running_process
 from benchmarks.vital_signs import VitalSigns, watched
 
@@ -79,7 +79,7 @@ def _start(service: Service) -> float:
 
 def cached(count: int) -> tuple[Memory, VitalSigns]:
     """The same texts again and again."""
-    texts = mixed_texts(2 * CACHED_PAIRS, seed=0)
+    texts = excerpts(2 * CACHED_PAIRS, seed=0)
     pairs = [_similarity(a, b) for a, b in zip(texts[::2], texts[1::2], strict=True)]
     with running_process() as service:
         return _memory(service, "cached", cycle(pairs), count)
@@ -87,7 +87,7 @@ def cached(count: int) -> tuple[Memory, VitalSigns]:
 
 def uncached(count: int) -> tuple[Memory, VitalSigns]:
     """Texts that were never there before."""
-    texts = mixed_texts(count, seed=1)
+    texts = excerpts(count, seed=1)
     requests = (post("/v1/embeddings", {"model": MODEL, "input": [text], "truncate": "END"}) for text in texts)
     with running_process(cache="none", models=MODEL) as service:
         return _memory(service, "uncached", requests, count)
