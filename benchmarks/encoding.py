@@ -12,14 +12,10 @@ sentence-transformers in float32. $SEMBLANCE_DATA holds the sentences.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cache
-from multiprocessing import get_context
 from statistics import median
 
 import numpy as np
@@ -27,6 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
+from benchmarks.contestants import contestants, in_turn
 from benchmarks.figures import keep, wide_console
 from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE, Encode
 from benchmarks.peers.sentences import sentences
@@ -60,43 +57,23 @@ class Ratio:
     one_at_a_time: float
 
 
-class Contestant:
-    """An encoder in a process of its own: its threads and settings touch no other's."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"))
-
-    def __enter__(self) -> Contestant:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
-
-    def vectors(self, texts: Sequence[str]) -> Floats:
-        """(b, d) unit vectors."""
-        return unit_rows(self._pool.submit(_vectors, self.name, texts).result()).astype(np.float32)
-
-    def per_second(self, texts: Sequence[str], at_once: int) -> float:
-        """Texts a second, given so many at once."""
-        return len(texts) / self._pool.submit(_seconds, self.name, texts, at_once).result()
-
-
 @cache
 def _loaded(name: str) -> Encode:
     return CONTESTANTS[name]()
 
 
 def _vectors(name: str, texts: Sequence[str]) -> Floats:
-    return _loaded(name)(texts)
+    """(b, d) unit vectors."""
+    return unit_rows(_loaded(name)(texts)).astype(np.float32)
 
 
-def _seconds(name: str, texts: Sequence[str], at_once: int) -> float:
+def per_second(name: str, texts: Sequence[str], at_once: int) -> float:
+    """Texts a second, given so many at once."""
     encode = _loaded(name)
     began = time.perf_counter()
     for start in range(0, len(texts), at_once):
         encode(texts[start : start + at_once])
-    return time.perf_counter() - began
+    return len(texts) / (time.perf_counter() - began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +87,14 @@ class Rounds:
 
 def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
     """All of them, the reference among them, over the same texts, in turn."""
-    os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
-    with ExitStack() as stack:
-        contestants = [stack.enter_context(Contestant(name)) for name in names]
-        vectors = {each.name: each.vectors(texts[::ALONE]) for each in track(contestants, "loading")}
-        batched: dict[str, list[float]] = {name: [] for name in names}
-        alone: dict[str, list[float]] = {name: [] for name in names}
+    batched: dict[str, list[float]] = {name: [] for name in names}
+    alone: dict[str, list[float]] = {name: [] for name in names}
+    with contestants(names) as encoders:
+        vectors = {each.name: each.do(_vectors, texts[::ALONE]) for each in track(encoders, "loading")}
         for number in track(range(rounds), "rounds"):
-            for each in contestants if number % 2 == 0 else reversed(contestants):
-                batched[each.name].append(each.per_second(texts, len(texts)))
-                alone[each.name].append(each.per_second(texts[::ALONE], 1))
+            for each in in_turn(encoders, number):
+                batched[each.name].append(each.do(per_second, texts, len(texts)))
+                alone[each.name].append(each.do(per_second, texts[::ALONE], 1))
     exact = vectors[REFERENCE]
     return Rounds(batched, alone, {name: float((exact * made).sum(axis=1).min()) for name, made in vectors.items()})
 
