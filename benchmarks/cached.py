@@ -24,6 +24,7 @@ from benchmarks.figures import keep
 from benchmarks.peers.sentences import sample_sentences
 from benchmarks.running_service import running_service
 from benchmarks.vital_signs import spread
+from benchmarks.wide_console import wide_console
 
 LIVE = "/live"
 MEASURES = ("cosine", "rcmd")
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="one short round, whose figures are not kept")
     asked = parser.parse_args(arguments)
     rows = measured(1, 0.5) if asked.quick else measured(asked.rounds, asked.seconds)
-    show(rows, Console())
+    show(rows, wide_console())
     if not asked.quick:
         keep("cached", [asdict(row) for row in rows])
 

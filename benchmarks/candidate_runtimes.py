@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,30 +24,19 @@ Candidate: TypeAlias = Callable[[Sequence[Ints]], list[Floats]]
 GROUP = "32"  # activations that share a scale in OpenVINO's int8
 
 
-def candidates(checkpoint: Checkpoint, folder: Path) -> Mapping[str, Callable[[], Candidate]]:
-    """What makes each candidate, by name; `folder` is for exports."""
-    made: dict[str, Callable[[], Pass]] = {
-        "torch bfloat16, compiled": lambda: _torch(_compiled(TorchNetwork(checkpoint)), reduced=True),
-        "torch int8, a scale a token": lambda: _torch(_quantized(TorchNetwork(checkpoint)), reduced=False),
-        "openvino int8, a scale for 32 numbers of a token": lambda: _openvino_int8(_openvino_graph(checkpoint)),
-        "onnxruntime float32": lambda: _onnx(_onnx_graph(checkpoint, folder)),
-        "onnxruntime int8, a scale a batch": lambda: _onnx(_onnx_quantized(_onnx_graph(checkpoint, folder))),
-    }
-    return {name: partial(_padded, make) for name, make in made.items()}
+def candidate(name: str, checkpoint: Checkpoint, folder: Path) -> Candidate:
+    """One of CANDIDATES, made ready; `folder` is for exports."""
+    run = CANDIDATES[name](checkpoint, folder)
 
-
-def _padded(make: Callable[[], Pass]) -> Candidate:
-    run = make()
-
-    def candidate(ids: Sequence[Ints]) -> list[Floats]:
+    def padded(ids: Sequence[Ints]) -> list[Floats]:
         lengths = np.array([len(text) for text in ids])
         mask = np.arange(lengths.max()) < lengths[:, None]
-        padded = np.zeros(mask.shape, np.int64)
-        padded[mask] = np.concatenate(ids)
-        hidden = run(padded, mask.astype(np.int64))
+        filled = np.zeros(mask.shape, np.int64)
+        filled[mask] = np.concatenate(ids)
+        hidden = run(filled, mask.astype(np.int64))
         return [hidden[row, :length].copy() for row, length in enumerate(lengths)]
 
-    return candidate
+    return padded
 
 
 def _torch(network: Any, *, reduced: bool) -> Pass:
@@ -124,16 +112,15 @@ def _openvino_int8(graph: Any) -> Pass:
 
 def _onnx_graph(checkpoint: Checkpoint, folder: Path) -> Path:
     file = folder / "network.onnx"
-    if not file.exists():
-        torch.onnx.export(
-            TorchNetwork(checkpoint),
-            _example(),
-            file,
-            input_names=["ids", "mask"],
-            dynamic_shapes=_sizes(),
-            dynamo=True,
-            verbose=False,
-        )
+    torch.onnx.export(
+        TorchNetwork(checkpoint),
+        _example(),
+        file,
+        input_names=["ids", "mask"],
+        dynamic_shapes=_sizes(),
+        dynamo=True,
+        verbose=False,
+    )
     return file
 
 
@@ -151,3 +138,12 @@ def _onnx(file: Path) -> Pass:
         return hidden
 
     return run
+
+
+CANDIDATES: Mapping[str, Callable[[Checkpoint, Path], Pass]] = {
+    "torch bfloat16, compiled": lambda made_of, _: _torch(_compiled(TorchNetwork(made_of)), reduced=True),
+    "torch int8, a scale a token": lambda made_of, _: _torch(_quantized(TorchNetwork(made_of)), reduced=False),
+    "openvino int8, a scale for 32 numbers of a token": lambda made_of, _: _openvino_int8(_openvino_graph(made_of)),
+    "onnxruntime float32": lambda made_of, folder: _onnx(_onnx_graph(made_of, folder)),
+    "onnxruntime int8, a scale a batch": lambda made_of, folder: _onnx(_onnx_quantized(_onnx_graph(made_of, folder))),
+}

@@ -23,6 +23,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.figures import keep
+from benchmarks.wide_console import wide_console
 from models.catalogue import similarity
 from models.embeddings import Doubles
 from models.evaluation.datasets import data_set
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, help="search collections of semblance evaluate")
     parser.add_argument("--models", nargs="+", default=list(BUILT_IN), help="built-in names, or folders")
     given = parser.parse_args()
-    console = Console()
+    console = wide_console()
     found: list[Row] = []
     for model in given.models:
         encoder = read_source(model).load(model, Compute())

@@ -27,6 +27,7 @@ from rich.table import Table
 
 from benchmarks.figures import keep
 from benchmarks.running_service import Service
+from benchmarks.wide_console import wide_console
 from service.embedded_store import embedded_store
 from service.settings import read_settings
 from service.usecases.verify import verify
@@ -264,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=30, help="how often the service is killed")
     parser.add_argument("--seed", type=int, default=1, help="what the random moments come from")
     given = parser.parse_args(arguments)
-    console = Console()
+    console = wide_console()
     outcome = asdict(run(given.kills, given.seed, console))
     table = Table("figure", "value")
     for name, value in outcome.items():

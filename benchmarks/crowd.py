@@ -29,6 +29,7 @@ from benchmarks.figures import keep
 from benchmarks.running_service import Service, running_process
 from benchmarks.troubles import LARGEST, Trouble, Wire, troubles
 from benchmarks.vital_signs import Spread, VitalSigns, resident_mb, spread, watched
+from benchmarks.wide_console import wide_console
 from service.server.connections import allow_files
 
 IDLE_S = 600  # how long the service lets a connection say nothing, here: so that all stay to the end
@@ -228,7 +229,7 @@ def main() -> None:
     parser.add_argument("--idle", type=int, default=2000, help="idle connections")
     parser.add_argument("--tiny", type=int, default=10_000, help="tiny requests")
     arguments = parser.parse_args()
-    console = Console()
+    console = wide_console()
     if complaint := allow_files(arguments.idle):
         sys.exit(complaint)
     with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:

@@ -30,6 +30,7 @@ from benchmarks.figures import keep
 from benchmarks.peers.encoder_process import EncoderProcess
 from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE
 from benchmarks.peers.sentences import sentences
+from benchmarks.wide_console import wide_console
 from models.embeddings import unit_rows
 
 BATCH = 32
@@ -140,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     count, rounds = (4 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
     made = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
     rows, compared = rates(made), ratios(made)
-    show(rows, compared, Console())
+    show(rows, compared, wide_console())
     if not asked.quick:
         keep("encoding", [[asdict(row) for row in rows], [asdict(line) for line in compared]])
 

@@ -27,9 +27,10 @@ from rich.table import Table
 
 from benchmarks.clients import Load, ask_all, post, put_under
 from benchmarks.figures import keep
-from benchmarks.questions import mixed_texts
+from benchmarks.questions import excerpts
 from benchmarks.running_service import Service, running_process
 from benchmarks.vital_signs import VitalSigns, watched
+from benchmarks.wide_console import wide_console
 
 CLIENTS = 32
 MODEL = "minilm"
@@ -79,7 +80,7 @@ def _start(service: Service) -> float:
 
 def cached(count: int) -> tuple[Memory, VitalSigns]:
     """The same texts again and again."""
-    texts = mixed_texts(2 * CACHED_PAIRS, seed=0)
+    texts = excerpts(2 * CACHED_PAIRS, seed=0)
     pairs = [_similarity(a, b) for a, b in zip(texts[::2], texts[1::2], strict=True)]
     with running_process() as service:
         return _memory(service, "cached", cycle(pairs), count)
@@ -87,7 +88,7 @@ def cached(count: int) -> tuple[Memory, VitalSigns]:
 
 def uncached(count: int) -> tuple[Memory, VitalSigns]:
     """Texts that were never there before."""
-    texts = mixed_texts(count, seed=1)
+    texts = excerpts(count, seed=1)
     requests = (post("/v1/embeddings", {"model": MODEL, "input": [text], "truncate": "END"}) for text in texts)
     with running_process(cache="none", models=MODEL) as service:
         return _memory(service, "uncached", requests, count)
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     started_s = starts(counts[2])
     measured = [cached(counts[0]), uncached(counts[1])]
     rows = [memory for memory, _ in measured]
-    show(rows, started_s, Console())
+    show(rows, started_s, wide_console())
     if asked.quick:
         return
     figures = {"starts": len(started_s), "median_s": median(started_s), "least_s": min(started_s)}

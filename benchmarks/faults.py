@@ -30,13 +30,13 @@ from benchmarks.injected.stage import NONE, Outcome, Stage
 from benchmarks.running_service import Service
 from benchmarks.servers.deployment import Deployment
 from benchmarks.vital_signs import resident_mb
+from benchmarks.wide_console import wide_console
 
 REPLICAS = 3
 QUIET_S = 120.0
 MEASURED_S = 60.0  # of memory, at the end of each quiet time
 SAMPLED_EVERY_S = 1.0
 GROWTH = 1.10  # most that memory may be at the end, by that after the warm-up
-WIDTH = 160  # of the tables
 BESIDE_S = 10.0  # of load beside what a fault lasts, at most
 
 
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
     parser.add_argument("--seed", type=int, default=1, help="what chance decides comes from")
     given = parser.parse_args(arguments)
-    console = Console(width=WIDTH)
+    console = wide_console()
     outcomes, memory = run(given.seconds, given.seed, given.quiet, console)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     for rows in tables:

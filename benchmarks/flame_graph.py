@@ -24,13 +24,13 @@ from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.clients import Load, ask_all, post, put_under
 from benchmarks.figures import keep
 from benchmarks.running_service import PROJECT, Service, running_process
 from benchmarks.servers.word_models import sentence, write_model
+from benchmarks.wide_console import wide_console
 
 CLIENTS = 32
 SAMPLES_PER_S = 250
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table("part", "share")
     for part, share in found.items():
         table.add_row(part, f"{share:.1%}")
-    Console().print(table)
+    wide_console().print(table)
     keep("flame_graph_cached" if asked.cached else "flame_graph", found)
 
 

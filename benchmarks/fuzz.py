@@ -34,6 +34,7 @@ from schemathesis.hooks import unregister
 
 from benchmarks.figures import keep
 from benchmarks.running_service import running_service
+from benchmarks.wide_console import wide_console
 from service.api.ndjson import MEDIA_TYPE as NDJSON
 
 FILLED, WRITTEN = "default", "written"  # the collection that is read, and the one that is written to
@@ -290,7 +291,7 @@ def main() -> None:
     given = parser.parse_args()
     with fuzzed_service() as url:
         report = fuzz(url, given.examples, given.seed)
-    show(report, Console(width=140))
+    show(report, wide_console())
     keep("fuzz", report.summary())
     raise SystemExit(1 if report.broken or report.failed else 0)
 

@@ -17,7 +17,6 @@ The second line is for machines without a GPU: it shows that the script runs, an
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import time
@@ -30,7 +29,7 @@ from typing import Any
 import torch
 import transformers
 
-from benchmarks.figures import keep
+from benchmarks.figures import RESULTS, keep
 from benchmarks.on_device.encoding import encoding, lines
 from benchmarks.on_device.other_work import scoring, search, training
 from benchmarks.on_device.timing import copy_rate, matrix_peak
@@ -86,11 +85,7 @@ class Report:
         self._keep()
 
     def _keep(self) -> None:
-        out = os.environ.get("OUT")
-        if out:
-            Path(out, "gpu.json").write_text(json.dumps(self.figures, indent=1) + "\n", "utf-8")
-        else:
-            keep("gpu" if self.figures["measured"] else "gpu_quick", self.figures)
+        keep("gpu" if self.figures["measured"] else "gpu_quick", self.figures, Path(os.environ.get("OUT", RESULTS)))
 
 
 def listed(title: str) -> Callable[[Mapping[str, float]], Iterator[str]]:

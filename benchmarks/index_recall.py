@@ -25,13 +25,13 @@ from typing import TypeAlias
 
 import faiss
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import keep
 from benchmarks.sentence_vectors import sentence_vectors
 from benchmarks.synthetic_vectors import clustered
 from benchmarks.vital_signs import resident_mb
+from benchmarks.wide_console import wide_console
 from models import catalogue
 from models.embeddings import Floats
 from models.evaluation.ranking import recall
@@ -221,7 +221,7 @@ def _print(built: Sequence[Built], rows: Sequence[Row]) -> None:
         dead = "half" if row.half_dead else "none"
         figures = (f"{row.allowed:.1%}", f"{row.ms_per_query:.2f}", f"{row.recall_at_10:.4f}")
         table.add_row(row.engine, row.filtered_by, dead, *figures)
-    Console().print(table)
+    wide_console().print(table)
     costs = Table(
         "engine",
         "build s",
@@ -234,7 +234,7 @@ def _print(built: Sequence[Built], rows: Sequence[Row]) -> None:
     for each in built:
         more = (f"{ms:.0f}" for ms in (each.ms_at_a_quarter, each.ms_at_half, each.ms_at_the_end))
         costs.add_row(each.engine, f"{each.build_s:.1f}", f"{each.bytes_per_document:,.0f}", *more)
-    Console().print(costs)
+    wide_console().print(costs)
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from benchmarks.figures import keep
 from benchmarks.questions import WRITTEN, AnsweredAlone, Question
 from benchmarks.running_service import Service, running_process
 from benchmarks.vital_signs import Spread, VitalSigns, counters, labelled, spread, watched
+from benchmarks.wide_console import wide_console
 
 BOUND = 1e-5  # how far a score may be from the one computed alone, in float32
 LIVE_P99_MS = 100.0
@@ -280,7 +281,7 @@ def main() -> None:
     parser.add_argument("--pool", type=int, default=POOL, help="distinct texts")
     parser.add_argument("--cache", choices=("none", "memory"), default="none")
     arguments = parser.parse_args()
-    console = Console()
+    console = wide_console()
     with running_process(cache=arguments.cache) as service:
         made = run(service, Load(arguments.clients, arguments.seconds, arguments.pool))
     show(made, console)

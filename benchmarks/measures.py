@@ -26,6 +26,7 @@ from rich.table import Table
 from benchmarks.figures import keep
 from benchmarks.plain_measures import ORACLES
 from benchmarks.running_service import PROJECT
+from benchmarks.wide_console import wide_console
 from models import catalogue
 from models.embeddings import TokenEmbeddings
 from models.protocols import Encoder
@@ -151,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=512, help="pairs that are encoded and scored, as in the paper")
     pairs = parser.parse_args().pairs
-    console = Console()
+    console = wide_console()
     rows = list(rates())
     encoder = read_source("minilm").load("minilm", Compute())
     compared = [beside(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]

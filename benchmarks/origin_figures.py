@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import keep
+from benchmarks.wide_console import wide_console
 
 SEMBLANCE = "service.cli.main"
 SHARDS = 2  # of the harvest, at the same time
@@ -166,7 +166,7 @@ def _interval(found: dict[str, float], sign: str) -> str:
 
 def show(rows: Sequence[tuple[str, ...]], times: dict[str, float]) -> None:
     """Both tables."""
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = wide_console()
     table = Table("command", "set", "variant or measure", "Spearman x 100", "difference", title="agreement")
     for row in rows:
         table.add_row(*row)

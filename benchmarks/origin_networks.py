@@ -25,6 +25,7 @@ from rich.table import Table
 from transformers import EncoderDecoderModel
 
 from benchmarks.figures import keep
+from benchmarks.wide_console import wide_console
 from models.origin.context_parts import PARTS
 from models.origin.networks.coherence import Coherence
 from models.origin.networks.coherence_ranking import CoherenceRanking
@@ -160,7 +161,7 @@ def main() -> None:
     given = parser.parse_args()
     ranked = list(rankings(given.rounds, given.contexts))
     found = list(speeds(given.rounds, given.sentences))
-    show(found, ranked, Console(width=None if Console().is_terminal else 140))
+    show(found, ranked, wide_console())
     keep("origin_networks", {"speed": [asdict(row) for row in found], "ranking": [asdict(row) for row in ranked]})
 
 

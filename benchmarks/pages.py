@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import kept
+from benchmarks.figures import Kept, kept
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -32,8 +30,8 @@ class Part:
         return " ".join(["python", "-m", f"benchmarks.{self.name}", *self.options])
 
 
-def run(part: Part) -> Any:
-    """The figures of one benchmark. Raises SystemExit if it failed."""
+def run(part: Part) -> Kept:
+    """What one benchmark came to. Raises SystemExit if it failed."""
     print(f"== {part.title}: {part.command}", flush=True)
     options = [os.path.expandvars(option) for option in part.options]
     if subprocess.run([sys.executable, "-m", f"benchmarks.{part.name}", *options], check=False).returncode:
@@ -41,24 +39,22 @@ def run(part: Part) -> Any:
     return kept(part.name)
 
 
-def write(page: Path, part: Part, figures: Any, pictures: Sequence[Path] = ()) -> None:
+def write(page: Path, part: Part, made: Kept, pictures: Sequence[Path] = ()) -> None:
     """Write a part of a page anew."""
-    text = "\n".join(_section(part, figures, [picture.relative_to(page.parent) for picture in pictures]))
+    text = "\n".join(_section(part, made, [picture.relative_to(page.parent) for picture in pictures]))
     pattern = rf"<!-- {part.name} -->.*<!-- /{part.name} -->"
     written, count = re.subn(pattern, lambda _: text, page.read_text("utf-8"), flags=re.DOTALL)
     assert count == 1, f"{page.name} needs one <!-- {part.name} --> ... <!-- /{part.name} -->"
     page.write_text(written, "utf-8")
 
 
-def _section(part: Part, figures: Any, pictures: Sequence[Path]) -> Iterator[str]:
+def _section(part: Part, made: Kept, pictures: Sequence[Path]) -> Iterator[str]:
     """Its lines."""
-    when = datetime.now(UTC).strftime("%Y-%m-%d")
-    machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
     yield f"<!-- {part.name} -->"
     yield f"### {part.title}"
     yield ""
-    yield f"`{part.command}` on {when}: {machine}."
-    for caption, table in _tables(figures):
+    yield f"`{made.command}` on {made.date}: {made.machine}."
+    for caption, table in _tables(made.figures):
         yield from ("", f"**{_words(caption)}**") if caption else ()
         yield from _table(table)
     for picture in pictures:

@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.drawn_tweets import write_archive
 from benchmarks.figures import keep
 from benchmarks.running_service import PROJECT
-from tests.tweets import write_archive
+from benchmarks.wide_console import wide_console
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def main() -> None:
     for lines in track(given.lines, "archives"):
         with tempfile.TemporaryDirectory() as folder:
             runs.append(measured(Path(folder), lines, given.memory_mb))
-    show(runs, Console())
+    show(runs, wide_console())
     keep("pair_memory", {"runs": [asdict(run) for run in runs]})
 
 

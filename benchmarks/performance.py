@@ -22,7 +22,7 @@ PARTS = (
     Part("serving", "Requests a second, beside infinity and txtai"),
     Part("runtimes", "Ways to run the network on a CPU"),
     Part("encoding", "Sentences a second in one process, beside sentence-transformers"),
-    Part("search", "Searches, beside FAISS alone and txtai"),
+    Part("search", "Searches, beside FAISS alone and txtai", ("--documents", "10000", "100000", "1000000")),
     Part("rescoring", "Rescoring by tokens"),
     Part("candidates", "How many candidates rescoring by tokens needs", ("--data", "$SEMBLANCE_DATA")),
     Part("cached", "Similarities of cached texts, beside the least that a request costs"),
@@ -38,7 +38,7 @@ def drawn(name: str) -> list[Path]:
         return []
     source, draw = PICTURES[name]
     file = DOCS / "images" / f"{name}.png"
-    draw(kept(source)).savefig(file, dpi=120)
+    draw(kept(source).figures).savefig(file, dpi=120)
     return [file]
 
 
@@ -50,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     for part in PARTS:
         if given.only is None or part.name in given.only:
-            figures = kept(part.name) if given.kept else run(part)
-            write(PAGE, part, figures, drawn(part.name))
+            write(PAGE, part, kept(part.name) if given.kept else run(part), drawn(part.name))
 
 
 if __name__ == "__main__":

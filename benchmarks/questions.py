@@ -59,7 +59,7 @@ class AnsweredAlone:
     @classmethod
     def ask(cls, url: str, size: int, seed: int = 0) -> Self:
         """Fill the collections, and ask."""
-        texts = mixed_texts(size, seed)
+        texts = excerpts(size, seed)
         pairs = [{"a": a, "b": b} for a, b in itertools.pairwise([*texts, texts[0]])]
         with httpx2.Client(base_url=url, timeout=120) as http:
 
@@ -139,8 +139,8 @@ class AnsweredAlone:
         return Question("embeddings", "/v1/embeddings", _embedding([self.texts[i] for i in chosen]), off_by)
 
 
-def mixed_texts(count: int, seed: int) -> list[str]:
-    """Distinct texts of 3 to 200 words, more short than long ones."""
+def excerpts(count: int, seed: int) -> list[str]:
+    """Distinct texts of 3 to 200 words of the sample collection, more short than long ones."""
     sample = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     words = [word for line in sample for word in json.loads(line)["text"].split()]
     rng = random.Random(seed)

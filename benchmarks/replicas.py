@@ -31,6 +31,7 @@ from benchmarks.running_service import Service
 from benchmarks.servers.postgres_server import PostgresServer
 from benchmarks.servers.word_models import DIM, sentence, write_model
 from benchmarks.vital_signs import resident_mb
+from benchmarks.wide_console import wide_console
 from service.client import LINES_AT_ONCE, Client
 
 COLLECTION = "replicas"
@@ -182,7 +183,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=30.0, help="of writing while the lag is measured")
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     costs = asdict(run(options.documents, options.seconds, console))
     table = Table("figure", "value", title="what replicas cost")
     for name, value in costs.items():

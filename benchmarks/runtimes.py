@@ -3,47 +3,56 @@
     python -m benchmarks.runtimes
 
 encodes sentences of STS-B (of $SEMBLANCE_DATA) by the built-in model without an adapter in every way that is served,
-and in some that were tried beside them: in batches of 32 by length, and one at a time, in turn. It prints the medians
-of sentences a second, the least cosine of a token's vector to that of torch in float32, and the least cosine of a
-token, and of a text, alone and in a batch, which may not fall below 0.9998 and 0.9999. `semblance evaluate
---conditions` tells what the served one does to the figures of the seven STS sets.
+and in some that were tried beside them: in batches of 32 by length, and one at a time, each way in a process of its
+own, in turn, after a round that does not count. It prints the medians of sentences a second, the least cosine of a
+token's vector to that of torch in float32, and the least cosine of a token, and of a text, alone and in a batch, which
+may not fall below 0.9998 and 0.9999. `semblance evaluate --conditions` tells what the served one does to the figures of
+the seven STS sets.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
+from typing import get_args
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.candidate_runtimes import Candidate, candidates
+from benchmarks.candidate_runtimes import CANDIDATES, Candidate, candidate
 from benchmarks.figures import keep
 from benchmarks.peers.sentences import sentences
+from benchmarks.wide_console import wide_console
 from models import catalogue
-from models.checkpoint import Checkpoint, read_checkpoint
-from models.embeddings import Floats, unit_rows
+from models.checkpoint import read_checkpoint
+from models.embeddings import Floats
 from models.encoders.transformer import Transformer
+from models.probes import least_cosine
 from models.runtime import RUNTIMES, Compute, Precision
 from models.text import Ints
 from service.served_models import read_source
 
 BATCH = 32
 ALONE = 300  # sentences that are also encoded one at a time
-SERVED: Sequence[tuple[str, Precision]] = [
-    ("torch", "float32"),
-    ("torch", "bfloat16"),
-    ("openvino", "float32"),
-    ("openvino", "bfloat16"),
-]
+SERVED: Mapping[str, tuple[str, Precision]] = {
+    f"{runtime} {precision}": (runtime, precision)
+    for runtime in catalogue.names(RUNTIMES)
+    for precision in get_args(Precision)
+}
+EXACT = "torch float32"
 TOKENS, POOLED = 0.9998, 0.9999
 
 
@@ -64,53 +73,67 @@ class Row:
         return self.token_in_company >= TOKENS and self.text_in_company >= POOLED
 
 
-def ways(checkpoint: Checkpoint, folder: Path) -> Mapping[str, Callable[[], Candidate]]:
-    """What makes each of them, those that are served first."""
-
-    def served(runtime: str, precision: Precision) -> Candidate:
-        made = catalogue.find(RUNTIMES, runtime)(checkpoint, Compute("cpu", precision, runtime))
-        return lambda ids: made.run(ids, [np.ones(len(text), np.float32) for text in ids], "tokens").vectors
-
-    known = {f"{runtime} {precision}": (runtime, precision) for runtime, precision in SERVED}
-    mine = {name: (lambda way=way: served(*way)) for name, way in known.items()}
-    return {**mine, **candidates(checkpoint, folder)}
-
-
-def measure(made: Mapping[str, Candidate], ids: Sequence[Ints], rounds: int) -> Iterator[Row]:
-    """All of them, a round of each in turn."""
+def measure(names: Sequence[str], ids: Sequence[Ints], rounds: int) -> Iterator[Row]:
+    """All of these ways, EXACT among them, a round of each in turn."""
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     batches = [[ids[i] for i in order[start : start + BATCH]] for start in range(0, len(order), BATCH)]
     few = [[text] for text in ids[:ALONE]]
-    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in made}
-    for _ in track(range(rounds), "rounds"):
-        for name, run in made.items():
-            rates[name].append((_rate(run, batches), _rate(run, few)))
-    truth = [made["torch float32"](batch) for batch in few]
-    mixed = [list(ids[start : start + BATCH]) for start in range(0, ALONE, BATCH)]
-    for name, run in made.items():
-        alone = [run(batch)[0] for batch in few]
-        company = [each for batch in mixed for each in run(batch)][: len(few)]
-        by_batches, one_by_one = zip(*rates[name], strict=True)
+    mixed = [list(ids[start : start + BATCH]) for start in range(0, len(few), BATCH)]
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    os.environ.pop("OMP_NUM_THREADS", None)  # each shall take as many threads as it thinks best
+    with ExitStack() as stack:
+        own = {name: stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"))) for name in names}
+        for number in track(range(1 + rounds), "rounds"):
+            for name in names if number % 2 == 0 else reversed(names):
+                rates[name].append((_rate(own[name], name, batches), _rate(own[name], name, few)))
+        alone = {name: own[name].submit(_vectors, name, few).result() for name in names}
+        company = {name: own[name].submit(_vectors, name, mixed).result()[: len(few)] for name in names}
+    for name in names:
+        by_batches, one_by_one = zip(*rates[name][1:], strict=True)  # in the first round all warm up
         yield Row(
             name,
             median(by_batches),
             median(one_by_one),
-            min(_cosine(a, b[0]) for a, b in zip(alone, truth, strict=True)),
-            min(_cosine(a, b) for a, b in zip(alone, company, strict=True)),
-            min(_cosine(a.mean(0), b.mean(0)) for a, b in zip(alone, company, strict=True)),
+            least_cosine(zip(alone[name], alone[EXACT], strict=True)),
+            least_cosine(zip(alone[name], company[name], strict=True)),
+            least_cosine(zip(_pooled(alone[name]), _pooled(company[name]), strict=True)),
         )
 
 
-def _rate(run: Candidate, batches: Sequence[Sequence[Ints]]) -> float:
-    """Texts a second."""
+@cache
+def _loaded(name: str) -> Candidate:
+    """The way of that name, in a process that has no other."""
+    warnings.simplefilter("ignore")
+    checkpoint = read_checkpoint(read_source("minilm").location)
+    if name not in SERVED:
+        with tempfile.TemporaryDirectory() as folder:
+            return candidate(name, checkpoint, Path(folder))
+    runtime, precision = SERVED[name]
+    made = catalogue.find(RUNTIMES, runtime)(checkpoint, Compute("cpu", precision, runtime))
+    return lambda ids: made.run(ids, [np.ones(len(text), np.float32) for text in ids], "tokens").vectors
+
+
+def _rate(process: Executor, name: str, batches: Sequence[Sequence[Ints]]) -> float:
+    """Texts a second of that way, in its process."""
+    return sum(map(len, batches)) / process.submit(_seconds, name, batches).result()
+
+
+def _seconds(name: str, batches: Sequence[Sequence[Ints]]) -> float:
+    run = _loaded(name)
     began = time.perf_counter()
     for batch in batches:
         run(batch)
-    return sum(map(len, batches)) / (time.perf_counter() - began)
+    return time.perf_counter() - began
 
 
-def _cosine(a: Floats, b: Floats) -> float:
-    return float((unit_rows(a) * unit_rows(b)).sum(axis=-1).min())
+def _vectors(name: str, batches: Sequence[Sequence[Ints]]) -> list[Floats]:
+    """(n_i, d) of each text."""
+    return [vectors for batch in batches for vectors in _loaded(name)(batch)]
+
+
+def _pooled(texts: Sequence[Floats]) -> list[Floats]:
+    """(1, d) of each."""
+    return [vectors.mean(axis=0, keepdims=True) for vectors in texts]
 
 
 def shown(row: Row) -> dict[str, float | str]:
@@ -137,15 +160,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="+", help="ways, by the beginning of their names; torch float32 is always one")
     asked = parser.parse_args()
-    checkpoint = read_checkpoint(read_source("minilm").location)
     texts = sentences()[: asked.sentences]
-    ids = [text.ids for text in Transformer("minilm", checkpoint).tokenize(texts, "query", "END")]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
-        makers = ways(checkpoint, Path(folder))
-        chosen = [name for name in makers if not asked.only or name.startswith(("torch float32", *asked.only))]
-        made = {name: makers[name]() for name in track(chosen, "making ready")}
-        rows = list(measure(made, ids, asked.rounds))
-    show(rows, len(ids), float(np.mean([len(text) for text in ids])), Console(width=120))
+    encoder = Transformer("minilm", read_checkpoint(read_source("minilm").location))
+    ids = [text.ids for text in encoder.tokenize(texts, "query", "END")]
+    names = [name for name in (*SERVED, *CANDIDATES) if not asked.only or name.startswith((EXACT, *asked.only))]
+    rows = list(measure(names, ids, asked.rounds))
+    show(rows, len(ids), float(np.mean([len(text) for text in ids])), wide_console())
     keep("runtimes", [shown(row) for row in rows])
 
 

@@ -4,14 +4,16 @@
 
 fills a service with vectors of distinct sentences from $SEMBLANCE_DATA/text, for more than 100,000 with vectors
 scattered about them, and asks it, over HTTP and one query at a time, for the 10 nearest to sentences that are not among
-them, whose vectors it has in its cache. In turn with that, the same FAISS index is searched in this process, and txtai
-is asked in a process of its own: it gets the same vectors, and finds those of the queries in a dictionary. The first
-run encodes the sentences, which takes minutes, and makes an environment for txtai.
+them, whose vectors it has in its cache. In turn with that, the same FAISS index is searched in this process for the
+vectors that the service made of these sentences, and up to 100,000 documents txtai is asked in a process of its own: it
+gets the same vectors, and finds those of the queries in a dictionary. The first run encodes the documents, which takes
+minutes, and makes an environment for txtai.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +27,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import faiss
+import httpx2
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -35,6 +39,7 @@ from benchmarks.running_service import Service
 from benchmarks.sentence_vectors import sentence_vectors, sentences
 from benchmarks.synthetic_vectors import scattered
 from benchmarks.vital_signs import Spread, resident_mb, spread
+from benchmarks.wide_console import wide_console
 from models.embeddings import Floats
 from service.indexes.engines import faiss_hnsw, faiss_ivf
 
@@ -42,6 +47,7 @@ K = 10
 REAL = 100_000  # vectors of sentences; documents beyond lie about them
 SPARE = 500  # sentences that are not among the documents: queries
 COLLECTION = "search"
+MODEL = "minilm"
 MOST_BEYOND_MS = 3.0  # at p50
 OK = 200
 RAW, OURS, TXTAI = "FAISS alone", "semblance", "txtai"
@@ -80,36 +86,44 @@ class Held:
 
 def run(documents: int, queries: int, rounds: int, beside_txtai: bool) -> tuple[list[Row], Held]:
     """All of them on so many documents."""
-    asked, about, texts, vectors = _drawn(documents, queries)
+    asked, texts, vectors = _drawn(documents, queries)
     with TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
-        service = Service(home, models="minilm")
+        service = Service(home, models=MODEL)
         index = faiss.read_index(str(fill(service, home, COLLECTION, texts, vectors)))
-        peers: dict[str, Ask] = {RAW: _faiss(index, about)}
         service.start()
         stack.callback(service.stop)
-        peers[OURS] = _semblance(service.url, asked)
+        ours = _semblance(service.url, asked)
+        uncached = [_timed(ours, i) for i in range(queries)]
+        about = _embedded(service.url, asked)
+        peers: dict[str, Ask] = {RAW: _faiss(index, about), OURS: ours}
         if beside_txtai:
             url = stack.enter_context(running_txtai(home, texts, vectors, asked, about))
             peers[TXTAI] = _txtai(url, asked)
-        firsts = {name: [_timed(ask, i) for i in range(queries)] for name, ask in peers.items()}
+        found = {name: [ask(i) for i in range(queries)] for name, ask in peers.items()}
         times = _rounds(peers, queries, rounds)
         held = Held(
             documents=documents,
             index=type(index).__name__,
             memory_mb=resident_mb(service.process.pid),
-            uncached_p50_ms=spread([seconds for seconds, _ in firsts[OURS]]).p50_ms,
+            uncached_p50_ms=spread(uncached).p50_ms,
         )
-    found = {name: [ids for _, ids in first] for name, first in firsts.items()}
     return [_row(documents, name, times, _shared(found[name], found[RAW])) for name in peers], held
 
 
-def _drawn(documents: int, queries: int) -> tuple[Sequence[str], Floats, Sequence[str], Floats]:
-    """Queries with their vectors, and documents with theirs."""
+def _drawn(documents: int, queries: int) -> tuple[Sequence[str], Sequence[str], Floats]:
+    """Queries, and documents with their vectors."""
     count = min(documents, REAL)
     texts, vectors = sentences(REAL + SPARE), sentence_vectors(REAL + SPARE)
     numbered = [f"{texts[SPARE + i % count]} ({i})" for i in range(documents)]
-    return texts[:queries], vectors[:queries], numbered, scattered(vectors[SPARE : SPARE + count], documents)
+    return texts[:queries], numbered, scattered(vectors[SPARE : SPARE + count], documents)
+
+
+def _embedded(url: str, asked: Sequence[str]) -> Floats:
+    """(q, d) the vectors that the service compares with documents: those that its cache has since they were asked."""
+    request = {"model": MODEL, "input": asked, "encoding_format": "base64", "truncate": "END"}
+    answer = httpx2.post(f"{url}/v1/embeddings", json=request, timeout=60).raise_for_status()
+    return np.stack([np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in answer.json()["data"]])
 
 
 def _faiss(index: Any, about: Floats) -> Ask:
@@ -158,11 +172,11 @@ def _answer(connection: HTTPConnection) -> bytes:
     return body
 
 
-def _timed(ask: Ask, i: int) -> tuple[float, Sequence[int]]:
-    """Seconds, and what was found."""
+def _timed(ask: Ask, i: int) -> float:
+    """Seconds."""
     began = time.perf_counter()
-    found = ask(i)
-    return time.perf_counter() - began, found
+    ask(i)
+    return time.perf_counter() - began
 
 
 def _rounds(peers: Mapping[str, Ask], queries: int, rounds: int) -> dict[str, list[Spread]]:
@@ -172,7 +186,7 @@ def _rounds(peers: Mapping[str, Ask], queries: int, rounds: int) -> dict[str, li
         seconds: dict[str, list[float]] = {name: [] for name in peers}
         for i in range(queries):
             for name in sorted(peers, reverse=(turn + i) % 2 == 1):
-                seconds[name].append(_timed(peers[name], i)[0])
+                seconds[name].append(_timed(peers[name], i))
         for name in peers:
             came_to[name].append(spread(seconds[name]))
     return came_to
@@ -227,7 +241,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-txtai", action="store_true", help="leave txtai out")
     options = parser.parse_args()
-    console = Console()
+    console = wide_console()
     measured = []
     for documents in options.documents:
         console.print(f"{documents:,} documents ...")

@@ -20,7 +20,7 @@ import numpy as np
 from rich.progress import track
 
 from benchmarks.figures import RESULTS
-from models.checkpoint import Checkpoint, read_checkpoint
+from models.checkpoint import read_checkpoint
 from models.embeddings import Floats
 from models.encoders.transformer import Transformer
 from models.runtime import Compute
@@ -40,9 +40,11 @@ def sentence_vectors(count: int) -> Floats:
         RuntimeError: the data is not there, or holds too few sentences.
     """
     checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
-    file = RESULTS / f"sentence-vectors-{checkpoint.space[:12]}-{count}.npy"
+    compute = Compute("cpu", OpenVino.fastest("cpu"), "openvino")
+    made_by = f"{checkpoint.space[:12]}-{compute.runtime}-{compute.precision}-{MAX_TOKENS}"
+    file = RESULTS / f"sentence-vectors-{made_by}-{count}.npy"
     if not file.is_file():
-        vectors = _encode(_fast(checkpoint), sentences(count))
+        vectors = _encode(Transformer("minilm", checkpoint, compute), sentences(count))
         RESULTS.mkdir(exist_ok=True)
         partial = file.with_suffix(".partial.npy")
         np.save(partial, vectors)
@@ -69,10 +71,6 @@ def _read(file: Path) -> Iterator[str]:
             paragraph = json.loads(line)
             given = paragraph["sentences"] if "sentences" in paragraph else SENTENCE_END.split(paragraph["text"])
             yield from (sentence.strip() for sentence in given if len(sentence.split()) >= LEAST_WORDS)
-
-
-def _fast(checkpoint: Checkpoint) -> Transformer:
-    return Transformer("minilm", checkpoint, Compute("cpu", OpenVino.fastest("cpu"), "openvino"))
 
 
 def _encode(encoder: Transformer, sentences: list[str]) -> Floats:

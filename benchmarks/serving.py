@@ -6,8 +6,9 @@ starts this service without a cache and the others, each in an environment of it
 (benchmarks/peers/), and puts one of them at a time under load by the same requests to /v1/embeddings, in turn, while
 the others sleep: one sentence a request from 32 clients; 32 sentences a request from 4 clients; and small requests at a
 steady rate while two clients have 32 texts of 8 to 256 tokens encoded without a pause. Before that it makes sure that
-all give the same vectors. It prints medians over the rounds with the least and the most, and how many times as fast
-this service was in the median round. $SEMBLANCE_DATA holds the sentences.
+all give the same vectors. It prints the rates of the median round with the least and the most, how many times as fast
+this service was in the median round, and how long the requests of all rounds together took. $SEMBLANCE_DATA holds the
+sentences.
 
 All compute in float32 unless it is said otherwise, and take as many threads as they think best. Of infinity there are
 `infinity-bettertransformer`, which is its defaults; `infinity`, the same without BetterTransformer, which is what the
@@ -35,7 +36,8 @@ from benchmarks.clients import Load, Seen, ask_all, post, put_under
 from benchmarks.figures import keep
 from benchmarks.peers.sentences import mixed_texts, sentences
 from benchmarks.peers.servers import MODEL, OURS, PATH, SERVERS, Server, running
-from benchmarks.vital_signs import spread
+from benchmarks.vital_signs import Spread, spread
+from benchmarks.wide_console import wide_console
 from models.embeddings import Floats, unit_rows
 
 SHAPES = ((1, 32), (32, 4))  # texts a request, clients
@@ -50,7 +52,10 @@ COMPARED = 64  # texts whose vectors are compared
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One server under one load; `times` is how many times as fast ours was in the median round."""
+    """One server under one load; `times` is how many times as fast ours was in the median round.
+
+    Rates are those of the median round, p50 and p99 those of the requests of all rounds together.
+    """
 
     texts_per_request: int
     clients: int
@@ -67,7 +72,11 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """Small requests beside large ones; `times` is how many times as long as ours the slowest hundredth took."""
+    """Small requests beside large ones: their times in all rounds together, and the least and most p99 of a round.
+
+    `times` is how many times as long as ours the slowest hundredth took: of all rounds together too, for a round has
+    not a hundred small requests.
+    """
 
     server: str
     small: int
@@ -128,7 +137,7 @@ def mixed(
             with server.awake() as url:
                 put_under(url, WARM_S, Load(_requests(small, 1, number), 1))
                 seen[server.name].append(put_under(url, seconds, *loads))
-    ours = _small_p99s(seen[OURS])
+    ours = _latency(seen[OURS]).p99_ms
     return [_mixed(name, each, ours) for name, each in seen.items()]
 
 
@@ -136,24 +145,25 @@ def _rates(name: str, shape: tuple[int, int], seen: Sequence[Seen], ours: Sequen
     size, clients = shape
     per_second = [each.loads[0].per_second for each in seen]
     times = median(one / other for one, other in zip(ours, per_second, strict=True))
-    latency = spread([one for each in seen for one in each.loads[0].seconds])
+    latency = _latency(seen)
     own = fmean(each.own_share for each in seen)
     middle = median(per_second)
     spans = (min(per_second), max(per_second), middle * size)
     return Rates(size, clients, name, middle, *spans, times, latency.p50_ms, latency.p99_ms, own)
 
 
-def _mixed(name: str, seen: Sequence[Seen], ours: Sequence[float]) -> Mixed:
-    small = spread([one for each in seen for one in each.loads[0].seconds])
-    p99s = _small_p99s(seen)
-    times = median(other / one for one, other in zip(ours, p99s, strict=True))
+def _mixed(name: str, seen: Sequence[Seen], ours_p99_ms: float) -> Mixed:
+    small = _latency(seen)
+    p99s = [_latency([each]).p99_ms for each in seen]
+    times = small.p99_ms / ours_p99_ms
     large = median(LARGE_TEXTS * each.loads[1].per_second for each in seen)
     own = fmean(each.own_share for each in seen)
     return Mixed(name, small.count, small.p50_ms, small.p99_ms, min(p99s), max(p99s), times, large, own)
 
 
-def _small_p99s(seen: Sequence[Seen]) -> list[float]:
-    return [spread(each.loads[0].seconds).p99_ms for each in seen]
+def _latency(seen: Sequence[Seen]) -> Spread:
+    """Of the requests of the first load, in these rounds together."""
+    return spread([one for each in seen for one in each.loads[0].seconds])
 
 
 def _in_turn(servers: Sequence[Server], number: int) -> list[Server]:
@@ -220,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         require_agreement(servers, [*small[:COMPARED], *large[:COMPARED]])
         rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds)]
         beside = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
-    show(rows, beside, Console())
+    show(rows, beside, wide_console())
     if not asked.quick:
         keep("serving", [[asdict(row) for row in rows], [asdict(line) for line in beside]])
 

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from benchmarks.figures import keep
+from benchmarks.wide_console import wide_console
 from models import catalogue
 from models.embeddings import TokenEmbeddings
 from models.evaluation.row_files import table
@@ -91,7 +91,7 @@ def main() -> None:
     rates = measured(Origin.open(asked.origin), surrogate, every[::step][: asked.pairs])
     grid = Table("pairs", "Origin, pairs/s", "surrogate, pairs/s", "times", title="how fast pairs are scored")
     grid.add_row(str(rates.pairs), f"{rates.origin:.3f}", f"{rates.surrogate:,.0f}", f"{rates.ratio:,.0f}")
-    Console().print(grid)
+    wide_console().print(grid)
     keep("surrogate_speed", asdict(rates))
 
 

@@ -32,6 +32,7 @@ from transformers import BertConfig, BertModel
 from benchmarks.figures import keep
 from benchmarks.pairwise_forms import FORMS
 from benchmarks.peak_memory import PeakMemory, free_bytes, in_own_process
+from benchmarks.wide_console import wide_console
 from models.training.in_batch import in_batch_cross_entropy
 from models.training.pairwise_rcmd import TokenBatch
 
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument("--step-rounds", type=int, default=3, help="how often each step is timed")
     given = parser.parse_args()
     most_bytes = free_bytes(given.device) / 2 if given.most_gb is None else given.most_gb * 1e9
-    console = Console()
+    console = wide_console()
     rows: list[Row] = []
     for batch in track(BATCHES, "the loss alone"):
         rows += measured([Work(form, batch, given.device) for form in FORMS], given.rounds, most_bytes)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -93,15 +94,15 @@ def watched(service: Service) -> Iterator[VitalSigns]:
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Of durations in seconds; zeros if there are none.
+    """Of durations in seconds; zeros if there are none. pX is the least that X % of them do not exceed.
 
     >>> spread([0.004, 0.001, 0.002, 0.003])
-    Spread(count=4, p50_ms=3.0, p99_ms=4.0, max_ms=4.0)
+    Spread(count=4, p50_ms=2.0, p99_ms=4.0, max_ms=4.0)
     """
     if not seconds:
         return Spread(0, 0.0, 0.0, 0.0)
     ordered = sorted(seconds)
-    at = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.99, 1.0)]
+    at = [ordered[max(0, ceil(share * len(ordered)) - 1)] for share in (0.5, 0.99, 1.0)]
     return Spread(len(ordered), *(1000 * each for each in at))
 
 

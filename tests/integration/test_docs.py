@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import pages, performance, soak
+from benchmarks.figures import Kept
 from docs.generate import GENERATED, filled
 from tests.command_line import semblance
 
@@ -32,9 +33,11 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
     copy.write_text(page.PAGE.read_text("utf-8"), "utf-8")
     for part in page.PARTS:
         figures = {"rates": [{"name": part.name, "per_s": 1234.5, "share": 0.12345}], "median": 7}
-        pages.write(copy, part, figures, [copy.parent / "images" / "a.png"])
+        made = Kept(f"python -m benchmarks.{part.name} --rows 7", "1999-12-31", "8 cores (abacus)", figures)
+        pages.write(copy, part, made, [copy.parent / "images" / "a.png"])
     text = copy.read_text("utf-8")
     for part in page.PARTS:
+        assert f"\n`python -m benchmarks.{part.name} --rows 7` on 1999-12-31: 8 cores (abacus).\n" in text
         tables = (
             "| figure | value |\n|---|---|\n| median | 7 |\n\n**rates**\n\n| name | per s | share |\n|---|---|---|\n"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.figures import kept
 from benchmarks.gpu import Report, ceiling
 from benchmarks.on_device.random_models import STS_LENGTHS, operations, random_texts, sts_lengths, tokenizer
 from benchmarks.running_service import PROJECT
@@ -30,7 +30,7 @@ def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_pat
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not measured" in done.stdout
-    figures = json.loads((tmp_path / "gpu.json").read_text())
+    figures = kept("gpu_quick", tmp_path).figures
     assert set(PARTS) <= set(figures)
     assert figures["measured"] is False
     assert figures["encoding tiny"]["from_ids"]["ours"] > 0
@@ -47,7 +47,7 @@ def test_a_ceiling_that_cannot_be_measured_costs_no_more_than_itself(
     report = Report("cpu")
     assert ceiling(report, "product", lambda: 2e12) == 2.0
     assert math.isnan(ceiling(report, "copy", fail))
-    figures = json.loads((tmp_path / "gpu.json").read_text())
+    figures = kept("gpu_quick", tmp_path).figures
     assert (figures["product"], figures["faults"]) == ({"product": 2.0}, ["copy failed: out of memory"])
 
 

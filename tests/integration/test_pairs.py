@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.drawn_tweets import write_archive
 from tests.command_line import apart, interruptible, semblance
-from tests.tweets import write_archive
 from tests.written import write, write_table
 
 TEXTS = ("text_a", "text_b", "id_a", "id_b")

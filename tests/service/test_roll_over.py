@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, select
 
+from benchmarks.drawn_encoder import DrawnEncoder
 from models.catalogue import similarity
 from models.errors import SemblanceError
 from models.token_codes import encode_tokens
@@ -45,7 +46,6 @@ from service.usecases.index_documents import IndexDocuments
 from service.usecases.local_collections import LocalCollections
 from service.usecases.roll_over import RollOver
 from service.usecases.search import Search, SearchFor, SearchResults
-from tests.drawn_encoder import DrawnEncoder
 
 Result = TypeVar("Result")
 Step: TypeAlias = tuple[str, int]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.drawn_tweets import write_archive
 from models.corpora.archive import read_tweets, tweet_files
 from models.corpora.tweet_json import tweet_of
 from models.corpora.tweets import (
@@ -27,7 +28,6 @@ from models.corpora.tweets import (
     Tweet,
 )
 from models.errors import BadDataSet
-from tests.tweets import write_archive
 from tests.written import write, write_json, write_table
 
 LONG = "A tweet that is long enough to be kept"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.drawn_tweets import write_archive
 from models.corpora import held_out, pair_sets
 from models.corpora.archive import read_tweets, tweet_files
 from models.corpora.held_out import Sizes
@@ -21,7 +22,6 @@ from models.corpora.tables import Tables
 from models.corpora.tweets import Quoted, Tally, Tweet
 from models.evaluation.datasets.ranking import read as read_ranking
 from models.evaluation.row_files import table
-from tests.tweets import write_archive
 
 PLAN = Plan(held_out.OF_TWEETS, pair_sets.OF_TWEETS, Sizes(queries=20))
 

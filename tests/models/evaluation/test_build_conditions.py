@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.drawn_encoder import DrawnEncoder
 from models.embeddings import TokenEmbeddings, Want
 from models.evaluation.build_conditions import BATCH, TEXTS, company
 from models.text import TokenizedText
-from tests.drawn_encoder import DrawnEncoder
 
 TEXTS_GIVEN = [f"text number {n}" for n in range(TEXTS)]
 
