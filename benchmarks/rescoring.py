@@ -25,6 +25,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from threadpoolctl import threadpool_limits
 
 from benchmarks.drawn_encoder import DrawnEncoder
 from benchmarks.figures import keep
@@ -196,7 +197,8 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=200, help="how often each search is done by each measure")
     parser.add_argument("--rounds", type=int, default=5, help="how often each matrix is computed")
     given = parser.parse_args()
-    searches, matrices = asyncio.run(measured(given.searches, given.rounds))
+    with threadpool_limits(1):  # as a service has it (service/__init__.py)
+        searches, matrices = asyncio.run(measured(given.searches, given.rounds))
     show(searches, matrices, wide_console())
     keep("rescoring", {"searches": [asdict(row) for row in searches], "compared": [asdict(row) for row in matrices]})
     [bounded] = [row for row in searches if (row.candidates, row.tokens) == BOUNDED]

@@ -29,7 +29,8 @@ from service.usecases.measures import explainable, measure, word_links
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
 INDEX_MEASURE = "cosine"  # what the index itself ranks by
-CHUNK = 64  # candidates whose tokens are held at a time: 50 MB where each has 512 tokens of 384 numbers
+CHUNK = 32  # candidates that are scored at a time: their tokens are 25 MB where each has 512 of 384 numbers
+AT_ONCE = 2  # such chunks of a request at a time; other requests get the threads that are left
 DECODED = 1 << 19  # bytes of codes decoded at a time: small enough for the cache, and for the next to take its memory
 ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
 
@@ -195,11 +196,12 @@ class Search:
     async def _rescored(self, at: _At, query: TokenEmbeddings, hits: Sequence[Hit]) -> list[Hit]:
         """Those hits that still exist, scored and ordered by the measure."""
         rescored: list[Hit] = []
-        for start in range(0, len(hits), CHUNK):
-            chunk = hits[start : start + CHUNK]
-            scoring = await self._scoring(at, query, [hit.id for hit in chunk])
+        chunks = [[hit.id for hit in hits[start : start + CHUNK]] for start in range(0, len(hits), CHUNK)]
+        for start in range(0, len(chunks), AT_ONCE):
+            scoring = [await self._scoring(at, query, ids) for ids in chunks[start : start + AT_ONCE]]
             with timed("search"):
-                rescored += await self._local.search(scoring)
+                scored = await asyncio.gather(*(self._local.search(each) for each in scoring))
+            rescored += [hit for each in scored for hit in each]
         return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
 
     async def _scoring(
