@@ -18,23 +18,32 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a benchmark writes of a page: its title, and the options it is run with, which may hold $VARIABLES."""
+    """What a benchmark writes of a page: its title, and the options it is run with, which may hold $VARIABLES.
+
+    The name is that of what it keeps; `benchmark` is that of the module, where it is another.
+    """
 
     name: str
     title: str
     options: tuple[str, ...] = ()
+    benchmark: str = ""
+
+    @property
+    def module(self) -> str:
+        """What is run."""
+        return f"benchmarks.{self.benchmark or self.name}"
 
     @property
     def command(self) -> str:
         """Its command line, as one types it."""
-        return " ".join(["python", "-m", f"benchmarks.{self.name}", *self.options])
+        return " ".join(["python", "-m", self.module, *self.options])
 
 
 def run(part: Part) -> Kept:
     """What one benchmark came to. Raises SystemExit if it failed."""
     print(f"== {part.title}: {part.command}", flush=True)
     options = [os.path.expandvars(option) for option in part.options]
-    if subprocess.run([sys.executable, "-m", f"benchmarks.{part.name}", *options], check=False).returncode:
+    if subprocess.run([sys.executable, "-m", part.module, *options], check=False).returncode:
         raise SystemExit(f"{part.name} failed: the page stays as it was")
     return kept(part.name)
 

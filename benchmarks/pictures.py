@@ -57,12 +57,14 @@ def growth(figures: Any) -> Canvas:
     """Costs by size, in logarithms."""
     curves, costs = figures
     units = list(dict.fromkeys(curve["per"] for curve in curves))
+    engines = list(dict.fromkeys(_engine(curve) for curve in curves))  # each has one colour wherever it stands
     canvas, axes = _side_by_side(len(units), 3.2, share=False)
     for each, unit in zip(axes, units, strict=True):
         works = [curve for curve in curves if curve["per"] == unit]
-        for colour, curve in zip(COLOURS, works, strict=False):
+        for curve in works:
             points = [cost for cost in costs if cost["work"] == curve["work"]]
             at, taken = ([point[name] for point in points] for name in ("size", "microseconds"))
+            colour = COLOURS[engines.index(_engine(curve)) % len(COLOURS)]
             each.loglog(at, taken, "o-", color=colour, label=f"{curve['work']} ({curve['exponent']:+.2f})")
         sizes = sorted({cost["size"] for cost in costs if cost["work"] in {curve["work"] for curve in works}})
         each.set_xticks(sizes, [f"{size // 1024}k" if size % 1024 == 0 else str(size) for size in sizes])
@@ -70,7 +72,8 @@ def growth(figures: Any) -> Canvas:
         each.set_xlabel("tokens of a text" if unit == "token" else "documents")
         each.set_ylabel(f"microseconds a {unit}")
         names = [curve["work"] for curve in works]
-        each.set_ylim(bottom=0.5 * min(cost["microseconds"] for cost in costs if cost["work"] in names))
+        taken = [cost["microseconds"] for cost in costs if cost["work"] in names]
+        each.set_ylim(0.5 * min(taken), 2 * max(taken))
         each.grid(alpha=0.3)
         each.legend(frameon=False, fontsize="x-small", loc="lower left", bbox_to_anchor=(0, 1))
     return canvas
@@ -84,10 +87,15 @@ def endurance(samples: Mapping[str, Sequence[float]]) -> Canvas:
         axes.plot(shares, megabytes, color=colour, label=f"{kind} requests")
     axes.set_xlabel("share of the requests, %")
     axes.set_ylabel("resident memory, MB")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.2 * max(map(max, samples.values())))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     return canvas
+
+
+def _engine(curve: Mapping[str, Any]) -> str:
+    """The engine of a work such as "searching exact"; the work itself where there is none."""
+    return str(curve["work"]).rpartition(" ")[2]
 
 
 def _side_by_side(count: int, height: float, *, share: bool = True) -> tuple[Canvas, list[Axes]]:

@@ -18,6 +18,12 @@ PARTS = (
     Part("fuzz", "Generated requests, valid and not, get documented answers", ("--examples", "200")),
     Part("crashes", "Killed at random moments, it loses nothing that it acknowledged", ("--kills", "40")),
     Part("index_recall", "Every engine finds what an exhaustive search finds, or nearly"),
+    Part(
+        "index_recall_synthetic",
+        "The same of a million vectors in clusters",
+        ("--synthetic", "--rows", "1000000", "--engines", "faiss_ivf"),
+        "index_recall",
+    ),
     Part("load", "32 clients, a fifth of the requests cancelled", ("--seconds", "120", "--clients", "32")),
     Part("faults", "Whatever fails in a deployment of three replicas, it loses nothing", ("--seconds", "600")),
     Part("crowd", "Idle and slow connections, tiny and huge requests"),
