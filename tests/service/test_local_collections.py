@@ -210,28 +210,19 @@ def test_a_snapshot_ahead_of_a_restored_store_is_not_taken_for_its_own_later(ind
     asyncio.run(use())
 
 
-def test_searches_that_take_long_keep_no_read_waiting(store: SqlDocumentStore, indexes: Watched) -> None:
+@pytest.mark.parametrize("busy", ["searches", "other work"])
+def test_what_takes_long_in_other_threads_keeps_no_read_waiting(
+    store: SqlDocumentStore, indexes: Watched, busy: str
+) -> None:
     async def use() -> None:
         local = LocalCollections(store, indexes)
         store.create("c", SETTINGS)
         over = threading.Event()
-        searches = [asyncio.create_task(local.search(lambda _: over.wait(10))) for _ in range(100)]
-        await asyncio.sleep(0)
-        read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
-        assert read.name == "c"
-        over.set()
-        assert all(await asyncio.gather(*searches))
-        local.close()
-
-    asyncio.run(use())
-
-
-def test_other_work_in_threads_keeps_no_read_waiting(store: SqlDocumentStore, indexes: Watched) -> None:
-    async def use() -> None:
-        local = LocalCollections(store, indexes)
-        store.create("c", SETTINGS)
-        over = threading.Event()
-        others = [asyncio.create_task(asyncio.to_thread(over.wait, 10)) for _ in range(100)]
+        work = {
+            "searches": lambda: local.search(lambda _: over.wait(10)),
+            "other work": lambda: asyncio.to_thread(over.wait, 10),
+        }
+        others = [asyncio.create_task(work[busy]()) for _ in range(100)]
         await asyncio.sleep(0)
         read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
         assert read.name == "c"
