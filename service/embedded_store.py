@@ -11,8 +11,8 @@ from service.documents.lock import hold
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoStore
+from service.index_device import Device
 from service.indexes.index_folder import IndexFolder
-from service.ports import Device
 from service.settings import Settings
 
 

@@ -17,9 +17,9 @@ from service.documents.contact import Contact
 from service.documents.postgresql import Notifications, postgresql_engine
 from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
+from service.index_device import Device
 from service.indexes.index_folder import IndexFolder
 from service.observability.metrics import Metrics
-from service.ports import Device
 from service.readiness import Checks
 from service.settings import Settings
 from service.usecases.held_collections import HeldCollections

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from models.embeddings import Floats, TokenEmbeddings, Want
 from models.protocols import Encoder
 from models.text import Role, TokenizedText, Truncate
 from service.filters import Filter
+from service.index_device import ON_CPU, Device
 
 Metadata: TypeAlias = Mapping[str, Any]
 TokenStorage: TypeAlias = Literal["int8", "none"]
@@ -387,22 +388,6 @@ class VectorIndex(Protocol):
 
         Never true of an index just built for the documents it holds, nor after a few changes more.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """Where those engines search that can do so on a GPU.
-
-    Attributes:
-        name: says how torch calls it. Only an engine that needs to know asks, for the answer may take seconds.
-        on_lost: called when it has failed for good: no later call in this process can succeed.
-    """
-
-    name: Callable[[], str] = lambda: "cpu"
-    on_lost: Callable[[], None] = lambda: None
-
-
-ON_CPU = Device()
 
 
 class VectorRows(Protocol):

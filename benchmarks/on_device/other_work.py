@@ -15,8 +15,8 @@ from models.embeddings import Floats
 from models.training.objective import Encoded
 from models.training.objectives.clrcmd import Clrcmd
 from models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
+from service.index_device import Device
 from service.indexes.device_rows import DeviceRows
-from service.ports import Device
 
 DIM = 384
 TRAINED_TOKENS = 32

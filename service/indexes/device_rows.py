@@ -13,7 +13,7 @@ from models.errors import DeviceLost
 from models.lost_device import device_errors
 from models.text import Booleans
 from service.errors import NotReady
-from service.ports import ON_CPU, Device
+from service.index_device import ON_CPU, Device
 
 log = logging.getLogger(__name__)
 

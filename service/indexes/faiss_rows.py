@@ -10,8 +10,8 @@ import faiss
 import numpy as np
 
 from models.embeddings import Floats
+from service.index_device import ON_CPU, Device
 from service.indexes.row_numbers import Numbers
-from service.ports import ON_CPU, Device
 
 
 class FaissRows:

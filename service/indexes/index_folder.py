@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models import catalogue
+from service.index_device import ON_CPU, Device
 from service.indexes import snapshots
 from service.indexes.choice import engine_for
 from service.indexes.collection_index import CollectionIndex
 from service.names import RULE, is_name
-from service.ports import ENGINES, ON_CPU, Collection, Device, VectorIndex
+from service.ports import ENGINES, Collection, VectorIndex
 
 
 class IndexFolder:

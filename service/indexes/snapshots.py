@@ -20,8 +20,9 @@ from typing import Any
 
 from models import catalogue
 from models.durable_files import publish, sync
+from service.index_device import ON_CPU, Device
 from service.indexes.collection_index import CollectionIndex
-from service.ports import AUTO, ENGINES, ON_CPU, Collection, CollectionSettings, Device, VectorRows, Version
+from service.ports import AUTO, ENGINES, Collection, CollectionSettings, VectorRows, Version
 
 log = logging.getLogger(__name__)
 

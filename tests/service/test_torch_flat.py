@@ -16,11 +16,12 @@ from service.documents.sql import SqlDocumentStore
 from service.documents.sqlite import sqlite_engine
 from service.errors import NoSuchDevice, NotReady
 from service.held import held_collections
+from service.index_device import Device
 from service.indexes import device_rows
 from service.indexes.engines.exact import Exact
 from service.indexes.engines.torch_flat import TorchFlat
 from service.indexes.index_folder import IndexFolder
-from service.ports import Collection, CollectionSettings, Device, Version
+from service.ports import Collection, CollectionSettings, Version
 from service.settings import Settings
 from tests.devices import DEVICES
 

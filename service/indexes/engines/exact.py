@@ -10,8 +10,8 @@ import numpy as np
 from pyroaring import BitMap
 
 from models.embeddings import Floats
+from service.index_device import ON_CPU, Device
 from service.indexes.row_numbers import numbers_of
-from service.ports import ON_CPU, Device
 
 
 class Exact:

@@ -11,10 +11,10 @@ from pyroaring import BitMap
 
 from models.embeddings import Floats
 from models.text import Booleans
+from service.index_device import ON_CPU, Device
 from service.indexes.device_rows import DeviceRows
 from service.indexes.engines.exact import Exact
 from service.indexes.row_numbers import numbers_of
-from service.ports import ON_CPU, Device
 
 
 class TorchFlat(DeviceRows):
