@@ -10,6 +10,8 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from models.grid import rounded_up
+
 MOST_TOKENS = 16_384  # more at once is no faster for the device, which has its fill of them
 LEAST_TOKENS = 128
 LEAST_LONGEST = 128  # rows that a block of flash attention works on: shorter texts take no less
@@ -48,8 +50,7 @@ def room_for(tokens: int, texts: int, longest: int) -> Room:
     >>> [tuple(room_for(*each)) for each in ((100, 7, 30), (1100, 60, 200), (2000, 900, 80))]
     [(128, 16, 128), (1280, 160, 256), (2048, 2048, 128)]
     """
-    step = _power_of_two(max(tokens, LEAST_TOKENS)) // 8
-    whole = max(LEAST_TOKENS, -(-tokens // step) * step)
+    whole = rounded_up(max(tokens, LEAST_TOKENS))
     few = whole // TOKENS_A_TEXT
     return Room(whole, few if texts <= few else whole, _power_of_two(max(longest, LEAST_LONGEST)))
 

@@ -60,10 +60,15 @@ def laid_out(texts: Sequence[Ints], facts: NetworkFacts) -> LaidOut:
 
 
 def at_least(size: int, sizes: Sequence[int]) -> int:
-    """The least of the ascending `sizes` that is enough; beyond them, there are four up to each power of two.
+    """The least of the ascending `sizes` that is enough; beyond them, as `rounded_up`."""
+    return next((each for each in sizes if each >= size), rounded_up(size))
 
-    >>> [at_least(size, (8, 16, 32)) for size in (9, 32, 33, 41, 64, 65)]
-    [16, 32, 40, 48, 64, 80]
+
+def rounded_up(size: int) -> int:
+    """The least that is enough of the few sizes of which there are four up to each power of two.
+
+    >>> [rounded_up(size) for size in (3, 33, 41, 64, 65, 1100)]
+    [3, 40, 48, 64, 80, 1280]
     """
     step = max(1, (1 << (size - 1).bit_length()) // 8)
-    return next((each for each in sizes if each >= size), -(-size // step) * step)
+    return -(-size // step) * step

@@ -18,11 +18,8 @@ from benchmarks.figures import RESULTS
 FOLDER = RESULTS / "peers"
 PINS = Path(__file__).parent
 STAMP = "installed"  # in an environment: what it was made of; absent if pip did not come to its end
-OURS_ALONE = (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "PYTHONPATH",
-)  # the service sets the first where it is imported
+# what only our own processes are told; the service sets the first where it is imported
+OURS_ALONE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONPATH")
 QUIET = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 
 
