@@ -4,6 +4,7 @@
 FROM python:3.11-slim-bookworm AS source
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY semblance semblance
 COPY models models
 COPY service service
 

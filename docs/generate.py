@@ -15,13 +15,13 @@ from pathlib import Path
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
-from models import catalogue
-from models.evaluation import datasets
-from models.origin.origin_settings import OriginSettings
-from models.training.recipe import LowRank, Recipe
-from service.api import errors
-from service.cli.train.asked import RECIPES
-from service.settings import Settings
+from semblance.models import catalogue
+from semblance.models.evaluation import datasets
+from semblance.models.origin.origin_settings import OriginSettings
+from semblance.models.training.recipe import LowRank, Recipe
+from semblance.service.api import errors
+from semblance.service.cli.train.asked import RECIPES
+from semblance.service.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.catalogue import similarity
-from models.protocols import Explainable
-from service.rendering.caption import Caption
-from service.rendering.png import render_png
-from service.served_models import read_source
+from semblance.models.catalogue import similarity
+from semblance.models.protocols import Explainable
+from semblance.service.model_loading.registry import read_source
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.png import render_png
 
 MODEL = "minilm-clrcmd"
 A = "The kitten plays with a ball of wool."

@@ -12,18 +12,18 @@ import pkgutil
 from functools import cache
 from typing import Any, cast
 
-from models.embeddings import Want
-from models.errors import NotExplainable, UnknownName
-from models.protocols import Explainable, Similarity
+from semblance.models.embeddings import Want
+from semblance.models.errors import NotExplainable, UnknownName
+from semblance.models.protocols import Explainable, Similarity
 
-SIMILARITIES = "models.similarities"
+SIMILARITIES = "semblance.models.similarities"
 
 
 @cache
 def names(family: str) -> tuple[str, ...]:
-    """The entries of a family (an importable package such as `models.similarities`), sorted.
+    """The entries of a family (an importable package such as `semblance.models.similarities`), sorted.
 
-    >>> "rcmd" in names("models.similarities")
+    >>> "rcmd" in names("semblance.models.similarities")
     True
     """
     package = importlib.import_module(family)

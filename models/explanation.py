@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.embeddings import Doubles, TokenEmbeddings
-from models.text import TokenizedText, Unit
+from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.text import TokenizedText, Unit
 
 
 @dataclass(frozen=True, slots=True)

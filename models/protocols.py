@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings, Want
-from models.explanation import Explanation
-from models.text import Role, TokenizedText, Truncate
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, Want
+from semblance.models.explanation import Explanation
+from semblance.models.text import Role, TokenizedText, Truncate
 
 
 class Encoder(Protocol):

@@ -9,10 +9,10 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from models.embeddings import Floats, Integers, Want
-from models.text import Ints
+from semblance.models.embeddings import Floats, Integers, Want
+from semblance.models.text import Ints
 
-RUNTIMES = "models.runtimes"
+RUNTIMES = "semblance.models.runtimes"
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 Pooling: TypeAlias = Literal["mean", "cls", "max"]
@@ -75,8 +75,8 @@ class Runtime(Protocol):
     Attributes:
         facts: of the network.
         versions: of the libraries that decide what it computes.
-        exact: (n_i, d) the token vectors of each probe (models/probes.py) as torch computes them in float32; empty
-            where this runtime does just that.
+        exact: (n_i, d) the token vectors of each probe (models/networks/agreement.py) as torch computes them in
+            float32; empty where this runtime does just that.
     """
 
     facts: NetworkFacts

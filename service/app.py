@@ -12,50 +12,50 @@ from importlib.resources import files
 
 from fastapi import FastAPI
 
-from models.errors import SemblanceError
-from service.api import (
+from semblance.models.errors import SemblanceError
+from semblance.service.api import errors, openapi
+from semblance.service.api.edge.checks import Edge
+from semblance.service.api.edge.envelope import Envelope
+from semblance.service.api.edge.keys import Guard, read_keys
+from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.api.routes import (
     collections,
     docs_page,
     documents,
     embeddings,
-    errors,
     explain,
     health,
     models,
-    openapi,
     rollovers,
     search,
     similarity,
 )
-from service.api.edge import Edge
-from service.api.envelope import Envelope
-from service.api.keys import Guard, read_keys
-from service.api.request_body import BodyLimits
-from service.api.services import Services
-from service.batching.policy import Limits
-from service.batching.worker import Worker
-from service.caches.memory import MemoryCache
-from service.caches.none import NoCache
-from service.caches.redis import RedisCache, RedisLimits
-from service.devices import device_for, load
-from service.draining import Draining
-from service.held import Held, held_collections
-from service.observability.metrics import Metrics
-from service.ports import Document, EmbeddingCache
-from service.readiness import Readiness
-from service.rendering.drawing_process import DrawingProcess
-from service.served_models import LazyModels, read_served
-from service.settings import Settings
-from service.usecases.collections import Collections, NewCollection
-from service.usecases.compare import Compare
-from service.usecases.embed_documents import DocumentEmbedder
-from service.usecases.embed_texts import TextEmbedder
-from service.usecases.explain import Explain
-from service.usecases.index_documents import IndexDocuments
-from service.usecases.index_stream import IndexStream
-from service.usecases.roll_over import RollOver
-from service.usecases.search import Search
-from service.usecases.vectors import Vectors
+from semblance.service.api.services import Services
+from semblance.service.batching.policy import Limits
+from semblance.service.batching.worker import Worker
+from semblance.service.caches.memory import MemoryCache
+from semblance.service.caches.none import NoCache
+from semblance.service.caches.redis import RedisCache, RedisLimits
+from semblance.service.composition.stores import Held, held_collections
+from semblance.service.model_loading.device import device_for, load
+from semblance.service.model_loading.registry import LazyModels, read_served
+from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.documents import Document
+from semblance.service.ports.embedding import EmbeddingCache
+from semblance.service.process.readiness import Readiness
+from semblance.service.process.shutdown import Draining
+from semblance.service.rendering.drawing_process import DrawingProcess
+from semblance.service.settings import Settings
+from semblance.service.usecases.collections import Collections, NewCollection
+from semblance.service.usecases.compare import Compare
+from semblance.service.usecases.embed_documents import DocumentEmbedder
+from semblance.service.usecases.embed_texts import TextEmbedder
+from semblance.service.usecases.explain import Explain
+from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_stream import IndexStream
+from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.search import Search
+from semblance.service.usecases.vectors import Vectors
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
     app = FastAPI(
         title="Semblance",
         summary="Sentence similarity and semantic search that show their work.",
-        version=version("semblance"),
+        version=version("semblance-server"),
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -188,7 +188,7 @@ async def _load_sample(services: Services) -> None:
     """The bundled questions and answers as the collection `default`, unless there are collections already."""
     if await services.collections.list():
         return
-    lines = (files("service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
+    lines = (files("semblance.service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     await services.collections.create("default", NewCollection())
     indexed = await services.index_documents(

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import httpx2
 
-from service.settings import CLIENT_KEY
+from semblance.service.settings import CLIENT_KEY
 
 TIMEOUT_S = 300.0
 LINES_AT_ONCE = 256  # in a request: what is stored as one batch also passes nginx whole, see `StreamAnswer`

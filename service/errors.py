@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.errors import SemblanceError
+from semblance.models.errors import SemblanceError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import Engine
 
-from benchmarks.running_service import PROJECT
-from benchmarks.servers.postgres_server import PostgresServer
-from benchmarks.servers.redis_server import RedisServer
-from models.checkpoint import Checkpoint, read_checkpoint
-from models.encoders.transformer import Transformer
-from service.documents.postgresql import postgresql_engine
-from service.documents.sqlite import sqlite_engine
-from tests.small_model import BUILT_IN_FOLDER
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
+from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.sqlite import sqlite_engine
+from tests.support.project import PROJECT
+from tests.support.servers.postgres_server import PostgresServer
+from tests.support.servers.redis_server import RedisServer
+from tests.support.small_model import BUILT_IN_FOLDER
 
 # networks in the form of their runtime: made once for all tests, and for the services that they start
 EXPORTS = Path(os.environ.setdefault("SEMBLANCE_EXPORTS", str(PROJECT / ".pytest_cache" / "exports")))

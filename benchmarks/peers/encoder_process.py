@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.environments import variables
-from benchmarks.running_service import PROJECT
+from tests.support.project import PROJECT
 
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]  # b texts to (b, d)
 

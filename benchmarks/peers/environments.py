@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.figures import RESULTS
+from tests.support.figures import RESULTS
 
 FOLDER = RESULTS / "peers"
 PINS = Path(__file__).parent

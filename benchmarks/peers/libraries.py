@@ -9,8 +9,8 @@ from typing import TypeAlias, get_args
 
 from benchmarks.peers.environments import environment
 from benchmarks.peers.servers import model_folder
-from models import catalogue
-from models.runtime import RUNTIMES, Precision
+from semblance.models import catalogue
+from semblance.models.runtime import RUNTIMES, Precision
 
 BACKENDS = ("sentence-transformers[onnx,openvino]",)
 Command: TypeAlias = Callable[[], Sequence[str]]  # what runs an encoder; an environment may be made for it

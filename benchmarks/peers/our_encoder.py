@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.peers.encoder_process import Encode, answer
 from benchmarks.peers.servers import MODEL
-from models.embeddings import Floats
-from models.runtime import Compute, Precision
-from service.served_models import read_source
+from semblance.models.embeddings import Floats
+from semblance.models.runtime import Compute, Precision
+from semblance.service.model_loading.registry import read_source
 
 BATCH = 32
 

@@ -7,11 +7,11 @@ import os
 import random
 from pathlib import Path
 
-from benchmarks.measures import random_texts
-from benchmarks.running_service import PROJECT
-from models.evaluation.row_files import table
-from models.runtime import Compute
-from service.served_models import read_source
+from benchmarks.speed.measures import random_texts
+from semblance.models.files.tables import table
+from semblance.models.runtime import Compute
+from semblance.service.model_loading.registry import read_source
+from tests.support.project import PROJECT
 
 LENGTHS = range(8, 257)  # tokens of texts of mixed lengths
 

@@ -15,8 +15,8 @@ from typing import Protocol
 import httpx2
 
 from benchmarks.peers.environments import environment, run, variables
-from benchmarks.running_service import Service, free_port
-from benchmarks.servers.server_process import ServerProcess
+from tests.support.running_service import Service, free_port
+from tests.support.servers.server_process import ServerProcess
 
 PATH = "/v1/embeddings"
 MODEL = "minilm"

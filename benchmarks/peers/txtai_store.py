@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.environments import environment, variables
-from benchmarks.running_service import address_of, free_port
-from models.embeddings import Floats
+from semblance.models.embeddings import Floats
+from tests.support.running_service import address_of, free_port
 
 PROGRAM = Path(__file__).with_name("txtai_program.py")
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from models.corpora.tweet_json import tweet_of
-from models.corpora.tweets import NO_FIELDS, NOT_JSON, Refused, Tally, Tweet
-from models.errors import BadDataSet
-from models.text_lines import Advance
+from semblance.models.corpora.tweet_json import tweet_of
+from semblance.models.corpora.tweets import NO_FIELDS, NOT_JSON, Refused, Tally, Tweet
+from semblance.models.errors import BadDataSet
+from semblance.models.files.lines import Advance
 
 _OPENED_BY: dict[str, Callable[[BinaryIO], Any]] = {
     ".json.bz2": bz2.BZ2File,

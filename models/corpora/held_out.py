@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from models.corpora.tables import Cell, Tables
+from semblance.models.corpora.tables import Cell, Tables
 
 Text: TypeAlias = tuple[str, str]  # the id of a tweet, and what it says
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from models.corpora.tables import Tables
-from models.corpora.tweets import Tweet
+from semblance.models.corpora.tables import Tables
+from semblance.models.corpora.tweets import Tweet
 
 LINK = ("relation", "conversation", "a_id", "a_text", "b_id", "b_text")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.corpora.tables import Tables
+from semblance.models.corpora.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

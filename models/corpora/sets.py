@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models.corpora.held_out import Benchmark, Ranking, Sizes, draw_rankings, hold_out
-from models.corpora.links import count_links
-from models.corpora.pair_sets import Pair, PairSet, draw_pairs, free_links
-from models.corpora.tables import Tables
+from semblance.models.corpora.held_out import Benchmark, Ranking, Sizes, draw_rankings, hold_out
+from semblance.models.corpora.links import count_links
+from semblance.models.corpora.pair_sets import Pair, PairSet, draw_pairs, free_links
+from semblance.models.corpora.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def make_sets(tables: Tables, plan: Plan, out: Path) -> Made:
     """Draw the sets of a plan from the table `links`, and write those that are not empty.
 
     ============================ ==========================================================================
-    `ranking/<name>.jsonl`       a query a line, as `models.evaluation.datasets.ranking` reads it, with ids
+    `ranking/<name>.jsonl`       a query a line, as `semblance.models.evaluation.datasets.ranking` reads it, with ids
     `<name>.tsv`                 a table by tabs with the columns text_a, text_b, id_a and id_b; no quotes
     ============================ ==========================================================================
 

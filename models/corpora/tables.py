@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from models.errors import BadDataSet
+from semblance.models.errors import BadDataSet
 
 Cell: TypeAlias = str | int | bool | None
 AT_ONCE = 20_000  # rows that are written or fetched at once

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from models.corpora.archive import table_rows
-from models.corpora.links import LINK
-from models.corpora.tables import Tables
-from models.corpora.tweet_json import tweet_id
-from models.corpora.tweets import NO_TWEET, SAME, RawTweet, Refused, Tally, kept_text
-from models.text_lines import Advance
+from semblance.models.corpora.archive import table_rows
+from semblance.models.corpora.links import LINK
+from semblance.models.corpora.tables import Tables
+from semblance.models.corpora.tweet_json import tweet_id
+from semblance.models.corpora.tweets import NO_TWEET, SAME, RawTweet, Refused, Tally, kept_text
+from semblance.models.files.lines import Advance
 
 COLUMNS = ("tweet_id1", "tweet_id2", "text1", "text2")  # of the tweet that came first, and of one that followed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from models.corpora.tweets import NO_TWEET, Quoted, RawTweet, Refused, Tally, Tweet, kept_text
+from semblance.models.corpora.tweets import NO_TWEET, Quoted, RawTweet, Refused, Tally, Tweet, kept_text
 
 Row: TypeAlias = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models.corpora.cleaning import clean, long_enough, without_any_names, without_names
-from models.text_faults import fault_of
+from semblance.models.corpora.cleaning import clean, long_enough, without_any_names, without_names
+from semblance.models.tokenization.refusals import fault_of
 
 NOT_JSON = "not a JSON object"
 NO_TWEET = "no tweet: a deletion or another notice"

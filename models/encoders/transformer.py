@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models import catalogue
-from models.checkpoint import Checkpoint
-from models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadCheckpoint, DeviceLost
-from models.fast_tokenizer import FastTokenizer
-from models.model_files import digest
-from models.probes import AGREEMENT, PROBES, require_agreement
-from models.runtime import RUNTIMES, Compute, Runtime
-from models.text import Role, TokenizedText, Truncate
+from semblance.models import catalogue
+from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.errors import BadCheckpoint, DeviceLost
+from semblance.models.files.digests import digest
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.agreement import AGREEMENT, PROBES, require_agreement
+from semblance.models.runtime import RUNTIMES, Compute, Runtime
+from semblance.models.text import Role, TokenizedText, Truncate
+from semblance.models.tokenization.subwords import FastTokenizer
 
 
 class Transformer:

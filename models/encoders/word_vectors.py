@@ -10,12 +10,13 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from models.embeddings import Floats, TokenEmbeddings, Want
-from models.model_files import ModelFiles, digest
-from models.runtime import Compute
-from models.text import Role, TokenizedText, Truncate
-from models.text_faults import require_tokens, require_visible
-from models.word_tokenizers import Token, WordTokenizer
+from semblance.models.embeddings import Floats, TokenEmbeddings, Want
+from semblance.models.files.digests import digest
+from semblance.models.model_files.source import ModelFiles
+from semblance.models.runtime import Compute
+from semblance.models.text import Role, TokenizedText, Truncate
+from semblance.models.tokenization.refusals import require_tokens, require_visible
+from semblance.models.tokenization.words import Token, WordTokenizer
 
 UNKNOWN = -1  # the row of a text of which nothing is known: zeros
 

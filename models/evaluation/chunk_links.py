@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.embeddings import Doubles
-from models.evaluation.tasks import ChunkedPair, ChunkLink
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.tasks import ChunkedPair, ChunkLink
 
 Span = tuple[int, int]
 

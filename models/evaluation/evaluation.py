@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from models.evaluation.bootstrap import Interval, Resampling, bca, bca_mean, difference
-from models.evaluation.kinds import judge
-from models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
-from models.evaluation.quantities import Judged, Quantity
-from models.evaluation.scorer import Scorer
-from models.evaluation.tasks import Task
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
+from semblance.models.evaluation.scorer import Scorer
+from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, bca, bca_mean, difference
+from semblance.models.evaluation.statistics.quantities import Judged, Quantity
+from semblance.models.evaluation.tasks import Task
 
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # whose plain mean the papers report
 AVERAGE = "sts_avg"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from models.errors import UnknownName
-from models.evaluation.datasets import ists, ranking, retrieval, wiki_sections
-from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.tasks import Task
+from semblance.models.errors import UnknownName
+from semblance.models.evaluation.datasets import ists, ranking, retrieval, wiki_sections
+from semblance.models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
+from semblance.models.evaluation.tasks import Task
 
 
 def read_own(kind: str, path: Path) -> Task:

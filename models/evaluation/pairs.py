@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadDataSet
-from models.evaluation.row_files import Row, table
-from models.evaluation.tasks import GradedPairs, LabelledPairs
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.tasks import GradedPairs, LabelledPairs
+from semblance.models.files.tables import Row, table
 
 
 @dataclass(frozen=True, slots=True)

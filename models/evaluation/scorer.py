@@ -8,14 +8,14 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from models.catalogue import explainable, explains, similarity, wanted
-from models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
-from models.errors import BadTexts, NotExplainable
-from models.evaluation.tasks import Retrieval
-from models.explanation import Explanation, LinkList
-from models.protocols import Encoder, Explainable
-from models.text import Granularity, Role, TokenizedText
-from models.token_codes import decode_tokens, encode_tokens
+from semblance.models.catalogue import explainable, explains, similarity, wanted
+from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.errors import BadTexts, NotExplainable
+from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.explanation import Explanation, LinkList
+from semblance.models.measures.quantized_tokens import decode_tokens, encode_tokens
+from semblance.models.protocols import Encoder, Explainable
+from semblance.models.text import Granularity, Role, TokenizedText
 
 T = TypeVar("T")
 

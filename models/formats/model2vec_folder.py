@@ -10,11 +10,13 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from models.encoders.word_vectors import Table, table_files
-from models.errors import BadCheckpoint
-from models.model_files import ModelFiles, Source, digest, file_sha256, read_json
-from models.vector_text import require_finite
-from models.word_tokenizers import Pieces
+from semblance.models.encoders.word_vectors import Table, table_files
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.digests import digest, file_sha256
+from semblance.models.files.json_file import read_json
+from semblance.models.model_files.source import ModelFiles, Source
+from semblance.models.model_files.word_vectors_text import require_finite
+from semblance.models.tokenization.words import Pieces
 
 _DEFAULT_MAX_TOKENS = 512  # of the library, also where the folder is older than the setting
 _FILES = ("model.safetensors", "tokenizer.json")

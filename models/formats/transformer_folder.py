@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast, get_args
 
-from models.checkpoint import Checkpoint, read_checkpoint
-from models.errors import BadCheckpoint
-from models.low_rank_adapter import read_low_rank_adapter
-from models.model_files import ModelFiles, Source
-from models.protocols import Encoder
-from models.runtime import Compute, Pooling
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
+from semblance.models.model_files.lora import read_low_rank_adapter
+from semblance.models.model_files.source import ModelFiles, Source
+from semblance.models.protocols import Encoder
+from semblance.models.runtime import Compute, Pooling
 
 
 class TransformerFolder:
@@ -61,6 +61,6 @@ def read_transformer(source: Source) -> Checkpoint:
 
 
 def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:
-    from models.encoders.transformer import Transformer  # noqa: PLC0415 - a table of word vectors needs none of it
+    from semblance.models.encoders.transformer import Transformer  # noqa: PLC0415 - a table of word vectors needs none of it
 
     return Transformer(name, checkpoint, compute)

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.encoders.word_vectors import Table, table_files
-from models.errors import BadCheckpoint
-from models.model_files import ModelFiles, Source, digest, file_sha256
-from models.text_lines import numbered_lines
-from models.vector_text import read_head, read_vectors, require_finite
-from models.word_tokenizers import WordTokenizer, tokenizer_for
+from semblance.models.encoders.word_vectors import Table, table_files
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.digests import digest, file_sha256
+from semblance.models.files.lines import numbered_lines
+from semblance.models.model_files.source import ModelFiles, Source
+from semblance.models.model_files.word_vectors_text import read_head, read_vectors, require_finite
+from semblance.models.tokenization.words import WordTokenizer, tokenizer_for
 
 MAX_TOKENS = 512
 _WORDS = ("words", "vocab")  # names of the array of words in a .npz

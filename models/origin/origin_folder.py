@@ -9,10 +9,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from models.durable_files import write_json
-from models.errors import BadCheckpoint
-from models.model_files import read_json
-from models.origin.errors import BadOrigin
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.atomic import write_json
+from semblance.models.files.json_file import read_json
+from semblance.models.origin.errors import BadOrigin
 
 ORIGIN = "origin.json"
 CORPUS = "corpus"

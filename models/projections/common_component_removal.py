@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.affine_map import AffineMap
-from models.embeddings import Doubles
-from models.errors import NotFitted
+from semblance.models.adaptation.affine_map import AffineMap
+from semblance.models.embeddings import Doubles
+from semblance.models.errors import NotFitted
 
 
 class CommonComponentRemoval:

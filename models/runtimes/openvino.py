@@ -11,16 +11,17 @@ from typing import Any
 
 from safetensors.numpy import load_file, save_file
 
-from models.checkpoint import Checkpoint
-from models.embeddings import Floats, Want
-from models.errors import NotExportable
-from models.export_folder import exported
-from models.grid import LaidOut, laid_out
-from models.model_files import digest, read_json
-from models.probes import PROBES
-from models.quiet_openvino import openvino
-from models.runtime import Compute, Encoded, NetworkFacts, Precision, encoded
-from models.text import Ints
+from semblance.models.embeddings import Floats, Want
+from semblance.models.errors import NotExportable
+from semblance.models.files.digests import digest
+from semblance.models.files.json_file import read_json
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.agreement import PROBES
+from semblance.models.networks.export_cache import exported
+from semblance.models.networks.openvino_import import openvino
+from semblance.models.networks.shape_buckets import LaidOut, laid_out
+from semblance.models.runtime import Compute, Encoded, NetworkFacts, Precision, encoded
+from semblance.models.text import Ints
 
 FORMAT = 1  # of an export; to be raised when the same network comes to another graph, or to other files
 _NETWORK, _FACTS, _EXACT = "network.xml", "facts.json", "probes.safetensors"
@@ -29,7 +30,7 @@ _NETWORK, _FACTS, _EXACT = "network.xml", "facts.json", "probes.safetensors"
 class OpenVino:
     """The network as a graph of OpenVINO, exported from torch once and kept; loaded again, it needs no torch.
 
-    The texts of a pass stand one after another without padding, but for attention (`models.gathered_attention`).
+    The texts of a pass stand one after another without padding, but for attention (networks/export_attention.py).
     OpenVINO compiles kernels for each size of a pass when it first meets it, and keeps them; so a pass is filled up to
     one of few sizes.
 
@@ -90,7 +91,7 @@ def _compiled(network: Path, compute: Compute) -> Any:
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
     """Write the network, what is to be known of it, and what torch makes of the probes."""
-    from models.gathered_export import gathered_export  # noqa: PLC0415 - it takes seconds to import torch
+    from semblance.models.networks.graph_export import gathered_export  # noqa: PLC0415 - it takes seconds to import torch
 
     graph, facts, exact = gathered_export(checkpoint)
     try:

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 import transformers
 
-from models.checkpoint import Checkpoint
-from models.embeddings import Floats, Want
-from models.lost_device import device_errors
-from models.probes import probe_ids
-from models.runtime import Compute, Encoded, Precision, encoded
-from models.text import Ints
-from models.torch_network import TorchNetwork
+from semblance.models.embeddings import Floats, Want
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.agreement import probe_ids
+from semblance.models.networks.device_errors import device_errors
+from semblance.models.networks.torch_network import TorchNetwork
+from semblance.models.runtime import Compute, Encoded, Precision, encoded
+from semblance.models.text import Ints
 
 
 class Torch:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import torch
 import transformers
 
-from models.checkpoint import Checkpoint
-from models.embeddings import Floats, Want
-from models.packed_passes import PackedPasses
-from models.probes import probe_ids
-from models.runtime import Compute, Encoded, Precision
-from models.text import Ints
-from models.torch_network import TorchNetwork
+from semblance.models.embeddings import Floats, Want
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.agreement import probe_ids
+from semblance.models.networks.packed_batches import PackedPasses
+from semblance.models.networks.torch_network import TorchNetwork
+from semblance.models.runtime import Compute, Encoded, Precision
+from semblance.models.text import Ints
 
 
 class TorchPacked:

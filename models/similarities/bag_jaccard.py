@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from models.embeddings import Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.fuzzy_sets import jaccard, word_bag, word_set
-from models.one_by_one import one_by_one
+from semblance.models.embeddings import Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.fuzzy_sets import jaccard, word_bag, word_set
+from semblance.models.measures.pairwise import one_by_one
 
 
 class BagJaccard:
@@ -31,8 +31,8 @@ class BagJaccard:
     Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
-    >>> from models.text import TokenizedText
+    >>> from semblance.models.embeddings import TokenEmbeddings
+    >>> from semblance.models.text import TokenizedText
     >>> def words(*ids: int) -> TokenEmbeddings:
     ...     places = np.arange(len(ids), dtype=np.int32)
     ...     tokens = TokenizedText("", np.array(ids, np.int32), np.zeros((len(ids), 2), np.int32), places)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.alignment import best_match_means, cosine_matrix, pair_means
-from models.embeddings import Doubles, Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.text import Booleans
-from models.transport import column_plan, row_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
+from semblance.models.measures.transport import column_plan, row_plan
+from semblance.models.text import Booleans
 
 
 class BertscoreF1:
@@ -39,8 +39,8 @@ class BertscoreF1:
     tokens are special.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
-    >>> from models.text import TokenizedText
+    >>> from semblance.models.embeddings import TokenEmbeddings
+    >>> from semblance.models.text import TokenizedText
     >>> def embeddings(vectors):
     ...     ids, spans = np.zeros(len(vectors), np.int32), np.zeros((len(vectors), 2), np.int32)
     ...     text = TokenizedText("", ids, spans, np.array([-1] + [0] * (len(vectors) - 1), np.int32))

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.alignment import cosine_matrix
-from models.embeddings import Doubles, Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.one_by_one import one_by_one
-from models.transport import exact_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import cosine_matrix
+from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.transport import exact_plan
 
 
 class Cmd:
@@ -32,7 +32,7 @@ class Cmd:
     texts, together with `word_movers`.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
     >>> round(Cmd().score(a, b), 6)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows, unit_rows
-from models.errors import NotExplainable
-from models.explanation import Explanation
-from models.transport import average_pooling_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows, unit_rows
+from semblance.models.errors import NotExplainable
+from semblance.models.explanation import Explanation
+from semblance.models.measures.transport import average_pooling_plan
 
 
 class Cosine:
@@ -25,7 +25,7 @@ class Cosine:
 
     Symmetric; 1 on identical texts; 0 where a pooled vector is zero. A link's similarity is cos(x_i, y_j).
 
-    h_ij is T_ij C_ij with the plan T of average pooling (models/transport.py) and the cosines C. The paper writes the
+    h_ij is T_ij C_ij with the plan T of average pooling (measures/transport.py) and the cosines C. The paper writes the
     pair's part as that plan times a cost, which sums to 1 - s; `h` is the form of its published code, which sums to s.
     It is also the average-pooling explanation for any weights, not only 1/n.
 
@@ -34,7 +34,7 @@ class Cosine:
     Costs d multiplications a pair once the texts are pooled; an index searches by it.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
     >>> round(Cosine().score(a, b), 6)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from models.embeddings import Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.fuzzy_sets import dynamax, jaccard
-from models.one_by_one import one_by_one
+from semblance.models.embeddings import Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.fuzzy_sets import dynamax, jaccard
+from semblance.models.measures.pairwise import one_by_one
 
 
 class DynamaxJaccard:
@@ -36,7 +36,7 @@ class DynamaxJaccard:
     Costs (n + m)^2 d multiplications a pair.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0, -1], [0, 2, 1]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 1, 0], [-1, 0, 2], [0, 1, 1]], np.float32), np.ones(3, np.float32))
     >>> round(DynamaxJaccard().score(a, b), 6)  # a = [2, 5, 2, 2, 3] and b = [1, 3, 2, 5, 2]: 10/17

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from models.embeddings import Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.fuzzy_sets import cosine, max_pooled
-from models.one_by_one import one_by_one
+from semblance.models.embeddings import Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.fuzzy_sets import cosine, max_pooled
+from semblance.models.measures.pairwise import one_by_one
 
 
 class MaxPooledCosine:
@@ -36,7 +36,7 @@ class MaxPooledCosine:
     Costs (n + m) d comparisons a pair.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 2]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 1]], np.float32), np.ones(1, np.float32))
     >>> round(MaxPooledCosine().score(a, b), 6)  # a = [1, 2] and b = [1, 1]: 3 / sqrt(5 * 2)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_rows
 
 
 class NegativeManhattan:
@@ -27,7 +27,7 @@ class NegativeManhattan:
     directions and no lengths.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [3, 0]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[5, 4]], np.float32), np.ones(1, np.float32))
     >>> NegativeManhattan().score(a, b)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.alignment import best_match_means, cosine_matrix, pair_means
-from models.embeddings import Doubles, Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.transport import row_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
+from semblance.models.measures.transport import row_plan
 
 
 class Rcmd1:
@@ -29,7 +29,7 @@ class Rcmd1:
     Costs n m d multiplications a pair.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 1], [1, 1]], np.float32), np.ones(3, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0], [1, 3]], np.float32), np.ones(2, np.float32))
     >>> round(Rcmd1().score(a, b), 6)

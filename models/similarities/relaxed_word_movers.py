@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.alignment import distance_matrix
-from models.embeddings import Doubles, Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.one_by_one import one_by_one
-from models.transport import column_plan, row_plan
+from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import distance_matrix
+from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.transport import column_plan, row_plan
 
 
 class RelaxedWordMovers:
@@ -31,7 +31,7 @@ class RelaxedWordMovers:
     Costs n m d multiplications a pair, which are no matrix product and so take longer than those of `rcmd`.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[0, 0], [0, 0], [3, 4]], np.float32), np.ones(3, np.float32))
     >>> c = TokenEmbeddings(np.array([[0, 0]], np.float32), np.ones(1, np.float32))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.embeddings import Needs, TokenEmbeddings, unit_rows
-from models.one_by_one import one_by_one
+from semblance.models.embeddings import Needs, TokenEmbeddings, unit_rows
+from semblance.models.measures.pairwise import one_by_one
 
 
 class SoftCardinality:
@@ -39,7 +39,7 @@ class SoftCardinality:
     Costs (n + m)^2 d multiplications a pair.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[1, 0], [0, 3]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[1, 0]], np.float32), np.ones(1, np.float32))
     >>> SoftCardinality().score(a, b)  # |X| = 2, |Y| = 1, |X ∪ Y| = 2

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.alignment import distance_matrix
-from models.embeddings import Needs, TokenEmbeddings
-from models.explanation import Explanation
-from models.one_by_one import one_by_one
-from models.transport import exact_plan
+from semblance.models.embeddings import Needs, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import distance_matrix
+from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.transport import exact_plan
 
 
 class WordMovers:
@@ -35,7 +35,7 @@ class WordMovers:
     Costs n m d multiplications a pair and then a linear programme of n m unknowns, as `cmd`.
 
     >>> import numpy as np
-    >>> from models.embeddings import TokenEmbeddings
+    >>> from semblance.models.embeddings import TokenEmbeddings
     >>> a = TokenEmbeddings(np.array([[0, 0], [3, 4]], np.float32), np.ones(2, np.float32))
     >>> b = TokenEmbeddings(np.array([[0, 0]], np.float32), np.ones(1, np.float32))
     >>> WordMovers().score(a, b)

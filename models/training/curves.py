@@ -10,8 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from models.evaluation.report import COLOURS
-from models.training.dev_sets import MEAN
+from semblance.models.evaluation.reporting.report import COLOURS
+from semblance.models.training.dev_sets import MEAN
 
 FEW = 20  # points that are marked one by one
 _EVAL = "eval_"

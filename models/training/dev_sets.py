@@ -11,14 +11,14 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from models.evaluation.kinds import judge
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import Task
-from models.formats.transformer_folder import TransformerFolder
-from models.model_files import Source
-from models.runtime import Compute
-from models.training.errors import BadRecipe, CheckpointNotSaved
-from models.training.sentence_model import servable
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.tasks import Task
+from semblance.models.formats.transformer_folder import TransformerFolder
+from semblance.models.model_files.source import Source
+from semblance.models.runtime import Compute
+from semblance.models.training.errors import BadRecipe, CheckpointNotSaved
+from semblance.models.training.sentence_model import servable
 
 T = TypeVar("T")
 

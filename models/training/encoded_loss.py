@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from models.training.errors import TrainingDiverged
-from models.training.objective import Encoded, Objective
+from semblance.models.training.errors import TrainingDiverged
+from semblance.models.training.objective import Encoded, Objective
 
 Features: TypeAlias = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.errors import SemblanceError
+from semblance.models.errors import SemblanceError
 
 
 class BadTrainingData(SemblanceError):

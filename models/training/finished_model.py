@@ -11,10 +11,10 @@ import yaml
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 
-from models.training.curves import draw
-from models.training.errors import CheckpointNotSaved
-from models.training.run import Progress, Run
-from models.training.sentence_model import save_adapter, servable
+from semblance.models.training.curves import draw
+from semblance.models.training.errors import CheckpointNotSaved
+from semblance.models.training.run import Progress, Run
+from semblance.models.training.sentence_model import save_adapter, servable
 
 TRAINING = "training.json"
 PICTURE = "training.png"
@@ -32,7 +32,12 @@ def finish(run: Run, model: SentenceTransformer, progress: Progress) -> None:
         servable(model).save_pretrained(str(finished), create_model_card=False)
         if _is_adapter(run):
             save_adapter(model, run.recipe.model, finished / "adapter")
-        about = {**run.about(), "steps": progress.steps, "semblance": version("semblance"), "torch": torch.__version__}
+        about = {
+            **run.about(),
+            "steps": progress.steps,
+            "semblance": version("semblance-server"),
+            "torch": torch.__version__,
+        }
         content = {**about, **progress.curves.as_json()}
         (finished / TRAINING).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
         draw(progress.curves, f"{run.name} from {run.recipe.model}", run.recipe.measure, finished / PICTURE)

@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from models.training.objective import Objective
-from models.training.objectives.cosine_regression import CosineRegression
-from models.training.recipe import Label, Recipe
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.cosine_regression import CosineRegression
+from semblance.models.training.recipe import Label, Recipe
 
 
 class GradedRecipe(Recipe):

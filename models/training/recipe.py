@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from models.evaluation.row_files import Row
-from models.runtime import Pooling
-from models.training.objective import Objective
+from semblance.models.files.tables import Row
+from semblance.models.runtime import Pooling
+from semblance.models.training.objective import Objective
 
 # the settings that recipes have defaults of their own for
 Pooled: TypeAlias = Annotated[Pooling | None, Field(description="mean, max or cls; as the model has it, unless given.")]

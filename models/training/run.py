@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.checkpoint import Checkpoint
-from models.evaluation.tasks import Task
-from models.training.curves import Curves
-from models.training.recipe import Recipe
-from models.training.training_rows import TrainingRows
+from semblance.models.evaluation.tasks import Task
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.training.curves import Curves
+from semblance.models.training.recipe import Recipe
+from semblance.models.training.training_rows import TrainingRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
-from models.checkpoint import Checkpoint
-from models.encoders.merged_adapter import merge
-from models.low_rank_adapter import WEIGHTS
-from models.training.errors import BadRecipe
-from models.training.recipe import LowRank, Recipe
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.model_files.lora import WEIGHTS
+from semblance.models.networks.lora_merge import merge
+from semblance.models.training.errors import BadRecipe
+from semblance.models.training.recipe import LowRank, Recipe
 
 TOKENS = "token_embeddings"
 

@@ -15,16 +15,16 @@ from sentence_transformers import SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from transformers import PrinterCallback, TrainerState
 
-from models.claimed_folder import claimed
-from models.errors import SemblanceError
-from models.training.curves import curves_of
-from models.training.dev_sets import MEAN, DevSets
-from models.training.encoded_loss import EncodedLoss
-from models.training.errors import BadRecipe, BadTrainingData, TrainingDiverged
-from models.training.finished_model import finish
-from models.training.run import Progress, Run
-from models.training.sentence_model import trainable
-from models.training.trainer import Reporter, Trainer, last_checkpoint
+from semblance.models.errors import SemblanceError
+from semblance.models.files.resumable import claimed
+from semblance.models.training.curves import curves_of
+from semblance.models.training.dev_sets import MEAN, DevSets
+from semblance.models.training.encoded_loss import EncodedLoss
+from semblance.models.training.errors import BadRecipe, BadTrainingData, TrainingDiverged
+from semblance.models.training.finished_model import finish
+from semblance.models.training.run import Progress, Run
+from semblance.models.training.sentence_model import trainable
+from semblance.models.training.trainer import Reporter, Trainer, last_checkpoint
 
 RUN = "run.json"  # what the run in a working folder is made of
 POINTS = 100  # of the loss in a run: the mean of the steps between

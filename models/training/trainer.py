@@ -16,10 +16,10 @@ from sentence_transformers import SentenceTransformerTrainer
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from models.training.batches import Batches
-from models.training.encoded_loss import EncodedLoss
-from models.training.errors import CheckpointNotSaved, TrainingDiverged
-from models.training.sentence_model import servable
+from semblance.models.training.batches import Batches
+from semblance.models.training.encoded_loss import EncodedLoss
+from semblance.models.training.errors import CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.sentence_model import servable
 
 TRAINED = "trained.safetensors"
 STATE = "trainer_state.json"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from models.evaluation.evaluated_texts import normal_form
-from models.evaluation.row_files import Row, comma_table, table
-from models.model_files import file_sha256
-from models.training.errors import BadTrainingData
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.files.digests import file_sha256
+from semblance.models.files.tables import Row, comma_table, table
+from semblance.models.training.errors import BadTrainingData
 
 Number: TypeAlias = Callable[[Row], float | None]
 """The grade or the number of the label of a row; None where nobody could agree on one."""

@@ -9,11 +9,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from models.embeddings import Floats
-from models.errors import BadCheckpoint
-from models.model_files import digest, file_sha256
-from models.text import TokenizedText
-from models.text_lines import numbered_lines
+from semblance.models.embeddings import Floats
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.digests import digest, file_sha256
+from semblance.models.files.lines import numbered_lines
+from semblance.models.text import TokenizedText
 
 A = 1e-3  # as in the paper's experiments
 

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from models.embeddings import Floats
-from models.text import TokenizedText
+from semblance.models.embeddings import Floats
+from semblance.models.text import TokenizedText
 
 
 class Uniform:

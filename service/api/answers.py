@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fastapi import Response
 
-from service.aside import Aside
+from semblance.service.offload import Aside
 
 _writing = Aside()
 

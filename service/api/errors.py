@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
-from models.errors import NotExplainable, SemblanceError
-from service import errors, names
-from service.api.openai_shape import ErrorAnswer, Refusal
-from service.observability.metrics import Metrics
+from semblance.models.errors import NotExplainable, SemblanceError
+from semblance.service import errors, names
+from semblance.service.api.openai_shape import ErrorAnswer, Refusal
+from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.filters import MAX_CONDITIONS
+from semblance.service.filters import MAX_CONDITIONS
 
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
 _ONE_OF = {

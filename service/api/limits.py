@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.errors import InvalidRequest, Problem
+from semblance.service.errors import InvalidRequest, Problem
 
 
 def require_at_most(pointer: str, value: int, limit: int, what: str) -> None:

@@ -12,15 +12,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from models.errors import SemblanceError
-from service.api.errors import FRAMEWORK_CODES, part_of
-from service.api.json_values import MOST_VALUES, too_many_values
-from service.api.paths import is_documents
-from service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
-from service.errors import Problem
-from service.observability.metrics import Metrics
-from service.ports import Document, Version
-from service.usecases.index_stream import Line, Stored
+from semblance.models.errors import SemblanceError
+from semblance.service.api.errors import FRAMEWORK_CODES, part_of
+from semblance.service.api.json_values import MOST_VALUES, too_many_values
+from semblance.service.api.paths import is_documents
+from semblance.service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
+from semblance.service.errors import Problem
+from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.documents import Document, Version
+from semblance.service.usecases.index_stream import Line, Stored
 
 MEDIA_TYPE = "application/x-ndjson"
 _MEDIA_TYPE = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)

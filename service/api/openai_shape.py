@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.errors import Problem
+from semblance.service.errors import Problem
 
 PREFIX = "/v1/"
 SHOWN = 10  # refused parts that one message names

@@ -8,11 +8,11 @@ from typing import Any, cast
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from models import catalogue
-from service.api.errors import ProblemDetails, responses
-from service.api.keys import Guard, scope_of
-from service.ports import AUTO, ENGINES
-from service.settings import Settings
+from semblance.models import catalogue
+from semblance.service.api.edge.keys import Guard, scope_of
+from semblance.service.api.errors import ProblemDetails, responses
+from semblance.service.ports.indexes import AUTO, ENGINES
+from semblance.service.settings import Settings
 
 
 def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:

@@ -8,20 +8,20 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from service.observability.metrics import Metrics
-from service.readiness import Readiness
-from service.rendering.drawing_process import DrawingProcess
-from service.served_models import LazyModels
-from service.settings import Settings
-from service.usecases.collections import Collections
-from service.usecases.compare import Compare
-from service.usecases.explain import Explain
-from service.usecases.held_collections import HeldCollections
-from service.usecases.index_documents import IndexDocuments
-from service.usecases.index_stream import IndexStream
-from service.usecases.roll_over import RollOver
-from service.usecases.search import Search
-from service.usecases.vectors import Vectors
+from semblance.service.model_loading.registry import LazyModels
+from semblance.service.observability.metrics import Metrics
+from semblance.service.process.readiness import Readiness
+from semblance.service.rendering.drawing_process import DrawingProcess
+from semblance.service.replication.access import HeldCollections
+from semblance.service.settings import Settings
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.compare import Compare
+from semblance.service.usecases.explain import Explain
+from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_stream import IndexStream
+from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.search import Search
+from semblance.service.usecases.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from service import names
-from service.api.filter_schema import FILTER_SCHEMA
-from service.filters import Filter, parse_filter
-from service.ports import Version
-from service.settings import MAX_ENTRIES
+from semblance.service import names
+from semblance.service.api.filter_schema import FILTER_SCHEMA
+from semblance.service.filters import Filter, parse_filter
+from semblance.service.ports.documents import Version
+from semblance.service.settings import MAX_ENTRIES
 
 MAX_METADATA_DEPTH = 8
 MAX_METADATA_CHARS = 65_536

@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from models.embeddings import TokenEmbeddings, Want
-from models.errors import BadTexts, DeviceLost, TextProblem
-from models.protocols import Encoder
-from models.text import Role, TokenizedText, Truncate
-from service.batching.homecoming import send_home
-from service.batching.orders import Item, Order, Queue
-from service.batching.policy import Limits
-from service.batching.speed import Speed
-from service.batching.tokeniser import Tokeniser
-from service.errors import NotReady
-from service.observability.metrics import Metrics
-from service.observability.timings import record, timed
+from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.errors import BadTexts, DeviceLost, TextProblem
+from semblance.models.protocols import Encoder
+from semblance.models.text import Role, TokenizedText, Truncate
+from semblance.service.batching.completion import send_home
+from semblance.service.batching.policy import Limits
+from semblance.service.batching.queue import Item, Order, Queue
+from semblance.service.batching.throughput import Speed
+from semblance.service.batching.tokenizer import Tokeniser
+from semblance.service.errors import NotReady
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.timings import record, timed
 
 log = logging.getLogger(__name__)
 

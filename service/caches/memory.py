@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from cachetools import LRUCache
 
-from models.embeddings import TokenEmbeddings
-from service.ports import Miss
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.ports.embedding import Miss
 
 ENTRY_BYTES = 1024  # what an entry costs beside its arrays: its key, its text, Python objects
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from models.embeddings import TokenEmbeddings
-from service.ports import Miss
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.ports.embedding import Miss
 
 
 class NoCache:

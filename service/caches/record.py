@@ -11,7 +11,7 @@ import struct
 
 import numpy as np
 
-from models.embeddings import TokenEmbeddings
+from semblance.models.embeddings import TokenEmbeddings
 
 _MAGIC = b"semblance cache1"  # another format ends in another digit
 _CHECKSUM_BYTES = 16

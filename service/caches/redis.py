@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, ConnectionPool, parse_url
 
-from models.embeddings import TokenEmbeddings
-from service.caches.circuit_breaker import CircuitBreaker
-from service.caches.record import CorruptRecord, SwappedRecord, pack, unpack
-from service.ports import Miss
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.caches.circuit_breaker import CircuitBreaker
+from semblance.service.caches.record import CorruptRecord, SwappedRecord, pack, unpack
+from semblance.service.ports.embedding import Miss
 
 log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from service.cli.progress import bar
-from service.cli.said import said
-from service.cli.tables import show_counts
-from service.cli.whole_folder import whole_folder
-from service.documents import backup_folder
-from service.settings import read_settings
-from service.truth_store import truth_to_read
-from service.usecases.backup import back_up
+from semblance.service.cli.exits import said
+from semblance.service.cli.progress import bar
+from semblance.service.cli.tables import show_counts
+from semblance.service.cli.whole_folder import whole_folder
+from semblance.service.composition.truth_store import truth_to_read
+from semblance.service.documents import backup_folder
+from semblance.service.settings import read_settings
+from semblance.service.usecases.backup import back_up
 
 
 def backup(

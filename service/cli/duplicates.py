@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from service.cli.near_groups import Member, NearGroups, Neighbour
-from service.client import Client, ServiceError
-from service.settings import client_key
+from semblance.service.cli.clusters import Member, NearGroups, Neighbour
+from semblance.service.client import Client, ServiceError
+from semblance.service.settings import client_key
 
 PAGE = 100
 NEAREST, MOST = 100, 1000  # neighbours that a document is asked for, and if all of those are near enough

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.origin.options import Config, Device, Folder, Size
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.origin.options import Config, Device, Folder, Size
+from semblance.service.cli.train_extra import needing_train
 
 
 def harvest(  # noqa: PLR0913 - one parameter an option
@@ -37,9 +37,9 @@ def harvest(  # noqa: PLR0913 - one parameter an option
       semblance pairs harvest runs/harvest --out runs/pairs
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("harvest"):
-        from models.origin.harvest.harvest import Plan, Share  # noqa: PLC0415 - with it comes pyarrow
-        from service.cli.harvesting import run  # noqa: PLC0415 - with it comes torch
-        from service.cli.origin.opened import Opening  # noqa: PLC0415
+        from semblance.models.origin.harvest.harvest import Plan, Share  # noqa: PLC0415 - with it comes pyarrow
+        from semblance.service.cli.harvesting import run  # noqa: PLC0415 - with it comes torch
+        from semblance.service.cli.origin.opened import Opening  # noqa: PLC0415
 
     try:
         share, plan = Share.parse(shard), Plan(pairs, seed)

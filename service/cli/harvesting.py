@@ -8,15 +8,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import TextColumn
 
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.screening import Screening
-from models.origin.corpus.token_table import TokenTable
-from models.origin.harvest.harvest import Plan, Progress, Share, Source, harvest
-from models.origin.harvest.teacher import OriginTeacher, digests
-from models.origin.origin_folder import CORPUS, SCREENING, TOKENS
-from service.cli.lines import say
-from service.cli.origin.opened import Opening
-from service.cli.progress import counting
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.screening import Screening
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.harvest.harvest import Plan, Progress, Share, Source, harvest
+from semblance.models.origin.harvest.teacher import OriginTeacher, digests
+from semblance.models.origin.origin_folder import CORPUS, SCREENING, TOKENS
+from semblance.service.cli.console import say
+from semblance.service.cli.origin.opened import Opening
+from semblance.service.cli.progress import counting
 
 
 def run(opening: Opening, plan: Plan, share: Share, out: Path, console: Console) -> None:

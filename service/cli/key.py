@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from service.api.keys import SCOPES, entry_of
-from service.names import RULE, is_name
+from semblance.service.api.edge.keys import SCOPES, entry_of
+from semblance.service.names import RULE, is_name
 
 PREFIX = "smb_"  # so that a key can be told from other secrets, by people and by scanners
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from service.cli import index, origin, pairs
-from service.cli.backup import backup
-from service.cli.duplicates import duplicates
-from service.cli.evaluate.verb import evaluate
-from service.cli.harvest import harvest
-from service.cli.key import key
-from service.cli.models import models
-from service.cli.project import project
-from service.cli.restore import restore
-from service.cli.serve import serve
-from service.cli.snapshot import snapshot
-from service.cli.train.verb import train
+from semblance.service.cli import index, origin, pairs
+from semblance.service.cli.backup import backup
+from semblance.service.cli.duplicates import duplicates
+from semblance.service.cli.evaluate.verb import evaluate
+from semblance.service.cli.harvest import harvest
+from semblance.service.cli.key import key
+from semblance.service.cli.models import models
+from semblance.service.cli.project import project
+from semblance.service.cli.restore import restore
+from semblance.service.cli.serve import serve
+from semblance.service.cli.snapshot import snapshot
+from semblance.service.cli.train.verb import train
 
 app = typer.Typer(
     no_args_is_help=True,

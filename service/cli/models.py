@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from models.errors import BadCheckpoint
-from service.served_models import read_served
-from service.settings import read_settings
+from semblance.models.errors import BadCheckpoint
+from semblance.service.model_loading.registry import read_served
+from semblance.service.settings import read_settings
 
 Served = Annotated[
     list[str] | None,

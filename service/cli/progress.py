@@ -18,8 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from models.evaluation.scorer import Track
-from models.text_lines import Advance
+from semblance.models.evaluation.scorer import Track
+from semblance.models.files.lines import Advance
 
 T = TypeVar("T")
 

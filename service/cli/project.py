@@ -13,17 +13,17 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from models import catalogue
-from models.adapted_files import PROJECTIONS, Projection
-from models.embeddings import Doubles
-from models.errors import BadDataSet, SemblanceError
-from models.evaluation.scorer import Track
-from models.protocols import Encoder
-from models.text_faults import fault_of
-from models.text_lines import json_lines, numbered_lines
-from service.cli.progress import bars
-from service.devices import load_only
-from service.settings import read_settings
+from semblance.models import catalogue
+from semblance.models.adaptation.adapted_files import PROJECTIONS, Projection
+from semblance.models.embeddings import Doubles
+from semblance.models.errors import BadDataSet, SemblanceError
+from semblance.models.evaluation.scorer import Track
+from semblance.models.files.lines import json_lines, numbered_lines
+from semblance.models.protocols import Encoder
+from semblance.models.tokenization.refusals import fault_of
+from semblance.service.cli.progress import bars
+from semblance.service.model_loading.device import load_only
+from semblance.service.settings import read_settings
 
 AT_ONCE = 32  # texts in a pass
 
@@ -64,7 +64,7 @@ def project(
             "model": model,
             "texts": str(len(vectors)),
             "texts_sha256": hashlib.sha256("\n".join(read).encode()).hexdigest(),
-            "semblance": version("semblance"),
+            "semblance": version("semblance-server"),
         }
         found = replace(fit.fit(vectors, dims), about=about)
         found.save(out)

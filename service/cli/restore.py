@@ -9,14 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from service.cli.progress import bar
-from service.cli.said import said
-from service.documents import backup_folder
-from service.documents.backup_folder import Backup
-from service.ports import DocumentStore
-from service.settings import read_settings
-from service.truth_store import truth_to_replace
-from service.usecases.backup import restore as put_back
+from semblance.service.cli.exits import said
+from semblance.service.cli.progress import bar
+from semblance.service.composition.truth_store import truth_to_replace
+from semblance.service.documents import backup_folder
+from semblance.service.documents.backup_folder import Backup
+from semblance.service.ports.documents import DocumentStore
+from semblance.service.settings import read_settings
+from semblance.service.usecases.backup import restore as put_back
 
 
 def restore(

@@ -11,14 +11,14 @@ import typer
 import uvicorn
 from fastapi import FastAPI
 
-from models.errors import SemblanceError
-from service.cli.models import Served
-from service.documents.lock import hold
-from service.draining import Draining
-from service.observability import logs
-from service.server.connections import ConnectionLimits, allow_files, limited
-from service.server.server import Server, leave
-from service.settings import Settings, read_settings
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.models import Served
+from semblance.service.documents.lock import hold
+from semblance.service.observability import logs
+from semblance.service.process.connections import ConnectionLimits, allow_files, limited
+from semblance.service.process.server import Server, leave
+from semblance.service.process.shutdown import Draining
+from semblance.service.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def serve(
       semblance serve
       semblance serve --port 9000 --model minilm-clrcmd --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from service.app import create_app  # noqa: PLC0415 - it loads all there is, which the other verbs need not wait for
+    from semblance.service.app import create_app  # noqa: PLC0415 - it loads all there is, which the other verbs need not wait for
 
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     logs.configure()

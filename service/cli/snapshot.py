@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from service.cli.said import said
-from service.cli.whole_folder import whole_folder
-from service.documents.sqlite import copy_database
-from service.errors import NoStore
-from service.indexes.index_folder import IndexFolder
-from service.settings import read_settings
+from semblance.service.cli.exits import said
+from semblance.service.cli.whole_folder import whole_folder
+from semblance.service.documents.sqlite import copy_database
+from semblance.service.errors import NoStore
+from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.settings import read_settings
 
 
 def snapshot(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.table import Table
 
-from models.evaluation.report_tables import TextTable
+from semblance.models.evaluation.reporting.tables import TextTable
 
 WIDE = 240  # characters of a line in a file
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from models.durable_files import publish
-from models.errors import BadDataSet
+from semblance.models.errors import BadDataSet
+from semblance.models.files.atomic import publish
 
 
 @contextmanager

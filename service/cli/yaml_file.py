@@ -8,7 +8,7 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from models.errors import SemblanceError
+from semblance.models.errors import SemblanceError
 
 Settings = TypeVar("Settings", bound=BaseModel)
 

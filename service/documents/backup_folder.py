@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from models.durable_files import sync, write_json
-from service.documents.migrations import NEWEST, migrate
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import make_whole, sealed_engine, sqlite_engine
-from service.errors import BadBackup
+from semblance.models.files.atomic import sync, write_json
+from semblance.service.documents.migrations import NEWEST, migrate
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import make_whole, sealed_engine, sqlite_engine
+from semblance.service.errors import BadBackup
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -103,7 +103,7 @@ def _as_now(file: Path, backup: Backup) -> Iterator[Path]:
 def _write_manifest(folder: Path, held: Sequence[BackedUp]) -> None:
     size, sha256 = _file(folder)
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    content = asdict(Backup(FORMAT, version("semblance"), time, NEWEST, size, sha256, held))
+    content = asdict(Backup(FORMAT, version("semblance-server"), time, NEWEST, size, sha256, held))
     write_json(folder / MANIFEST, {"backup": content, "sha256": _seal(content)})
 
 

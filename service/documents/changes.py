@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
-from service.documents.rows import collection_of, collection_row, document_of, vector_of
-from service.documents.schema import documents, token_codes, vectors
-from service.ports import AnyChange, Change, ChangePage, Embedded, WholeChange
+from semblance.service.documents.rows import collection_of, collection_row, document_of, vector_of
+from semblance.service.documents.schema import documents, token_codes, vectors
+from semblance.service.ports.documents import AnyChange, Change, ChangePage, Embedded, WholeChange
 
 Cursor: TypeAlias = tuple[int, str]
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from service.documents import rollovers
-from service.documents.rows import collection_of, collection_row, document_row, rollover_columns
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.writes import delete_documents, insert_embedded
-from service.ports import NOTHING_YET, Collection, Rollover, Version, WholeChange
+from semblance.service.documents import rollovers
+from semblance.service.documents.rows import collection_of, collection_row, document_row, rollover_columns
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.writes import delete_documents, insert_embedded
+from semblance.service.ports.documents import NOTHING_YET, Collection, Rollover, Version, WholeChange
 
 
 def begin_life(connection: Connection, collection: Collection) -> None:

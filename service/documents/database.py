@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
-from service import deadline
-from service.documents.contact import Contact
-from service.documents.migrations import migrate
-from service.errors import StoreUnavailable
+from semblance.service import deadline
+from semblance.service.documents.contact import Contact
+from semblance.service.documents.migrations import migrate
+from semblance.service.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from service.errors import StoreInUse
+from semblance.service.errors import StoreInUse
 
 
 @contextmanager

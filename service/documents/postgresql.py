@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import Engine, create_engine, make_url
 
-from service.documents.database import CHANNEL
+from semblance.service.documents.database import CHANNEL
 
 CONNECT_S = 3  # libpq waits at least two
 TURN_S = 0.5  # how long one wait for a notification lasts, so that an end is noticed

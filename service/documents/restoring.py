@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, delete, select
 
-from service.documents import copies
-from service.documents.rows import new_epoch
-from service.documents.schema import collections
-from service.ports import Life, Version
+from semblance.service.documents import copies
+from semblance.service.documents.rows import new_epoch
+from semblance.service.documents.schema import collections
+from semblance.service.ports.documents import Life, Version
 
 
 def replace_all(connection: Connection, lives: Iterable[Life]) -> set[str]:

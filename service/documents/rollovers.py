@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, select, update
 
-from service.documents.rows import (
+from semblance.service.documents.rows import (
     collection_of,
     collection_row,
     count_lacking,
@@ -18,10 +18,10 @@ from service.documents.rows import (
     lacks,
     rollover_columns,
 )
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.writes import forget_spaces, insert_embedded
-from service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
-from service.ports import Collection, Document, Embedded, Rollover
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.writes import forget_spaces, insert_embedded
+from semblance.service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
+from semblance.service.ports.documents import Collection, Document, Embedded, Rollover
 
 
 def begin(connection: Connection, now: Collection, rollover: Rollover) -> Collection:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
 
-from models.embeddings import Floats
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.errors import UnknownCollection, VersionNotReached
-from service.ports import (
+from semblance.models.embeddings import Floats
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.errors import UnknownCollection, VersionNotReached
+from semblance.service.ports.documents import (
     NOTHING_YET,
     Collection,
     CollectionSettings,

@@ -70,6 +70,6 @@ token_codes = Table(
     Column("space", NAME, primary_key=True),
     Column("size", Integer, nullable=False),  # bytes of `codes`, so that sums need not read them
     Column("error", Float, nullable=False),
-    Column("codes", LargeBinary, nullable=False),  # models.token_codes
+    Column("codes", LargeBinary, nullable=False),  # semblance.models.measures.quantized_tokens
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )

@@ -9,14 +9,22 @@ from dataclasses import asdict, fields, replace
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from service.documents import changes, copies, restoring, rollovers
-from service.documents.contact import Contact
-from service.documents.database import Database
-from service.documents.rows import collection_of, collection_row, complete_row, document_of, new_epoch, size_of, unknown
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.writes import next_version, replace_documents, require_same, update_metadata
-from service.errors import CollectionDiffers, UnknownCollection, UnknownDocument
-from service.ports import (
+from semblance.service.documents import changes, copies, restoring, rollovers
+from semblance.service.documents.contact import Contact
+from semblance.service.documents.database import Database
+from semblance.service.documents.rows import (
+    collection_of,
+    collection_row,
+    complete_row,
+    document_of,
+    new_epoch,
+    size_of,
+    unknown,
+)
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.writes import next_version, replace_documents, require_same, update_metadata
+from semblance.service.errors import CollectionDiffers, UnknownCollection, UnknownDocument
+from semblance.service.ports.documents import (
     NOTHING_YET,
     Change,
     ChangePage,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from service.documents.rows import collection_of, document_row, embedded_rows, unknown
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.errors import CollectionReplaced, TextChanged
-from service.ports import Collection, Document, Embedded, Rollover
+from semblance.service.documents.rows import collection_of, document_row, embedded_rows, unknown
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.errors import CollectionReplaced, TextChanged
+from semblance.service.ports.documents import Collection, Document, Embedded, Rollover
 
 
 def next_version(connection: Connection, name: str) -> Collection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.ports import AUTO
+from semblance.service.ports.indexes import AUTO
 
 FLAT_ROWS = 50_000  # looking at all of them takes some ten milliseconds at most, is exact, and nothing is built
 HNSW_ROWS = 200_000  # a graph of so many takes minutes to build; lists take a tenth of that, and longer to search

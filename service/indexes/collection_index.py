@@ -11,13 +11,14 @@ from typing import Self
 import numpy as np
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.filters import Filter
-from service.indexes.choice import suits
-from service.indexes.exact_scan import SCANNED_ROWS, scan
-from service.indexes.postings import Postings
-from service.indexes.shared_lock import SharedLock
-from service.ports import Change, Hit, Metadata, VectorRows, Version
+from semblance.models.embeddings import Floats
+from semblance.service.filters import Filter
+from semblance.service.indexes.choice import suits
+from semblance.service.indexes.exact_scan import SCANNED_ROWS, scan
+from semblance.service.indexes.postings import Postings
+from semblance.service.indexes.shared_lock import SharedLock
+from semblance.service.ports.documents import Change, Metadata, Version
+from semblance.service.ports.indexes import Hit, VectorRows
 
 SPARE_ROWS = 1000  # rows of replaced and deleted documents that are kept in any case, beside as many as live ones
 PIECE = 256  # changes applied at a time: searches get their turn between pieces

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import torch
 
-from models.embeddings import Floats
-from models.errors import DeviceLost
-from models.lost_device import device_errors
-from models.text import Booleans
-from service.errors import NotReady
-from service.index_device import ON_CPU, Device
+from semblance.models.embeddings import Floats
+from semblance.models.errors import DeviceLost
+from semblance.models.networks.device_errors import device_errors
+from semblance.models.text import Booleans
+from semblance.service.errors import NotReady
+from semblance.service.ports.device import ON_CPU, Device
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ import faiss
 import numpy as np
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.indexes.faiss_rows import use_one_thread
-from service.indexes.row_numbers import numbers_of
-from service.ports import VectorRows
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.faiss_rows import use_one_thread
+from semblance.service.indexes.row_numbers import numbers_of
+from semblance.service.ports.indexes import VectorRows
 
 # so many are scanned in 6 ms of one core (384 numbers each); a graph of 100,000 rows takes as long for that tenth of it
 SCANNED_ROWS = 10_000

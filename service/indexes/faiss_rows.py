@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import faiss
 import numpy as np
 
-from models.embeddings import Floats
-from service.index_device import ON_CPU, Device
-from service.indexes.row_numbers import Numbers
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.row_numbers import Numbers
+from semblance.service.ports.device import ON_CPU, Device
 
 
 class FaissRows:

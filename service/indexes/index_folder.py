@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from models import catalogue
-from service.index_device import ON_CPU, Device
-from service.indexes import snapshots
-from service.indexes.choice import engine_for
-from service.indexes.collection_index import CollectionIndex
-from service.names import RULE, is_name
-from service.ports import ENGINES, Collection, VectorIndex
+from semblance.models import catalogue
+from semblance.service.indexes import snapshots
+from semblance.service.indexes.choice import engine_for
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.names import RULE, is_name
+from semblance.service.ports.device import ON_CPU, Device
+from semblance.service.ports.documents import Collection
+from semblance.service.ports.indexes import ENGINES, VectorIndex
 
 
 class IndexFolder:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pyroaring import BitMap
 from sortedcontainers import SortedDict
 
-from service.filters import All, Between, Either, Filter, OneOf, Scalar
+from semblance.service.filters import All, Between, Either, Filter, OneOf, Scalar
 
 _Kind: TypeAlias = str
 

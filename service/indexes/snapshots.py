@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from models import catalogue
-from models.durable_files import publish, sync
-from service.index_device import ON_CPU, Device
-from service.indexes.collection_index import CollectionIndex
-from service.ports import AUTO, ENGINES, Collection, CollectionSettings, VectorRows, Version
+from semblance.models import catalogue
+from semblance.models.files.atomic import publish, sync
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.ports.device import ON_CPU, Device
+from semblance.service.ports.documents import Collection, CollectionSettings, Version
+from semblance.service.ports.indexes import AUTO, ENGINES, VectorRows
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from service.observability.timings import STAGES, Stage
-from service.ports import IndexState, Miss, Urgency
+from semblance.service.observability.timings import STAGES, Stage
+from semblance.service.ports.embedding import Miss, Urgency
+from semblance.service.ports.indexes import IndexState
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)

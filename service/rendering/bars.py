@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from models.explanation import Explanation
-from service.rendering.colours import FAINT_INK, INK, NEGATIVE, POSITIVE, RULE
-from service.rendering.figures import SCORE_DECIMALS, plain, rounded_parts, signed, ticks
-from service.rendering.layout import NOTE_SIZE, PANEL_WIDTH
-from service.rendering.lettering import Point, Style, px, write
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.colours import FAINT_INK, INK, NEGATIVE, POSITIVE, RULE
+from semblance.service.rendering.figures import SCORE_DECIMALS, plain, rounded_parts, signed, ticks
+from semblance.service.rendering.layout import NOTE_SIZE, PANEL_WIDTH
+from semblance.service.rendering.lettering import Point, Style, px, write
 
 _NAME_WIDTH, _NUMBER_WIDTH = 64.0, 66.0
 _ROW, _BAR = 27.0, 15.0

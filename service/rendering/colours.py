@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import Doubles
+from semblance.models.embeddings import Doubles
 
 INK, FAINT_INK, RULE, PAPER = "#1f2933", "#5b6770", "#cfd6dc", "#ffffff"
 POSITIVE, NEGATIVE = "#4393c3", "#d6604d"

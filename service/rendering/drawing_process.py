@@ -8,9 +8,9 @@ import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
-from models.explanation import Explanation
-from service.rendering.caption import Caption
-from service.rendering.png import render_png
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.png import render_png
 
 
 class DrawingProcess:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from models.explanation import Explanation
-from models.text import Unit
-from service.rendering.colours import FAINT_INK, RULE, Scale, ink_on
-from service.rendering.figures import decimals_for, plain, signed
-from service.rendering.labels import in_sentence, label, one_line, shorten
-from service.rendering.layout import MAX_LABEL_EM, Layout
-from service.rendering.lettering import Anchor, Point, Style, px, tooltip, write
-from service.rendering.scripts import Language, language_of
+from semblance.models.explanation import Explanation
+from semblance.models.text import Unit
+from semblance.service.rendering.colours import FAINT_INK, RULE, Scale, ink_on
+from semblance.service.rendering.figures import decimals_for, plain, signed
+from semblance.service.rendering.labels import in_sentence, label, one_line, shorten
+from semblance.service.rendering.layout import MAX_LABEL_EM, Layout
+from semblance.service.rendering.lettering import Anchor, Point, Style, px, tooltip, write
+from semblance.service.rendering.scripts import Language, language_of
 
 _MAX_TOOLTIP_EM = 600.0
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from models.explanation import Explanation
-from models.text import Unit
-from service.rendering.bars import printed_parts
-from service.rendering.caption import Caption
-from service.rendering.colours import Scale, ink_on
-from service.rendering.figures import SCORE_DECIMALS, decimals_for, plain, signed
-from service.rendering.labels import label
-from service.rendering.marked_text import paragraph, safe, sides
-from service.rendering.selection import select
-from service.rendering.stylesheet import STYLE
-from service.rendering.svg import headline, render_figure, subtitle
+from semblance.models.explanation import Explanation
+from semblance.models.text import Unit
+from semblance.service.rendering.bars import printed_parts
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.colours import Scale, ink_on
+from semblance.service.rendering.figures import SCORE_DECIMALS, decimals_for, plain, signed
+from semblance.service.rendering.labels import label
+from semblance.service.rendering.marked_text import paragraph, safe, sides
+from semblance.service.rendering.selection import select
+from semblance.service.rendering.stylesheet import STYLE
+from semblance.service.rendering.svg import headline, render_figure, subtitle
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MAX_LINKS = 30

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.rendering.labels import em_width
+from semblance.service.rendering.labels import em_width
 
 MARGIN = 28.0
 PANEL_WIDTH, PANEL_HEIGHT, PANEL_GAP = 300.0, 280.0, 44.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from service.rendering.colours import FAINT_INK, RULE, Scale
-from service.rendering.figures import decimals_for, signed
-from service.rendering.layout import PANEL_WIDTH
-from service.rendering.lettering import Anchor, Point, Style, px, write
+from semblance.service.rendering.colours import FAINT_INK, RULE, Scale
+from semblance.service.rendering.figures import decimals_for, signed
+from semblance.service.rendering.layout import PANEL_WIDTH
+from semblance.service.rendering.lettering import Anchor, Point, Style, px, write
 
 _STOPS = 9
 _BAR_HEIGHT = 14.0

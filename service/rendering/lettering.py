@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from xml.etree import ElementTree as ET
 
-from service.rendering.colours import INK
-from service.rendering.labels import isolated
-from service.rendering.scripts import Language, font_family, runs
+from semblance.service.rendering.colours import INK
+from semblance.service.rendering.labels import isolated
+from semblance.service.rendering.scripts import Language, font_family, runs
 
 Point: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]

@@ -7,13 +7,13 @@ from html import escape
 
 import numpy as np
 
-from models.embeddings import Doubles
-from models.explanation import Explanation
-from models.text import Unit
-from service.rendering.colours import Scale, ink_on
-from service.rendering.figures import decimals_for, plain, signed
-from service.rendering.labels import in_sentence, legal
-from service.rendering.scripts import language_of, runs
+from semblance.models.embeddings import Doubles
+from semblance.models.explanation import Explanation
+from semblance.models.text import Unit
+from semblance.service.rendering.colours import Scale, ink_on
+from semblance.service.rendering.figures import decimals_for, plain, signed
+from semblance.service.rendering.labels import in_sentence, legal
+from semblance.service.rendering.scripts import language_of, runs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

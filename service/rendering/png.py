@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import resvg_py
 
-from models.explanation import Explanation
-from service.rendering.caption import Caption
-from service.rendering.fonts import font_files
-from service.rendering.svg import render_svg
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.fonts import font_files
+from semblance.service.rendering.svg import render_svg
 
 _ZOOM = 2.0
 

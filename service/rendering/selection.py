@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.explanation import Explanation
-from service.rendering.caption import Caption
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.caption import Caption
 
 MAX_UNITS = 40
 

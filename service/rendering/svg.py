@@ -5,17 +5,25 @@ from __future__ import annotations
 from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
-from models.explanation import Explanation
-from service.rendering.bars import draw_bars
-from service.rendering.caption import Caption
-from service.rendering.colours import FAINT_INK, PAPER, Scale
-from service.rendering.figures import SCORE_DECIMALS, plain
-from service.rendering.heatmap import Axis, Heatmap, draw_heatmap
-from service.rendering.labels import label
-from service.rendering.layout import MARGIN, NOTE_SIZE, SUBTITLE_SIZE, TITLE_SIZE, Layout, layout_for, line_height
-from service.rendering.legend import draw_legend
-from service.rendering.lettering import LATIN_FAMILY, Style, px, write
-from service.rendering.selection import select
+from semblance.models.explanation import Explanation
+from semblance.service.rendering.bars import draw_bars
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.colours import FAINT_INK, PAPER, Scale
+from semblance.service.rendering.figures import SCORE_DECIMALS, plain
+from semblance.service.rendering.heatmap import Axis, Heatmap, draw_heatmap
+from semblance.service.rendering.labels import label
+from semblance.service.rendering.layout import (
+    MARGIN,
+    NOTE_SIZE,
+    SUBTITLE_SIZE,
+    TITLE_SIZE,
+    Layout,
+    layout_for,
+    line_height,
+)
+from semblance.service.rendering.legend import draw_legend
+from semblance.service.rendering.lettering import LATIN_FAMILY, Style, px, write
+from semblance.service.rendering.selection import select
 
 Line: TypeAlias = tuple[str, Style]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from service.errors import UnknownCollection
-from service.ports import NOTHING_YET, Collection, CopyStore, DocumentStore, Life, WholeChange
-from service.usecases import catch_up
-from service.usecases.take_over import PlainHand, TakeOver
+from semblance.service.errors import UnknownCollection
+from semblance.service.ports.documents import NOTHING_YET, Collection, CopyStore, DocumentStore, Life, WholeChange
+from semblance.service.replication import change_feed
+from semblance.service.replication.copier import PlainHand, TakeOver
 
 
 def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None]) -> None:
@@ -53,7 +53,7 @@ def _encoders(collection: Collection | None) -> object:
 def _pages(backup: DocumentStore, name: str, advance: Callable[[int], None]) -> Iterator[Sequence[WholeChange]]:
     cursor = None
     while True:
-        page = backup.whole_changes_since(name, NOTHING_YET, cursor, catch_up.PAGE)
+        page = backup.whole_changes_since(name, NOTHING_YET, cursor, change_feed.PAGE)
         yield page.changes
         advance(len(page.changes))
         cursor = page.cursor

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.protocols import Encoder
-from service.errors import InvalidRequest, NoRollover, Problem, SpaceMismatch, UnknownModel
-from service.names import RULE, is_name
-from service.ports import (
-    AUTO,
+from semblance.models.protocols import Encoder
+from semblance.service.errors import InvalidRequest, NoRollover, Problem, SpaceMismatch, UnknownModel
+from semblance.service.names import RULE, is_name
+from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
     CollectionSize,
     DocumentStore,
-    ServedModels,
     TokenStorage,
 )
-from service.usecases.held_collections import HeldCollections
-from service.usecases.measures import DEFAULT_MEASURE, measure
+from semblance.service.ports.embedding import ServedModels
+from semblance.service.ports.indexes import AUTO
+from semblance.service.replication.access import HeldCollections
+from semblance.service.usecases.measures import DEFAULT_MEASURE, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Collections:
         """Create a collection, or find it as wanted; the flag says whether it is new.
 
         Raises:
-            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see service.errors.
+            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see semblance.service.errors.
         """
         if not is_name(name):
             raise InvalidRequest([Problem("/name", "bad_name", RULE)])

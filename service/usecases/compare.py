@@ -10,17 +10,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from models.catalogue import wanted
-from models.embeddings import TokenEmbeddings, Want
-from models.explanation import LinkList
-from models.one_by_one import all_with_all
-from models.portions import portions
-from models.protocols import Encoder
-from models.text import Truncate
-from service.aside import Aside
-from service.ports import ServedModels
-from service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from service.usecases.measures import explainable, measure, word_links
+from semblance.models.catalogue import wanted
+from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.explanation import LinkList
+from semblance.models.measures.chunks import portions
+from semblance.models.measures.pairwise import all_with_all
+from semblance.models.protocols import Encoder
+from semblance.models.text import Truncate
+from semblance.service.offload import Aside
+from semblance.service.ports.embedding import ServedModels
+from semblance.service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
+from semblance.service.usecases.measures import explainable, measure, word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import TokenEmbeddings, Want, unit_rows
-from models.protocols import Encoder
-from models.token_codes import encode_tokens
-from service.ports import Embedded, TokenStorage
-from service.usecases.embed_texts import Given, TextEmbedder
+from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
+from semblance.models.measures.quantized_tokens import encode_tokens
+from semblance.models.protocols import Encoder
+from semblance.service.ports.documents import Embedded, TokenStorage
+from semblance.service.usecases.embed_texts import Given, TextEmbedder
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from models.embeddings import TokenEmbeddings, Want
-from models.errors import BadTexts
-from models.protocols import Encoder
-from models.text import Role, Truncate
-from service.errors import InvalidRequest, Problem
-from service.observability.metrics import Metrics
-from service.ports import Embedder, EmbeddingCache
+from semblance.models.embeddings import TokenEmbeddings, Want
+from semblance.models.errors import BadTexts
+from semblance.models.protocols import Encoder
+from semblance.models.text import Role, Truncate
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.embedding import Embedder, EmbeddingCache
 
 
 class Given(NamedTuple):
@@ -55,7 +55,7 @@ class TextEmbedder:
 
         Raises:
             InvalidRequest: naming every text that cannot be encoded, with the code of its fault.
-            TooManyTokens, Overloaded: see service.errors.
+            TooManyTokens, Overloaded: see semblance.service.errors.
         """
         self._require_short(given)
         of_all = f"{encoder.build}:{want}:{role}:{truncate}:"

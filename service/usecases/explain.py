@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from models.explanation import Explanation
-from models.protocols import Encoder
-from models.text import Granularity, Role, Truncate
-from service.errors import UnknownDocument
-from service.ports import ServedModels
-from service.usecases.collections import Collections
-from service.usecases.embed_texts import Given, TextEmbedder
-from service.usecases.held_collections import HeldCollections
-from service.usecases.measures import DEFAULT_MEASURE, explainable
+from semblance.models.explanation import Explanation
+from semblance.models.protocols import Encoder
+from semblance.models.text import Granularity, Role, Truncate
+from semblance.service.errors import UnknownDocument
+from semblance.service.ports.embedding import ServedModels
+from semblance.service.replication.access import HeldCollections
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.embed_texts import Given, TextEmbedder
+from semblance.service.usecases.measures import DEFAULT_MEASURE, explainable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Explain:
 
         Raises:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
-            InvalidRequest: see service.errors.
+            InvalidRequest: see semblance.service.errors.
         """
         encoder, b, role, usual = await self._other(request)
         measure = request.measure or usual

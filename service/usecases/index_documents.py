@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.protocols import Encoder
-from service.errors import InvalidRequest, Problem, UnknownDocument
-from service.ports import Collection, Document, Version, Write
-from service.usecases.attempts import undisturbed
-from service.usecases.collections import Collections
-from service.usecases.embed_documents import DocumentEmbedder
-from service.usecases.embed_texts import Given
-from service.usecases.held_collections import HeldCollections
+from semblance.models.protocols import Encoder
+from semblance.service.errors import InvalidRequest, Problem, UnknownDocument
+from semblance.service.ports.documents import Collection, Document, Version, Write
+from semblance.service.replication.access import HeldCollections
+from semblance.service.replication.retries import undisturbed
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.embed_documents import DocumentEmbedder
+from semblance.service.usecases.embed_texts import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class IndexDocuments:
         """Store documents; an id that exists is replaced. With `bulk`, as background work.
 
         Raises:
-            UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see service.errors.
+            UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see semblance.service.errors.
         """
         _require_distinct(documents)
         return await undisturbed(

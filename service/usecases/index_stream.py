@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from service.errors import InvalidRequest, Problem
-from service.ports import Document, Version
-from service.usecases.index_documents import IndexDocuments
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.ports.documents import Document, Version
+from semblance.service.usecases.index_documents import IndexDocuments
 
 BATCH = 256  # documents that are embedded and committed together
 BATCH_CHARS = 4_000_000  # of their texts together, which bounds what a stream holds in memory
@@ -77,8 +77,8 @@ class IndexStream:
         """What each batch came to, once it is on disk.
 
         Raises:
-            UnknownCollection, SpaceMismatch, WriteConflict, NotReady: see service.errors. What was answered before is
-            stored; send the rest again.
+            UnknownCollection, SpaceMismatch, WriteConflict, NotReady: see service/errors.py. What was
+            answered before is stored; send the rest again.
         """
         async for batch in _batches(lines):
             async with self._at_once:

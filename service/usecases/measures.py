@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from models import catalogue
-from models.embeddings import TokenEmbeddings
-from models.errors import UnknownName
-from models.explanation import LinkList
-from models.protocols import Explainable, Similarity
-from service.errors import UnknownMeasure
+from semblance.models import catalogue
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.errors import UnknownName
+from semblance.models.explanation import LinkList
+from semblance.models.protocols import Explainable, Similarity
+from semblance.service.errors import UnknownMeasure
 
 DEFAULT_LINKS = 200
 DEFAULT_MEASURE = "cosine"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.ports import Collection, CollectionSize, Document, DocumentStore, Rollover, ServedModels, Version
-from service.usecases.attempts import undisturbed
-from service.usecases.collections import Collections
-from service.usecases.embed_documents import DocumentEmbedder
-from service.usecases.embed_texts import Given
-from service.usecases.held_collections import HeldCollections
+from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Rollover, Version
+from semblance.service.ports.embedding import ServedModels
+from semblance.service.replication.access import HeldCollections
+from semblance.service.replication.retries import undisturbed
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.embed_documents import DocumentEmbedder
+from semblance.service.usecases.embed_texts import Given
 
 STEP = 256  # documents that are embedded and committed together
 
@@ -44,7 +45,7 @@ class RollOver:
         """Have a collection re-embedded under a model; nothing changes if it is already, or is filled by that model.
 
         Raises:
-            UnknownCollection, UnknownModel, RolloverDiffers, WriteConflict: see service.errors.
+            UnknownCollection, UnknownModel, RolloverDiffers, WriteConflict: see semblance.service.errors.
         """
         encoder = await self._models.get(model)
         rollover = Rollover(encoder.name, encoder.space, encoder.dim)
@@ -56,7 +57,7 @@ class RollOver:
         """Embed some more documents under the next model, as background work.
 
         Raises:
-            UnknownCollection, NoRollover, SpaceMismatch, WriteConflict: see service.errors.
+            UnknownCollection, NoRollover, SpaceMismatch, WriteConflict: see semblance.service.errors.
             InvalidRequest: the next model takes some of the texts not at all; the pointers name their documents.
         """
         return await undisturbed(lambda: self._step(name), f"the encoders of collection {name!r} kept changing")
@@ -65,7 +66,7 @@ class RollOver:
         """Let the next model be the collection's own, from the version that is returned on.
 
         Raises:
-            UnknownCollection, NoRollover, RolloverUnfinished, SpaceMismatch: see service.errors.
+            UnknownCollection, NoRollover, RolloverUnfinished, SpaceMismatch: see semblance.service.errors.
         """
         collection = await self._local.read_truth(lambda store: store.collection(name))
         await self._collections.next_encoder_of(collection)  # else nobody could search here any more

@@ -10,21 +10,22 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from models.catalogue import wanted
-from models.embeddings import TokenEmbeddings, Want, unit_rows
-from models.explanation import LinkList
-from models.portions import portions
-from models.protocols import Encoder, Explainable, Similarity
-from models.text import Truncate
-from models.token_codes import decode_many
-from service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
-from service.filters import Filter
-from service.observability.timings import timed
-from service.ports import Collection, Document, DocumentStore, Hit, VectorIndex, Version
-from service.usecases.collections import Collections
-from service.usecases.embed_texts import Given, TextEmbedder
-from service.usecases.held_collections import HeldCollections
-from service.usecases.measures import explainable, measure, word_links
+from semblance.models.catalogue import wanted
+from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
+from semblance.models.explanation import LinkList
+from semblance.models.measures.chunks import portions
+from semblance.models.measures.quantized_tokens import decode_many
+from semblance.models.protocols import Encoder, Explainable, Similarity
+from semblance.models.text import Truncate
+from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
+from semblance.service.filters import Filter
+from semblance.service.observability.timings import timed
+from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
+from semblance.service.ports.indexes import Hit, VectorIndex
+from semblance.service.replication.access import HeldCollections
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.embed_texts import Given, TextEmbedder
+from semblance.service.usecases.measures import explainable, measure, word_links
 
 Source: TypeAlias = Literal["index", "token_codes", "encoder"]
 
@@ -111,7 +112,7 @@ class Search:
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest, WriteConflict: see service.errors.
+            InvalidRequest, WriteConflict: see semblance.service.errors.
         """
         for _ in range(ATTEMPTS):
             try:

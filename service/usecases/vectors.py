@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import Floats, unit_rows
-from models.protocols import Encoder
-from models.text import Truncate
-from service.aside import Aside
-from service.errors import InvalidRequest, Problem
-from service.ports import ServedModels
-from service.usecases.embed_texts import Given, TextEmbedder
+from semblance.models.embeddings import Floats, unit_rows
+from semblance.models.protocols import Encoder
+from semblance.models.text import Truncate
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.offload import Aside
+from semblance.service.ports.embedding import ServedModels
+from semblance.service.usecases.embed_texts import Given, TextEmbedder
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from models.embeddings import Floats
-from service.ports import Change, Collection, DocumentStore, Indexes, VectorIndex
-from service.usecases.catch_up import PAGE, catch_up
+from semblance.models.embeddings import Floats
+from semblance.service.ports.documents import Change, Collection, DocumentStore
+from semblance.service.ports.indexes import Indexes, VectorIndex
+from semblance.service.replication.change_feed import PAGE, catch_up
 
 LENGTH_ERROR = 1e-4  # how far the length of a stored vector may be from 1; float32 rounds to about 1e-7
 

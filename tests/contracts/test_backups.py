@@ -17,17 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event, select
 
-from service.documents import backup_folder
-from service.documents.postgresql import postgresql_engine
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
-from service.errors import CollectionReplaced
-from service.ports import ChangePage, Collection, Document, Life, WholeChange, Write
-from service.usecases.backup import back_up, restore
-from service.usecases.take_over import PlainHand, TakeOver
+from semblance.service.documents import backup_folder
+from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.errors import CollectionReplaced
+from semblance.service.ports.documents import ChangePage, Collection, Document, Life, WholeChange, Write
+from semblance.service.replication.copier import PlainHand, TakeOver
+from semblance.service.usecases.backup import back_up, restore
 from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, dump, made_of, require_same
-from tests.dying import DEAD, in_a_process
+from tests.support.dying import DEAD, in_a_process
 
 SAME = [column.name for column in collections.c if column.name != "epoch"]
 ROLLOVER = ["name", "epoch", "space", "next_space"]
@@ -66,7 +66,7 @@ def engine(request: pytest.FixtureRequest, opened: Callable[[str], Engine]) -> E
 
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.usecases.catch_up.PAGE", 2)
+    monkeypatch.setattr("semblance.service.replication.change_feed.PAGE", 2)
 
 
 def content(engine: Engine) -> Content:
@@ -135,7 +135,7 @@ def test_what_is_put_back_is_what_there_was_whatever_was_stored_there_meanwhile(
         given_ones = [Document(doc_id, text, more) for doc_id, (text, more) in odd.items()]
         store.upsert(odd_ones, [Write(each, made_of("space-0", each.text)) for each in given_ones])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("service.usecases.catch_up.PAGE", page)
+            patch.setattr("semblance.service.replication.change_feed.PAGE", page)
             folder = saved(store, tmp_path_factory.mktemp("backup") / "made")
             before = content(truth)
             writer = emptied(other_store) if other is not truth else writer
@@ -204,7 +204,7 @@ def test_a_copy_of_a_busy_store_has_each_collection_as_it_was_at_one_version(
     copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.usecases.catch_up.PAGE", page)
+        patch.setattr("semblance.service.replication.change_feed.PAGE", page)
         back_up(busy, copy, quiet)
     copied = copy.collections()
     spaces = dump(copy_engine, vectors, ["collection", "space"])
@@ -264,7 +264,7 @@ def test_a_backup_beside_writers_holds_a_state_that_each_collection_had(engine: 
     store = SqlDocumentStore(engine)
     recorders = {name: Recorder(store, name) for name in ("c", "d")}
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.usecases.catch_up.PAGE", 5)
+        patch.setattr("semblance.service.replication.change_feed.PAGE", 5)
         writing = [pool.submit(each.run) for each in recorders.values()]
         try:
             wait_until(lambda: all(len(each.states) > 20 for each in recorders.values()))

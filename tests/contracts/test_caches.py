@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from benchmarks.servers.redis_server import RedisServer
-from models.embeddings import TokenEmbeddings
-from service.caches.memory import ENTRY_BYTES, MemoryCache
-from service.caches.none import NoCache
-from service.caches.redis import RedisCache, RedisLimits
-from service.ports import EmbeddingCache
-from tests.bits import bits
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.caches.memory import ENTRY_BYTES, MemoryCache
+from semblance.service.caches.none import NoCache
+from semblance.service.caches.redis import RedisCache, RedisLimits
+from semblance.service.ports.embedding import EmbeddingCache
+from tests.support.bits import bits
+from tests.support.servers.redis_server import RedisServer
 
 Make: TypeAlias = Callable[[], EmbeddingCache]
 

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, select
 
-from models.embeddings import unit_rows
-from service.documents.schema import collections, documents, token_codes, vectors
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
-from service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
-from service.ports import Collection, CollectionSettings, Document, Embedded, Rollover, Write
-from service.usecases.take_over import PlainHand, TakeOver
+from semblance.models.embeddings import unit_rows
+from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
+from semblance.service.ports.documents import Collection, CollectionSettings, Document, Embedded, Rollover, Write
+from semblance.service.replication.copier import PlainHand, TakeOver
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-0", DIM, "cosine", "exact", "int8")
@@ -137,7 +137,7 @@ def test_a_copy_ends_as_the_store_is_whatever_happened_and_however_often_it_look
     copy = SqlDocumentStore(copy_engine)
     take_over = TakeOver(writer.store, copy, PlainHand(copy))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.usecases.catch_up.PAGE", page)
+        patch.setattr("semblance.service.replication.change_feed.PAGE", page)
         for number, step in enumerate(steps):
             writer.perform(step)
             if number in pulls:

@@ -15,15 +15,21 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlalchemy.exc import DatabaseError
 
-from models.embeddings import unit_rows
-from service.documents import sqlite
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
-from service.errors import CollectionDiffers, CollectionReplaced, TextChanged, UnknownCollection, UnknownDocument
-from service.indexes.collection_index import CollectionIndex
-from service.indexes.engines.exact import Exact
-from service.ports import CollectionSettings, Document, Embedded, Version, Write
-from service.usecases.catch_up import catch_up
+from semblance.models.embeddings import unit_rows
+from semblance.service.documents import sqlite
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.errors import (
+    CollectionDiffers,
+    CollectionReplaced,
+    TextChanged,
+    UnknownCollection,
+    UnknownDocument,
+)
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.engines.exact import Exact
+from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Version, Write
+from semblance.service.replication.change_feed import catch_up
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8")
@@ -163,7 +169,7 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
     store.create("c", SETTINGS)
     index = CollectionIndex(Exact(DIM), store.collection("c").version.epoch, "exact")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.usecases.catch_up.PAGE", page)
+        patch.setattr("semblance.service.replication.change_feed.PAGE", page)
         for number, (deletes, ids) in enumerate(steps):
             if deletes and store.get("c", [f"d{ids[0]}"]):
                 store.delete("c", f"d{ids[0]}")

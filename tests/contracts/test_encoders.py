@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.embeddings import TokenEmbeddings, unit_rows
-from models.encoders.transformer import Transformer
-from models.errors import BadTexts
-from models.projections.common_component_removal import CommonComponentRemoval
-from models.projections.whitening import Whitening
-from models.protocols import Encoder
-from models.runtime import Compute
-from models.similarities.cosine import Cosine
-from tests.small_model import DIM, WORD_DIM, load, make_small, save_map, write_glove
+from semblance.models.embeddings import TokenEmbeddings, unit_rows
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.errors import BadTexts
+from semblance.models.projections.common_component_removal import CommonComponentRemoval
+from semblance.models.projections.whitening import Whitening
+from semblance.models.protocols import Encoder
+from semblance.models.runtime import Compute
+from semblance.models.similarities.cosine import Cosine
+from tests.support.small_model import DIM, WORD_DIM, load, make_small, save_map, write_glove
 
 TEXTS = (
     "A man is playing a guitar on stage.",

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import catalogue
-from models.embeddings import Floats, unit_rows
-from service.filters import All, Between, Either, Filter, OneOf, parse_filter
-from service.indexes.collection_index import CollectionIndex
-from service.ports import ENGINES, Change, Hit, Version
+from semblance.models import catalogue
+from semblance.models.embeddings import Floats, unit_rows
+from semblance.service.filters import All, Between, Either, Filter, OneOf, parse_filter
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.ports.documents import Change, Version
+from semblance.service.ports.indexes import ENGINES, Hit
 
 DIM = 8
 SCANNED = 2000  # rows scanned at most where a test is about more
@@ -264,9 +265,9 @@ def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many is more than what is scanned and what lists are learned from: less here than in service, to be quick."""
-    monkeypatch.setattr("service.indexes.collection_index.SCANNED_ROWS", SCANNED)
+    monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", SCANNED)
     for name, value in {"LISTS_A_ROOT": 1, "LEAST_ROWS": 8192, "PROBES": 12}.items():
-        monkeypatch.setattr(f"service.indexes.engines.faiss_ivf.{name}", value)
+        monkeypatch.setattr(f"semblance.service.indexes.engines.faiss_ivf.{name}", value)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())
     assert not index.outgrown
@@ -312,7 +313,7 @@ def test_a_change_waits_for_some_queries_of_a_search_only(
 
 def test_searches_beside_changes_find_what_is_there(index: CollectionIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some documents stay all the time: every search finds them, whatever else comes and goes."""
-    monkeypatch.setattr("service.indexes.collection_index.SCANNED_ROWS", 0)
+    monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", 0)
     rng = np.random.default_rng(3)
     staying = [random_change(rng, f"stays{i}", {}) for i in range(20)]
     index.apply(staying)

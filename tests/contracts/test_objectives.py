@@ -6,25 +6,25 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from models import catalogue
-from models.training.objective import Encoded, Objective
-from models.training.objectives.clrcmd import Clrcmd
-from models.training.objectives.cosine_regression import CosineRegression
-from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from models.training.objectives.softmax import Softmax
-from models.training.objectives.triplet import Triplet
+from semblance.models import catalogue
+from semblance.models.training.objective import Encoded, Objective
+from semblance.models.training.objectives.clrcmd import Clrcmd
+from semblance.models.training.objectives.cosine_regression import CosineRegression
+from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance.models.training.objectives.softmax import Softmax
+from semblance.models.training.objectives.triplet import Triplet
 from tests.models.training.columns import drawn_column
+from tests.support.project import PROJECT
 
 B, TOKENS, DIM = 6, 5, 8
-OBJECTIVES = catalogue.names("models.training.objectives")
-BIBLIOGRAPHY = Path(__file__).parents[2] / "references.bib"
+OBJECTIVES = catalogue.names("semblance.models.training.objectives")
+BIBLIOGRAPHY = PROJECT / "references.bib"
 
 every_objective = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -143,7 +143,7 @@ def test_missing_labels_are_named(name: str) -> None:
 
 @every_objective
 def test_a_docstring_shows_formula_example_when_to_take_it_and_a_source_that_is_in_the_bibliography(name: str) -> None:
-    text = inspect.getdoc(catalogue.find("models.training.objectives", name)) or ""
+    text = inspect.getdoc(catalogue.find("semblance.models.training.objectives", name)) or ""
     paragraphs = text.split("\n\n")
     assert "::" in text
     assert ">>>" in text

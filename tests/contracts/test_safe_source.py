@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results"  # there lie the environments of peers
+from tests.support.project import PROJECT
+
+RESULTS = PROJECT / "benchmarks" / "results"  # there lie the environments of peers
 FILES = [
     file
-    for folder in ("models", "service", "benchmarks")
-    for file in sorted((ROOT / folder).rglob("*.py"))
+    for folder in ("models", "service", "benchmarks", "tests/support", "tests/soak")
+    for file in sorted((PROJECT / folder).rglob("*.py"))
     if not file.is_relative_to(RESULTS)
 ]
 UNSAFE_MODULES = {"cloudpickle", "cPickle", "dill", "jsonpickle", "joblib", "marshal", "pickle", "shelve"}
@@ -54,7 +54,7 @@ def faults_of_call(call: ast.Call) -> Iterator[str]:
 
 
 def test_every_module_is_safe() -> None:
-    found = {str(file.relative_to(ROOT)): list(faults(file.read_text("utf-8"))) for file in FILES}
+    found = {str(file.relative_to(PROJECT)): list(faults(file.read_text("utf-8"))) for file in FILES}
     assert len(found) > 300
     assert {file: wrong for file, wrong in found.items() if wrong} == {}
 

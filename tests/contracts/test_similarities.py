@@ -5,23 +5,23 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models import catalogue
-from models.embeddings import TokenEmbeddings
-from models.explanation import Explanation
-from models.one_by_one import all_with_all
-from models.protocols import Explainable
-from tests.contracts.token_matrices import embeddings_of, token_embeddings
+from semblance.models import catalogue
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.pairwise import all_with_all
+from semblance.models.protocols import Explainable
+from tests.support.project import PROJECT
+from tests.support.token_matrices import embeddings_of, token_embeddings
 
-NAMES = catalogue.names("models.similarities")
+NAMES = catalogue.names("semblance.models.similarities")
 EXPLAINABLE = [name for name in NAMES if isinstance(catalogue.similarity(name), Explainable)]
-BIBLIOGRAPHY = Path(__file__).parents[2] / "references.bib"
+BIBLIOGRAPHY = PROJECT / "references.bib"
 
 every_measure = pytest.mark.parametrize("name", NAMES)
 every_explainable = pytest.mark.parametrize("name", EXPLAINABLE)

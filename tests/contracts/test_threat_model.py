@@ -6,8 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-THREATS = (ROOT / "docs" / "threats.md").read_text("utf-8")
+from tests.support.project import PROJECT
+
+THREATS = (PROJECT / "docs" / "threats.md").read_text("utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in THREATS.splitlines()
@@ -28,8 +29,8 @@ def test_every_threat_has_a_defence_and_a_test_that_exists() -> None:
         assert defence, threat
         named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", tested)
         assert named is not None, f"{threat}: {tested!r} names no test"
-        assert (ROOT / named[1]).is_file(), f"{threat}: there is no {named[1]}"
-        assert named[2] in named_in(ROOT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
+        assert (PROJECT / named[1]).is_file(), f"{threat}: there is no {named[1]}"
+        assert named[2] in named_in(PROJECT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
 
 
 def test_no_threat_and_no_test_stands_there_twice() -> None:

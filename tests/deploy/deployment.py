@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-PROJECT = Path(__file__).parents[2]
+from tests.support.project import PROJECT
+
 DEPLOY = PROJECT / "deploy"
 DOCKERFILE = PROJECT / "Dockerfile"
 COMPOSE_FILE = PROJECT / "docker-compose.yml"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from service.settings import Settings
-from tests.deploy.deployment import DEPLOY, PROJECT
+from semblance.service.settings import Settings
+from tests.deploy.deployment import DEPLOY
 from tests.deploy.test_monitoring import alerts
+from tests.support.project import PROJECT
 
 NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text()
 PAGES = [PROJECT / "docs" / "deployment.md", *(PROJECT / "docs" / "deployment").glob("*.md")]

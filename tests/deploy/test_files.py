@@ -12,15 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.running_service import free_port
-from service.settings import Settings
+from semblance.service.settings import Settings
 from tests.conftest import missing
 from tests.deploy.deployment import (
     COMPOSE_FILE,
     DEPLOY,
     DOCKERFILE,
     MANIFESTS,
-    PROJECT,
     UNITS,
     compose,
     every_file,
@@ -29,6 +27,8 @@ from tests.deploy.deployment import (
     unit,
     workloads,
 )
+from tests.support.project import PROJECT
+from tests.support.running_service import free_port
 
 REPLICAS = [
     DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.running_service import address_of, free_port
 from tests.conftest import missing
-from tests.deploy.deployment import PROJECT, stages
+from tests.deploy.deployment import stages
+from tests.support.project import PROJECT
+from tests.support.running_service import address_of, free_port
 
 pytestmark = pytest.mark.timeout(900)
 

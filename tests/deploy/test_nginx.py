@@ -15,9 +15,9 @@ from http.client import HTTPConnection, HTTPMessage
 import httpx2
 import pytest
 
-from benchmarks.servers.nginx_server import NginxServer
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
+from tests.support.servers.nginx_server import NginxServer
 
 READS = [
     ("GET", "/collections/a/documents/1"),

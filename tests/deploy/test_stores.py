@@ -14,15 +14,15 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from benchmarks.running_service import free_port
-from benchmarks.servers.postgres_server import PASSWORD, PostgresServer
-from benchmarks.servers.server_process import ServerProcess
-from service.documents.migrations import migrate
-from service.documents.postgresql import postgresql_engine
-from tests.bits import bits
+from semblance.service.documents.migrations import migrate
+from semblance.service.documents.postgresql import postgresql_engine
 from tests.conftest import missing
 from tests.deploy.deployment import DEPLOY
 from tests.integration.redis.lookups import ENTRIES, KEYS, caching
+from tests.support.bits import bits
+from tests.support.running_service import free_port
+from tests.support.servers.postgres_server import PASSWORD, PostgresServer
+from tests.support.servers.server_process import ServerProcess
 
 FORBIDDEN = [
     "CREATE TABLE public.more (a INT)",

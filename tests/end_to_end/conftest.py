@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.running_service import running_service
+from tests.support.running_service import running_service
 
 Browse = Callable[..., str]
 

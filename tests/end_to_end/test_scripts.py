@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks.running_service import PROJECT, running_process
+from tests.support.project import PROJECT
+from tests.support.running_service import running_process
 
 pytestmark = pytest.mark.alone
 
@@ -44,7 +45,16 @@ def test_a_second_server_on_the_same_store_or_port_is_refused_at_once(tmp_path: 
     with running_process(home=tmp_path) as first:
         port = first.url.rpartition(":")[2]
         for home, wanted, said in ((tmp_path / "other", port, "--port"), (tmp_path, "0", "--home")):
-            command = [sys.executable, "-m", "service.cli.main", "serve", "--home", str(home), "--port", wanted]
+            command = [
+                sys.executable,
+                "-m",
+                "semblance.service.cli.main",
+                "serve",
+                "--home",
+                str(home),
+                "--port",
+                wanted,
+            ]
             second = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
             assert second.returncode == 1
             assert said in second.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from benchmarks.running_service import running_service
+from tests.support.running_service import running_service
 
 BODY_LIMIT = 1_000_000
 

@@ -18,16 +18,17 @@ from typing import TypeAlias
 import numpy as np
 from sqlalchemy import Engine, event
 
-from models.embeddings import Floats
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
-from service.indexes import collection_index
-from service.indexes.index_folder import IndexFolder
-from service.ports import CollectionSettings, Document, Embedded, Hit, Write
-from service.usecases.local_collections import LocalCollections
-from service.usecases.verify import verify
-from tests.drawn_vectors import drawn
-from tests.dying import DEAD, Death, in_a_process
+from semblance.models.embeddings import Floats
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.indexes import collection_index
+from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Write
+from semblance.service.ports.indexes import Hit
+from semblance.service.replication.local_node import LocalCollections
+from semblance.service.usecases.verify import verify
+from tests.support.drawn_vectors import drawn
+from tests.support.dying import DEAD, Death, in_a_process
 
 DIM = 8
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "auto", "int8")

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.origin.corpus.words import words
-from models.origin.errors import BadHarvest
-from models.origin.harvest.harvest import AllPairs, Plan, Progress, Share, harvest
+from semblance.models.origin.corpus.words import words
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.harvest import AllPairs, Plan, Progress, Share, harvest
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 
 PLAN = Plan(pairs=900, bundles_a_file=4)

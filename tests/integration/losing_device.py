@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import torch
 from tokenizers import Tokenizer
 
-from models import lost_device
-from models.embeddings import Floats, Want
-from models.runtime import Encoded
-from models.runtimes.torch import Torch
-from models.text import Ints
-from service.cli.main import app
+from semblance.models.embeddings import Floats, Want
+from semblance.models.networks import device_errors
+from semblance.models.runtime import Encoded
+from semblance.models.runtimes.torch import Torch
+from semblance.models.text import Ints
+from semblance.service.cli.main import app
 
 run = Torch._run
 
@@ -20,7 +20,7 @@ run = Torch._run
 def fragile(self: Torch, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
     tokenizer = Tokenizer.from_str(self.facts.tokenizer)
     if any("unplug it" in tokenizer.decode(text.tolist()) for text in ids):
-        lost_device._answers = lambda device: False  # noqa: ARG005 - it answers no more
+        device_errors._answers = lambda device: False  # noqa: ARG005 - it answers no more
         raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
     return run(self, ids, weights, want)
 

@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from models import catalogue
-from models.catalogue import similarity
-from models.protocols import Explainable
+from semblance.models import catalogue
+from semblance.models.catalogue import similarity
+from semblance.models.protocols import Explainable
 from tests.integration.conftest import Api
 
-MEASURES = catalogue.names("models.similarities")
+MEASURES = catalogue.names("semblance.models.similarities")
 EXPLAINABLE = [name for name in MEASURES if isinstance(similarity(name), Explainable)]
 GUITAR = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
 TAX = {"a": "A man is playing a guitar.", "b": "The new tax law passed the upper house."}
@@ -299,7 +299,7 @@ def test_models_lists_what_requests_may_name(http: httpx2.Client) -> None:
     assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-clrcmd", True, True, 384]
     assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test asked for it"
     assert default["space"] != other["space"]
-    assert {each["name"] for each in answer["measures"]} == set(catalogue.names("models.similarities"))
+    assert {each["name"] for each in answer["measures"]} == set(catalogue.names("semblance.models.similarities"))
     assert all(each["summary"].endswith(".") for each in answer["measures"])
 
 

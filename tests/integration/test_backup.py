@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx2
 
-from benchmarks.running_service import running_process
-from tests.command_line import semblance
+from tests.support.command_line import semblance
+from tests.support.running_service import running_process
 
 TABLE_WORDS = ("parcel", "invoice", "courier", "password", "account")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.catalogue import explainable
-from models.encoders.transformer import Transformer
-from models.evaluation.kinds import judge
-from models.evaluation.scorer import ALL_LINKS, LocalScorer
-from models.explanation import LinkList
-from models.text import Granularity
-from service.cli.evaluate.sets import read_task
-from tests.untracked import untracked
+from semblance.models.catalogue import explainable
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.scorer import ALL_LINKS, LocalScorer
+from semblance.models.explanation import LinkList
+from semblance.models.text import Granularity
+from semblance.service.cli.evaluate.sets import read_task
+from tests.support.untracked import untracked
 
 
 class BySimilarity(LocalScorer):

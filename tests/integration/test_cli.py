@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.running_service import Service
-from service.cli.main import app
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
-from service.ports import CollectionSettings, Document, Embedded, Write
-from tests.command_line import apart, semblance
+from semblance.service.cli.main import app
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Write
 from tests.integration.conftest import Api
+from tests.support.command_line import apart, semblance
+from tests.support.running_service import Service
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,17 @@ def many(tmp_path: Path) -> Path:
 def test_index_goes_on_where_the_service_was_killed(many: Path, tmp_path: Path) -> None:
     service = Service(tmp_path)
     url = service.start()
-    command = [sys.executable, "-m", "service.cli.main", "index", str(many), "--collection", "c", "--url", url]
+    command = [
+        sys.executable,
+        "-m",
+        "semblance.service.cli.main",
+        "index",
+        str(many),
+        "--collection",
+        "c",
+        "--url",
+        url,
+    ]
     try:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
             with httpx2.Client(base_url=url) as http:

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from benchmarks.running_service import running_service
-from models.catalogue import similarity
-from models.encoders.transformer import Transformer
+from semblance.models.catalogue import similarity
+from semblance.models.encoders.transformer import Transformer
+from tests.support.running_service import running_service
 
 BOUND = 0.005  # of a score in bfloat16, whatever stands beside its texts
 WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man", "who", "sings", "loudly", ".")

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks import pages, performance, soak
-from benchmarks.figures import Kept
+from benchmarks.report import performance
 from docs.generate import GENERATED, filled
-from tests.command_line import semblance
+from tests.soak import soak
+from tests.support import pages
+from tests.support.command_line import semblance
+from tests.support.figures import Kept
+from tests.support.project import PROJECT
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
+README = (PROJECT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```bash\n(curl.*?)```\n\n```json\n(.*?)```", README, re.DOTALL)
 
 
@@ -33,11 +35,11 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
     copy.write_text(page.PAGE.read_text("utf-8"), "utf-8")
     for part in page.PARTS:
         figures = {"rates": [{"name": part.name, "per_s": 1234.5, "share": 0.12345}], "median": 7}
-        made = Kept(f"python -m benchmarks.{part.name} --rows 7", "1999-12-31", "8 cores (abacus)", figures)
+        made = Kept(f"python -m {part.module} --rows 7", "1999-12-31", "8 cores (abacus)", figures)
         pages.write(copy, part, made, [copy.parent / "images" / "a.png"])
     text = copy.read_text("utf-8")
     for part in page.PARTS:
-        assert f"\n`python -m benchmarks.{part.name} --rows 7` on 1999-12-31: 8 cores (abacus).\n" in text
+        assert f"\n`python -m {part.module} --rows 7` on 1999-12-31: 8 cores (abacus).\n" in text
         tables = (
             "| figure | value |\n|---|---|\n| median | 7 |\n\n**rates**\n\n| name | per s | share |\n|---|---|---|\n"
         )
@@ -107,7 +109,7 @@ def assert_shown(shown: Any, answer: Any) -> None:
 
 
 def test_every_code_that_the_api_documents_stands_in_the_table(http: Any) -> None:
-    table = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    table = (PROJECT / "docs" / "errors.md").read_text("utf-8")
     described = http.get("/openapi.json").json()
     found = set()
     for route in described["paths"].values():
@@ -120,6 +122,6 @@ def test_every_code_that_the_api_documents_stands_in_the_table(http: Any) -> Non
 
 
 def test_no_document_links_to_a_file_that_is_not_there() -> None:
-    for file in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+    for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text("utf-8")):
             assert (file.parent / target).exists(), f"{file.name} links to {target}"

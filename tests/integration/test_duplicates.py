@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.command_line import semblance
 from tests.integration.conftest import Api
+from tests.support.command_line import semblance
 
 TEXTS = {
     "cat-1": "A cat sleeps on the warm windowsill.",

@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service, running_process
-from service.documents.sql import SqlDocumentStore
-from service.documents.sqlite import sqlite_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
 from tests.integration.raw_http import PAIR, answer_on, dialled, head
+from tests.support.running_service import Service, running_process
 
 pytestmark = pytest.mark.alone
 

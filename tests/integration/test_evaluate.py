@@ -15,11 +15,11 @@ import httpx2
 import numpy as np
 import pytest
 
-from service.cli.evaluate.remote_scorer import RemoteScorer
-from service.client import Client, ServiceError
-from tests.command_line import semblance
-from tests.untracked import untracked
-from tests.written import write_json, write_table
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.client import Client, ServiceError
+from tests.support.command_line import semblance
+from tests.support.untracked import untracked
+from tests.support.written import write_json, write_table
 
 PAIRS = [
     ("A man is playing a guitar.", "Someone plays an instrument.", 4.0),
@@ -233,7 +233,7 @@ def test_an_evaluation_that_is_ended_leaves_no_collection_behind(url: str, http:
         return [name for name in names if name.startswith("evaluation-")]
 
     asked = ["evaluate", "--url", url, "--sets", f"retrieval:{tmp_path / 'retrieval'}", "--measure", "cosine"]
-    running = subprocess.Popen([sys.executable, "-m", "service.cli.main", *asked])
+    running = subprocess.Popen([sys.executable, "-m", "semblance.service.cli.main", *asked])
     deadline = time.monotonic() + 60
     while not left():
         assert time.monotonic() < deadline

@@ -11,9 +11,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks.running_service import running_service
-
-ROOT = Path(__file__).parents[2]
+from tests.support.project import PROJECT
+from tests.support.running_service import running_service
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +20,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with the walk-through's file in it, and nothing else changed."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("models", "service", "tests", "benchmarks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "references.bib"):
-        shutil.copy(ROOT / name, folder / name)
-    walk_through = (ROOT / "docs" / "extending.md").read_text("utf-8")
+        shutil.copy(PROJECT / name, folder / name)
+    walk_through = (PROJECT / "docs" / "extending.md").read_text("utf-8")
     path = re.search(r"Save this as\s+`([^`]+)`", walk_through)
     code = re.search(r"```python\n(.*?)```", walk_through, re.DOTALL)
     assert path is not None

@@ -17,20 +17,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadHarvest
-from models.origin.harvest.harvest import Share, harvest
-from models.origin.harvest.harvested import PARTS, gather
-from models.origin.surrogate.start import Shape, write_scratch
-from service.cli.main import app
-from tests.command_line import semblance
-from tests.dying import DEAD, Death, in_a_process
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.harvest import Share, harvest
+from semblance.models.origin.harvest.harvested import PARTS, gather
+from semblance.models.origin.surrogate.start import Shape, write_scratch
+from semblance.service.cli.main import app
 from tests.integration.harvesting import CORPUS, PLAN, Slow, reap
 from tests.models.origin.field import small_source
 from tests.models.origin.test_harvest import flip
 from tests.models.origin.untrained import MAX_TOKENS, write_untrained
-from tests.written import write
+from tests.support.command_line import semblance
+from tests.support.dying import DEAD, Death, in_a_process
+from tests.support.written import write
 
 
 def pairs(out: Path) -> list[dict[str, Any]]:

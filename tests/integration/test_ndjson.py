@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.running_service import running_service
-from service.api.ndjson import read_lines
-from service.errors import Problem
-from service.ports import Document
-from service.usecases.index_stream import Line
+from semblance.service.api.ndjson import read_lines
+from semblance.service.errors import Problem
+from semblance.service.ports.documents import Document
+from semblance.service.usecases.index_stream import Line
 from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, dialled, head, heard_until
-from tests.small_model import write_glove
+from tests.support.running_service import running_service
+from tests.support.small_model import write_glove
 
 pytestmark = pytest.mark.alone
 

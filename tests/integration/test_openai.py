@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,9 +16,10 @@ import openai
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from models.embeddings import Floats
-from service.served_models import read_source
+from semblance.models.embeddings import Floats
+from semblance.service.model_loading.registry import read_source
 from tests.integration.conftest import BODY_LIMIT, Api
+from tests.support.project import PROJECT
 
 TEXTS = [
     "A man is playing a guitar.",
@@ -230,7 +230,7 @@ def test_whatever_refuses_under_v1_speaks_as_openai_does(http: httpx2.Client) ->
 
 
 def test_the_example_in_the_readme_prints_what_it_shows(url: str) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    readme = (PROJECT / "README.md").read_text("utf-8")
     [(code, shown)] = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", readme, re.DOTALL)
     command = [sys.executable, "-c", code.replace("http://127.0.0.1:8000", url)]
     assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == shown

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 from rich.console import Console
 
-from benchmarks.fuzz import Report, fuzz, fuzzed_service, show
-from models import catalogue
-from service.ports import AUTO
+from semblance.models import catalogue
+from semblance.service.ports.indexes import AUTO
+from tests.soak.fuzz import Report, fuzz, fuzzed_service, show
 
 EXAMPLES = 30
 SEED = 1
@@ -139,11 +139,11 @@ def test_the_document_knows_the_names_and_the_limits_of_this_process(document: d
     assert search["queries"]["maxItems"] == similarity["pairs"]["maxItems"] == 4096
     assert schemas["DocumentsRequest"]["properties"]["documents"]["maxItems"] == 1000
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
-    assert similarity["measure"]["enum"] == list(catalogue.names("models.similarities"))
+    assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.similarities"))
     assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-clrcmd", "minilm"]
     assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [
         AUTO,
-        *catalogue.names("service.indexes.engines"),
+        *catalogue.names("semblance.service.indexes.engines"),
     ]
     assert "known-" not in str(document)
 

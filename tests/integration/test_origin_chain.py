@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from models.evaluation.pairs import graded_pairs
-from models.evaluation.scorer import LocalScorer
-from service.devices import load_source
-from service.settings import read_settings
-from tests.command_line import semblance
+from semblance.models.evaluation.pairs import graded_pairs
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.service.model_loading.device import load_source
+from semblance.service.settings import read_settings
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 from tests.models.origin.tiny_networks import SETTINGS
-from tests.untracked import untracked
+from tests.support.command_line import semblance
+from tests.support.untracked import untracked
 
 PAIRS = 240
 SURROGATE = "epochs: 20\nbatch_size: 16\nlearning_rate: 2.0e-3\nprecision: float32\n"

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from models.origin.corpus.corpus import PARTS, Corpus
-from models.origin.corpus.screening import Screening
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.origin_folder import read_about
-from service.cli.main import app
-from tests.command_line import interruptible, semblance
+from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.corpus.screening import Screening
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.origin_folder import read_about
+from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import write_tiny_corpus
-from tests.written import write, write_json
+from tests.support.command_line import interruptible, semblance
+from tests.support.written import write, write_json
 
 STEPS = ("corpus", "vocabulary", "tokens", "screening")
 

@@ -12,13 +12,13 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
-from models.origin.context_parts import PARTS
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
-from models.origin.networks.coherence import Coherence
-from models.origin.networks.generation import Generation
-from models.origin.origin_folder import (
+from semblance.models.origin.context_parts import PARTS
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.generation import Generation
+from semblance.models.origin.origin_folder import (
     COHERENCE,
     GENERATION,
     SCREENING,
@@ -27,15 +27,15 @@ from models.origin.origin_folder import (
     add_about,
     write_step_about,
 )
-from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.scoring import FORMS, TERMS, scores
-from models.origin.scoring.variant import CHOICES, variant
-from service.cli.main import app
-from tests.command_line import semblance
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.scoring.ablations import CHOICES, variant
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, scores
+from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.models.origin.untrained import MAX_TOKENS, write_untrained
-from tests.written import write, write_table
+from tests.support.command_line import semblance
+from tests.support.written import write, write_table
 
 A = "The doctor gave Anna 12 pills against a high fever."
 B = "Buyers in the north paid 14 dollars more than on Friday, Hugo said."

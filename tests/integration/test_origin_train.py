@@ -17,22 +17,22 @@ import pytest
 import yaml
 from safetensors.numpy import load_file
 
-from models.formats.transformer_folder import read_transformer
-from models.model_files import Source
-from models.origin.context_parts import PARTS
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable, write_token_table
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
-from models.origin.networks.coherence_ranking import CoherenceRanking
-from models.origin.networks.generation import ALL, Generation
-from models.origin.networks.generation_network import longest, open_network
-from models.origin.networks.training import Report, Training, train_networks
-from models.origin.origin_folder import COHERENCE, GENERATION, add_about
-from service.cli.origin.train import train
-from tests.command_line import semblance
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.source import Source
+from semblance.models.origin.context_parts import PARTS
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.coherence_ranking import CoherenceRanking
+from semblance.models.origin.networks.generation import ALL, Generation
+from semblance.models.origin.networks.generation_network import longest, open_network
+from semblance.models.origin.networks.training import Report, Training, train_networks
+from semblance.models.origin.origin_folder import COHERENCE, GENERATION, add_about
+from semblance.service.cli.origin.train import train
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
-from tests.small_model import make_small
+from tests.support.command_line import semblance
+from tests.support.small_model import make_small
 
 SHORT = SETTINGS.model_copy(
     update={
@@ -68,7 +68,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 def test_both_networks_are_trained_by_the_settings_of_the_corpus_also_if_killed_once(folder: Path) -> None:
-    command = [sys.executable, "-m", "service.cli.main", "origin", "train", str(folder)]
+    command = [sys.executable, "-m", "semblance.service.cli.main", "origin", "train", str(folder)]
     cpu = {**os.environ, "SEMBLANCE_DEVICE": "cpu"}
     with subprocess.Popen(command, env=cpu, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 200

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.drawn_tweets import write_archive
-from tests.command_line import apart, interruptible, semblance
-from tests.written import write, write_table
+from tests.support.command_line import apart, interruptible, semblance
+from tests.support.drawn_tweets import write_archive
+from tests.support.project import PROJECT
+from tests.support.written import write, write_table
 
 TEXTS = ("text_a", "text_b", "id_a", "id_b")
 
@@ -65,7 +66,7 @@ def test_threads_make_a_ranking_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_the_documents_are_what_the_threads_of_spotifycares_give(data: Path, tmp_path: Path) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "pairs.md").read_text("utf-8")
+    docs = (PROJECT / "docs" / "pairs.md").read_text("utf-8")
     [(command, shown)] = re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", docs)
     ran = semblance(*command.replace("DATA", str(data)).replace("OUT", str(tmp_path / "out")).split())
     assert ran.returncode == 0, ran.stderr
@@ -119,7 +120,7 @@ def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end
 
 def test_a_disk_that_takes_no_more_is_said_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
     """No file may grow beyond 100 blocks, which fails writes as a full disk does."""
-    command = f"{sys.executable} -m service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
+    command = f"{sys.executable} -m semblance.service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
     ran = subprocess.run(
         ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=600
     )

@@ -15,13 +15,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from benchmarks.running_service import PROJECT, free_port, running_process
-from benchmarks.servers.postgres_server import PostgresServer
-from benchmarks.servers.word_models import DIM, write_model
-from service.documents.postgresql import postgresql_engine
-from service.documents.sql import SqlDocumentStore
-from service.ports import Document, Embedded, Write
-from tests.drawn_vectors import drawn
+from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.ports.documents import Document, Embedded, Write
+from tests.support.drawn_vectors import drawn
+from tests.support.project import PROJECT
+from tests.support.running_service import free_port, running_process
+from tests.support.servers.postgres_server import PostgresServer
+from tests.support.servers.word_models import DIM, write_model
 
 TIMEOUT_S = 1.0
 MANY = 30_000  # documents that take a replica longer than it is given
@@ -143,7 +144,11 @@ def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_onc
     }
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "service.cli.main", "serve"], cwd=PROJECT, env=environment, stdout=log, stderr=log
+            [sys.executable, "-m", "semblance.service.cli.main", "serve"],
+            cwd=PROJECT,
+            env=environment,
+            stdout=log,
+            stderr=log,
         )
     try:
         until(lambda: "waiting for the database" in (tmp_path / "log").read_text())
@@ -172,7 +177,7 @@ def test_a_replica_of_an_older_release_does_not_touch_the_tables_of_a_later_one(
         "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
         "SEMBLANCE_DATABASE_URL": database.url,
     }
-    command = [sys.executable, "-m", "service.cli.main", "serve"]
+    command = [sys.executable, "-m", "semblance.service.cli.main", "serve"]
     ended = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, timeout=60, check=False)
     assert ended.returncode != 0
     assert b"cannot serve: the store was changed by a later release" in ended.stderr

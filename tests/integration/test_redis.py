@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from benchmarks.running_service import running_service
-from benchmarks.servers.redis_server import RedisServer
 from tests.integration.conftest import Api
+from tests.support.running_service import running_service
+from tests.support.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import semblance
+from tests.support.command_line import semblance
 
 FIELDS = {"where", "says", "protocol", "ours", "tolerance", "verdict"}
 

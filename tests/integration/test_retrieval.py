@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from models.encoders.transformer import Transformer
-from models.evaluation.datasets import data_set
-from models.evaluation.ranking import ndcg, recall
-from models.evaluation.scorer import LocalScorer, Scorer
-from models.evaluation.tasks import Retrieval
-from service.cli.evaluate.remote_scorer import RemoteScorer
-from service.client import Client
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.evaluation.datasets import data_set
+from semblance.models.evaluation.scorer import LocalScorer, Scorer
+from semblance.models.evaluation.statistics.ranking import ndcg, recall
+from semblance.models.evaluation.tasks import Retrieval
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.client import Client
 from tests.conftest import built_in_checkpoint
-from tests.untracked import untracked
+from tests.support.untracked import untracked
 
 K = 10
 

@@ -14,9 +14,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service, running_process
-from tests.command_line import semblance
 from tests.integration.conftest import Api
+from tests.support.command_line import semblance
+from tests.support.running_service import Service, running_process
 
 OLD, NEW = "minilm-clrcmd", "minilm"
 SAMPLE = [json.loads(line) for line in Path("service/sample/help_centre.jsonl").read_text("utf-8").splitlines()]
@@ -128,7 +128,18 @@ def filled(tmp_path: Path) -> Iterator[Service]:
 
 
 def reembedding(service: Service) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "service.cli.main", "index", "reembed", "c", "--model", NEW, "--url", service.url]
+    command = [
+        sys.executable,
+        "-m",
+        "semblance.service.cli.main",
+        "index",
+        "reembed",
+        "c",
+        "--model",
+        NEW,
+        "--url",
+        service.url,
+    ]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -188,7 +199,7 @@ def test_a_replica_answers_by_one_model_or_the_other_and_never_wrongly(replicas:
     asked = {"query": QUERIES[0], "k": 50}
     of_c = asked | {"collection": "c", "min_version": here.store("c", *documents(TEXTS))["version"]}
     answers: list[Any] = [there.ok("/search", of_c)]
-    command = [sys.executable, "-m", "service.cli.main", "index", "reembed", "c", "--model", NEW]
+    command = [sys.executable, "-m", "semblance.service.cli.main", "index", "reembed", "c", "--model", NEW]
     with subprocess.Popen([*command, "--url", str(here.http.base_url)], stderr=subprocess.DEVNULL) as reembedding:
         while reembedding.poll() is None or answers[-1]["model"] == OLD:
             answers.append(there.ok("/search", of_c))

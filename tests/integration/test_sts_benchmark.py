@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-from models import catalogue
-from models.catalogue import similarity
-from models.embeddings import TokenEmbeddings
-from models.encoders.transformer import Transformer
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import GradedPairs
-from service.cli.evaluate.sets import read_task
-from service.served_models import read_source
+from semblance.models import catalogue
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.model_loading.registry import read_source
 from tests.integration.conftest import Api
-from tests.untracked import untracked
+from tests.support.untracked import untracked
 
 EXPLAINABLE = list(filter(catalogue.explains, catalogue.names(catalogue.SIMILARITIES)))
 

@@ -18,15 +18,15 @@ import pytest
 from rich.console import Console
 from sentence_transformers import SentenceTransformer
 
-from models import catalogue
-from models.errors import SemblanceError
-from service.cli.entries import entries
-from service.cli.train.asked import RECIPES, Asked
-from service.cli.train.run import run
-from tests.command_line import interruptible, semblance
+from semblance.models import catalogue
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.comma_lists import entries
+from semblance.service.cli.train.asked import RECIPES, Asked
+from semblance.service.cli.train.run import run
 from tests.models.training.tiny import sentence, vectors
-from tests.small_model import load, make_small
-from tests.written import write, write_table
+from tests.support.command_line import interruptible, semblance
+from tests.support.small_model import load, make_small
+from tests.support.written import write, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 
@@ -131,7 +131,7 @@ def test_two_processes_train_one_model(small: Path, data: Path, tmp_path: Path) 
     rows, config = rows_for("sbert_nli", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
     out = tmp_path / "out"
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
-    verb = [sys.executable, "-m", "service.cli.main", "train", "sbert_nli"]
+    verb = [sys.executable, "-m", "semblance.service.cli.main", "train", "sbert_nli"]
     options = ["--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data)]
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(

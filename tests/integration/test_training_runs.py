@@ -16,17 +16,17 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
-from models.training.objective import Encoded, Objective
-from models.training.recipe import LowRank, Recipe
-from models.training.recipes.clrcmd import Clrcmd
-from models.training.recipes.sbert_nli import SbertNli
-from models.training.recipes.sbert_regression import SbertRegression
-from models.training.run import Progress
-from models.training.train import train
-from models.training.trainer import TRAINED, last_checkpoint
+from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.objective import Encoded, Objective
+from semblance.models.training.recipe import LowRank, Recipe
+from semblance.models.training.recipes.clrcmd import Clrcmd
+from semblance.models.training.recipes.sbert_nli import SbertNli
+from semblance.models.training.recipes.sbert_regression import SbertRegression
+from semblance.models.training.run import Progress
+from semblance.models.training.train import train
+from semblance.models.training.trainer import TRAINED, last_checkpoint
 from tests.models.training.tiny import dev_set, quietly, rows, run, vectors
-from tests.small_model import load, make_small
+from tests.support.small_model import load, make_small
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
 FAST = {"model": "tiny", "batch_size": 8, "check_every": 4, "learning_rate": 1e-3, "measure": "cosine"}

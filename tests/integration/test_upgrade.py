@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.running_service import running_process
 from tests.integration.conftest import Api
+from tests.support.running_service import running_process
 
 PARCEL = "my parcel never came"
 QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from benchmarks.running_service import running_service
-from tests.small_model import write_glove
+from tests.support.running_service import running_service
+from tests.support.small_model import write_glove
 
 WORDS = ("my", "parcel", "package", "never", "came", "is", "lost", "the", "lamp", "shines", ".", "café", "n't", "do")
 STRANGE = ["zebra quokka", "🙂🙃", "שלום עולם", "مرحبا بالعالم", "東京タワー", "!?", "\u202eabc\u202c"]
@@ -97,12 +97,12 @@ def test_embeddings_of_unknown_words_are_zeros(words: httpx2.Client) -> None:
 
 
 def test_a_store_with_zero_vectors_is_whole(tmp_path: Path) -> None:
-    from service.documents.sql import SqlDocumentStore
-    from service.documents.sqlite import sqlite_engine
-    from service.indexes.index_folder import IndexFolder
-    from service.ports import CollectionSettings, Document, Embedded, Write
-    from service.usecases.verify import verify
-    from tests.small_model import random_vectors
+    from semblance.service.documents.sql import SqlDocumentStore
+    from semblance.service.documents.sqlite import sqlite_engine
+    from semblance.service.indexes.index_folder import IndexFolder
+    from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Write
+    from semblance.service.usecases.verify import verify
+    from tests.support.small_model import random_vectors
 
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("glove", "space", 8, "cosine", "auto", "none"))

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from service.client import Client, ServiceError
+from semblance.service.client import Client, ServiceError
 
 
 def test_a_password_in_the_address_of_a_service_is_not_shown() -> None:

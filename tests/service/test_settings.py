@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from service.settings import Settings, read_settings
+from semblance.service.settings import Settings, read_settings
 
 
 def test_the_environment_sets_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:

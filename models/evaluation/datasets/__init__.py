@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from models.errors import UnknownName
-from models.evaluation.tasks import Task
+from semblance.models.errors import UnknownName
+from semblance.models.evaluation.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.row_files import Row, comma_table
-from models.evaluation.tasks import GradedPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.files.tables import Row, comma_table
 
 _RELEASED = Columns("sentence_1", "sentence_2", "regression_label")
 _TOPICS = {"ArgPairs_GM.csv": "gay marriage", "ArgPairs_GC.csv": "gun control", "ArgPairs_DP.csv": "death penalty"}

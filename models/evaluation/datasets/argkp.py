@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, labelled_pairs
-from models.evaluation.tasks import LabelledPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, labelled_pairs
+from semblance.models.evaluation.tasks import LabelledPairs
 
 
 def read(path: Path) -> LabelledPairs:

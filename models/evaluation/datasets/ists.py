@@ -9,11 +9,11 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet
-from models.evaluation.row_files import fault, finite
-from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
-from models.text_lines import numbered_lines
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+from semblance.models.files.lines import numbered_lines
+from semblance.models.files.tables import fault, finite
 
 Chunks = tuple[tuple[int, ...], ...]
 

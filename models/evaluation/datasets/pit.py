@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.row_files import Row, bare_table, fault
-from models.evaluation.tasks import GradedPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.files.tables import Row, bare_table, fault
 
 _RELEASED = {"sentence1": 2, "sentence2": 3, "label": 4}
 _VOTES = re.compile(r"\((\d), (\d)\)")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet
-from models.evaluation.row_files import fault, one_space
-from models.evaluation.tasks import Rankings
-from models.text_lines import json_lines
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.tasks import Rankings
+from semblance.models.files.lines import json_lines
+from semblance.models.files.tables import fault, one_space
 
 
 def read(path: Path) -> Rankings:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet
-from models.evaluation.row_files import fault, table
-from models.evaluation.tasks import Retrieval
-from models.text_lines import json_lines, numbered_lines
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.files.lines import json_lines, numbered_lines
+from semblance.models.files.tables import fault, table
 
 
 def read(path: Path) -> Retrieval:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.tasks import GradedPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.tasks import GradedPairs
 
 _RELEASED = Columns("sentence_A", "sentence_B", "relatedness_score")
 

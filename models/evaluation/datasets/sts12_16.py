@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, graded_pairs
-from models.evaluation.row_files import Row, fault
-from models.evaluation.tasks import GradedPairs
-from models.text_lines import numbered_lines
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.files.lines import numbered_lines
+from semblance.models.files.tables import Row, fault
 
 # the parts in the order in which papers list them; SMT of 2013 cannot be had and is left out everywhere
 _PARTS = {

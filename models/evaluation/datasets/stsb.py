@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import graded_pairs
-from models.evaluation.row_files import bare_table
-from models.evaluation.tasks import GradedPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import graded_pairs
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.files.tables import bare_table
 
 
 def read(path: Path) -> GradedPairs:

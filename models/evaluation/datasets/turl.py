@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from models.evaluation.datasets import DataSet
-from models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from models.evaluation.row_files import Row, bare_table
-from models.evaluation.tasks import GradedPairs, LabelledPairs
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
+from semblance.models.evaluation.tasks import GradedPairs, LabelledPairs
+from semblance.models.files.tables import Row, bare_table
 
 _VOTES = re.compile(r"\((\d), 6\)")
 _COLUMNS = Columns(said="label")

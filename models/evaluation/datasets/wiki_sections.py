@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet
-from models.evaluation.row_files import comma_table, table
-from models.evaluation.tasks import Triplets
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.tasks import Triplets
+from semblance.models.files.tables import comma_table, table
 
 
 def read(path: Path) -> Triplets:

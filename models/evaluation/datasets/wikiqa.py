@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet
-from models.evaluation.row_files import table
-from models.evaluation.tasks import Rankings
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet
+from semblance.models.evaluation.tasks import Rankings
+from semblance.models.files.tables import table
 
 _COLUMNS = ("question_id", "question", "answer_sentence", "label")
 _RELEASED = ("QuestionID", "Question", "Sentence", "Label")

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
-from models import catalogue
-from models.errors import UnknownName
-from models.evaluation.bootstrap import Interval, Resampling
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import Task
-from models.protocols import Encoder
+from semblance.models import catalogue
+from semblance.models.errors import UnknownName
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling
+from semblance.models.evaluation.tasks import Task
+from semblance.models.protocols import Encoder
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not decidable here"]
 T = TypeVar("T", bound=Task)

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.catalogue import similarity, wanted
-from models.embeddings import TokenEmbeddings
-from models.evaluation.bootstrap import difference
-from models.evaluation.evaluation import interval_of
-from models.evaluation.kinds import judge
-from models.evaluation.quantities import mean_value
-from models.evaluation.reproductions import Bench, Claim, Said
-from models.evaluation.tasks import ChunkAlignment, GradedPairs
-from models.protocols import Encoder
+from semblance.models.catalogue import similarity, wanted
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.evaluation.evaluation import interval_of
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.statistics.bootstrap import difference
+from semblance.models.evaluation.statistics.quantities import mean_value
+from semblance.models.evaluation.tasks import ChunkAlignment, GradedPairs
+from semblance.models.protocols import Encoder
 
 PAPER = "lee-etal-2022-clrcmd"
 PAIRS = 300  # of the STS benchmark, for laws that must hold for every pair

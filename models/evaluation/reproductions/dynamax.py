@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from models.catalogue import similarity
-from models.embeddings import Doubles, Floats, TokenEmbeddings, unit_rows
-from models.evaluation.bootstrap import Interval, Resampling, bca, bca_mean, difference
-from models.evaluation.kinds.graded_pairs import judged
-from models.evaluation.reproductions import Bench, Claim, Said
-from models.evaluation.tasks import GradedPairs
-from models.projections.common_component_removal import CommonComponentRemoval
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import Doubles, Floats, TokenEmbeddings, unit_rows
+from semblance.models.evaluation.metrics.graded_pairs import judged
+from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, bca, bca_mean, difference
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.projections.common_component_removal import CommonComponentRemoval
 
 PAPER = "zhelezniak-etal-2019-dynamax"
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.reproductions import Bench, Claim, Said
 
 PAPER = "sun-etal-2022-origin"
 PRINTED = {  # model -> the seven STS figures of a row, and the average printed beside them

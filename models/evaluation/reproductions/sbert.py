@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from models.evaluation.bootstrap import bca_mean, difference
-from models.evaluation.evaluation import SEVEN, interval_of
-from models.evaluation.kinds import judge
-from models.evaluation.reproductions import Bench, Claim, Said
-from models.evaluation.tasks import GradedPairs
-from models.protocols import Encoder
+from semblance.models.evaluation.evaluation import SEVEN, interval_of
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.statistics.bootstrap import bca_mean, difference
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.protocols import Encoder
 
 PAPER = "reimers-gurevych-2019-sbert"
 SENTENCES, BATCH, TIMES = 1024, 32, 3

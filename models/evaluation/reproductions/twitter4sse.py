@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.evaluation.evaluation import interval_of
-from models.evaluation.quantities import mean_value
-from models.evaluation.ranking import ndcg_of_scores
-from models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.evaluation import interval_of
+from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.statistics.quantities import mean_value
+from semblance.models.evaluation.statistics.ranking import ndcg_of_scores
 
 PAPER = "digiovanni-brambilla-2021-twitter4sse"
 POSITIVES, NEGATIVES = 5, 25

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from models.origin.errors import BadOrigin
+from semblance.models.origin.errors import BadOrigin
 
 
 class GrowingArray:

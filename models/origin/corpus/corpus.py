@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from models.model_files import file_sha256
-from models.origin.errors import BadOrigin
+from semblance.models.files.digests import file_sha256
+from semblance.models.origin.errors import BadOrigin
 
 Part: TypeAlias = Literal["train", "held_out"]
 

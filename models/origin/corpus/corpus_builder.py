@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from models.evaluation.evaluated_texts import normal_form
-from models.origin.corpus.corpus import DOCUMENTS, PARTS, Corpus, Part
-from models.origin.corpus.corpus_writer import LEFT_OUT, SentenceWriter, distribute
-from models.origin.corpus.documents import Document
-from models.origin.errors import BadCorpus
-from models.origin.origin_settings import CorpusSettings
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.origin.corpus.corpus import DOCUMENTS, PARTS, Corpus, Part
+from semblance.models.origin.corpus.corpus_writer import LEFT_OUT, SentenceWriter, distribute
+from semblance.models.origin.corpus.documents import Document
+from semblance.models.origin.errors import BadCorpus
+from semblance.models.origin.origin_settings import CorpusSettings
 
 LEAST = 3  # sentences in order, so that one of them has both neighbours
 

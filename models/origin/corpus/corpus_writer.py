@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from models.origin.corpus.corpus import COLUMNS
+from semblance.models.origin.corpus.corpus import COLUMNS
 
 AT_ONCE = 10_000  # sentences of a batch
 LEFT_OUT = -1

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import sentencex
 
-from models.model_files import file_sha256
-from models.origin.errors import BadCorpus
-from models.text_lines import Advance, json_lines, numbered_lines
+from semblance.models.files.digests import file_sha256
+from semblance.models.files.lines import Advance, json_lines, numbered_lines
+from semblance.models.origin.errors import BadCorpus
 
 Paragraph: TypeAlias = tuple[str, ...]  # sentences
 

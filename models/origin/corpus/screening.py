@@ -15,12 +15,12 @@ import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from models.embeddings import Doubles
-from models.origin.corpus.array_files import GrowingArray, mapped
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.words import words
-from models.origin.errors import BadOrigin
-from models.text_lines import Advance
+from semblance.models.embeddings import Doubles
+from semblance.models.files.lines import Advance
+from semblance.models.origin.corpus.array_files import GrowingArray, mapped
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.words import words
+from semblance.models.origin.errors import BadOrigin
 
 FEATURES = 2**24  # as DrQA has, so that of the bigrams of a small corpus few share one
 AT_ONCE = 2_000  # chunks that are counted at once

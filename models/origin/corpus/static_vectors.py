@@ -10,10 +10,10 @@ import numpy as np
 from gensim.models import Word2Vec
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles, Floats
-from models.origin.errors import BadCorpus
-from models.projections.common_component_removal import CommonComponentRemoval
-from models.weightings.sif import A
+from semblance.models.embeddings import Doubles, Floats
+from semblance.models.origin.errors import BadCorpus
+from semblance.models.projections.common_component_removal import CommonComponentRemoval
+from semblance.models.weightings.sif import A
 
 AT_ONCE = 10_000  # sentences that are read together
 WINDOW = 5  # tokens on either side that a token is to predict

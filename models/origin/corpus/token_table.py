@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.origin.corpus.array_files import GrowingArray, mapped
-from models.origin.corpus.corpus import Corpus, Part
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
-from models.text_lines import Advance
+from semblance.models.files.lines import Advance
+from semblance.models.origin.corpus.array_files import GrowingArray, mapped
+from semblance.models.origin.corpus.corpus import Corpus, Part
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
 
 AT_ONCE = 10_000  # sentences that are tokenised at once
 

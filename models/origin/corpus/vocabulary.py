@@ -12,7 +12,7 @@ from tokenizers import models as kinds
 from tokenizers.trainers import WordLevelTrainer, WordPieceTrainer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from models.origin.errors import BadOrigin
+from semblance.models.origin.errors import BadOrigin
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokenizers import normalizers
 
-from models.evaluation.evaluated_texts import normal_form
+from semblance.models.evaluation.contamination import normal_form
 
 _SPACED = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
 

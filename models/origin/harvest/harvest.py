@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles
-from models.origin.errors import BadHarvest
-from models.origin.harvest.drawing import Bundle, Drawing, Mixture, Sentences
-from models.origin.harvest.shard import COLUMNS, Shard
-from models.origin.scoring.parts import ChunkSearch
-from models.origin.scoring.scoring import FORMS, Form
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.sampling import Bundle, Drawing, Mixture, Sentences
+from semblance.models.origin.harvest.shard import COLUMNS, Shard
+from semblance.models.origin.scoring.parts import ChunkSearch
+from semblance.models.origin.scoring.scoring import FORMS, Form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +160,7 @@ def harvest(source: Source, plan: Plan, share: Share, out: Path, report: Callabl
     """Score the pairs of a shard, and write them into its folder in `out`; go on where that was cut off.
 
     Of bundles that have a pair in common the first of the shard has it; other shards may have it too, and
-    `models.origin.harvest.harvested` keeps one. A file that is damaged is reported, and made anew.
+    `semblance.models.origin.harvest.harvested` keeps one. A file that is damaged is reported, and made anew.
 
     Args:
         source: what is harvested.
@@ -180,7 +180,7 @@ def harvest(source: Source, plan: Plan, share: Share, out: Path, report: Callabl
         raise BadHarvest(f"the corpus has sentences for {most:,} pairs, not for {plan.pairs:,}: ask for fewer")
     shard = Shard(out / f"shard-{share.number}-of-{share.of}")
     about = {
-        "semblance": version("semblance"),
+        "semblance": version("semblance-server"),
         "teacher": source.teacher.about(),
         **asdict(plan),
         "shard": asdict(share),

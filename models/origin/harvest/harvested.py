@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from models.claimed_folder import differing
-from models.evaluation.row_files import one_space
-from models.origin.errors import BadHarvest
-from models.origin.harvest.harvest import Share, read_plan
-from models.origin.harvest.shard import ABOUT, Shard
-from models.origin.scoring.scoring import FORMS, Form
+from semblance.models.files.resumable import differing
+from semblance.models.files.tables import one_space
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.harvest import Share, read_plan
+from semblance.models.origin.harvest.shard import ABOUT, Shard
+from semblance.models.origin.scoring.scoring import FORMS, Form
 
 PARTS = ("train", "dev", "test")
 COLUMNS = ("sentence1", "sentence2", "score", "kind", "bundle", "number1", "number2")

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from models.claimed_folder import claimed
-from models.durable_files import publish
-from models.errors import BadCheckpoint
-from models.model_files import read_json
-from models.origin.errors import BadHarvest
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.atomic import publish
+from semblance.models.files.json_file import read_json
+from semblance.models.files.resumable import claimed
+from semblance.models.origin.errors import BadHarvest
 
 ABOUT = "harvest.json"
 METADATA = b"semblance"

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from models.model_files import file_sha256
-from models.origin.harvest.harvest import AllPairs
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.scoring import FORMS, scores, similarity
+from semblance.models.files.digests import file_sha256
+from semblance.models.origin.harvest.harvest import AllPairs
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.scoring import FORMS, scores, similarity
 
 _DECIDE = ("coherence/**/*.safetensors", "generation/**/*.safetensors")  # Origin itself tells corpus and vocabulary
 

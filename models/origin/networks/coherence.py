@@ -16,9 +16,9 @@ from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from models.embeddings import Doubles
-from models.origin.errors import BadOrigin
-from models.origin.origin_settings import CoherenceSettings
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.origin_settings import CoherenceSettings
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

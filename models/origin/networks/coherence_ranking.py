@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from models.embeddings import Floats
-from models.origin.corpus.array_files import mapped
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable
-from models.origin.errors import BadOrigin
-from models.origin.networks.coherence import Coherence
+from semblance.models.embeddings import Floats
+from semblance.models.origin.corpus.array_files import mapped
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.coherence import Coherence
 
 VECTORS = "vectors.npy"  # (sentences, 2h) float16, of length 1
 KEYS = "keys.npy"  # (contexts, 2k) float16

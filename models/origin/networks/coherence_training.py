@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from models.embeddings import Integers
-from models.evaluation.bootstrap import bca
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable
-from models.origin.networks.coherence import Coherence
-from models.origin.networks.fitting import Passes, Plan, Progress, fit
-from models.origin.networks.reduced_precision import autocast
-from models.origin.origin_settings import CoherenceSettings
+from semblance.models.embeddings import Integers
+from semblance.models.evaluation.statistics.bootstrap import bca
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.loop import Passes, Plan, Progress, fit
+from semblance.models.origin.networks.reduced_precision import autocast
+from semblance.models.origin.origin_settings import CoherenceSettings
 
 Kind: TypeAlias = Literal["same document", "anywhere", "both"]
 

@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import EncoderDecoderModel
 
-from models.embeddings import Doubles, Floats, Integers
-from models.origin.context_parts import PARTS, Part
-from models.origin.errors import BadOrigin
-from models.origin.networks.generation_inputs import MARKS_READ, MARKS_WRITTEN, Inputs, Row, by_length, inputs
-from models.origin.networks.generation_network import longest, marks_of, open_network, sides
-from models.origin.networks.reduced_precision import Asked, autocast, precision
+from semblance.models.embeddings import Doubles, Floats, Integers
+from semblance.models.origin.context_parts import PARTS, Part
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.generation_inputs import MARKS_READ, MARKS_WRITTEN, Inputs, Row, by_length, inputs
+from semblance.models.origin.networks.generation_network import longest, marks_of, open_network, sides
+from semblance.models.origin.networks.reduced_precision import Asked, autocast, precision
 
 ALL = "all"  # the folder of a network that writes all parts
 MOST_TOKENS = {"cpu": 4_096}  # padded tokens of a batch

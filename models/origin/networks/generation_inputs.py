@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.embeddings import Integers
+from semblance.models.embeddings import Integers
 
 Row: TypeAlias = NDArray[np.integer[Any]]
 

@@ -19,12 +19,12 @@ from transformers import (
     EncoderDecoderModel,
 )
 
-from models.checkpoint import Checkpoint
-from models.encoders.merged_adapter import merge
-from models.errors import BadCheckpoint
-from models.origin.errors import BadOrigin
-from models.origin.networks.generation_inputs import Marks
-from models.origin.origin_settings import GenerationSettings
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.lora_merge import merge
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.generation_inputs import Marks
+from semblance.models.origin.origin_settings import GenerationSettings
 
 WEIGHTS = "model.safetensors"
 SENTENCES = 3

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import EncoderDecoderModel
 
-from models.embeddings import Integers
-from models.origin.context_parts import PARTS, Part
-from models.origin.corpus.token_table import TokenTable
-from models.origin.networks.fitting import Passes, Plan, Progress, fit
-from models.origin.networks.generation import Generation, token_losses
-from models.origin.networks.generation_inputs import NARROW, inputs
-from models.origin.networks.generation_network import marks_of
-from models.origin.networks.reduced_precision import Asked, autocast
+from semblance.models.embeddings import Integers
+from semblance.models.origin.context_parts import PARTS, Part
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.networks.generation import Generation, token_losses
+from semblance.models.origin.networks.generation_inputs import NARROW, inputs
+from semblance.models.origin.networks.generation_network import marks_of
+from semblance.models.origin.networks.loop import Passes, Plan, Progress, fit
+from semblance.models.origin.networks.reduced_precision import Asked, autocast
 
 MOST_TESTED = 20_000  # contexts
 POOL = 64  # batches that are drawn at random together, then sorted by length among themselves

@@ -14,26 +14,25 @@ import numpy as np
 import torch
 from transformers import EncoderDecoderModel
 
-from models.checkpoint import Checkpoint
-from models.claimed_folder import only_process
-from models.durable_files import publish
-from models.model_files import digest
-from models.origin.context_parts import PARTS, Part
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.static_vectors import SkipGram, learn
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadCorpus, BadOrigin
-from models.origin.networks.coherence import Coherence
-from models.origin.networks.coherence_ranking import write_vectors
-from models.origin.networks.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
-from models.origin.networks.fitting import CHECK_EVERY, Plan, Progress
-from models.origin.networks.generation import ALL, Generation
-from models.origin.networks.generation_inputs import Marks
-from models.origin.networks.generation_network import new_network, parameters, save_network, started_network
-from models.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
-from models.origin.one_making import read_by_networks
-from models.origin.origin_folder import (
+from semblance.models.files.atomic import publish
+from semblance.models.files.digests import digest
+from semblance.models.files.resumable import only_process
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.origin.context_parts import PARTS, Part
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.static_vectors import SkipGram, learn
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadCorpus, BadOrigin
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.coherence_ranking import write_vectors
+from semblance.models.origin.networks.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
+from semblance.models.origin.networks.generation import ALL, Generation
+from semblance.models.origin.networks.generation_inputs import Marks
+from semblance.models.origin.networks.generation_network import new_network, parameters, save_network, started_network
+from semblance.models.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
+from semblance.models.origin.networks.loop import CHECK_EVERY, Plan, Progress
+from semblance.models.origin.origin_folder import (
     COHERENCE,
     CORPUS,
     GENERATION,
@@ -45,7 +44,8 @@ from models.origin.origin_folder import (
     read_step_about,
     write_step_about,
 )
-from models.origin.origin_settings import OriginSettings
+from semblance.models.origin.origin_settings import OriginSettings
+from semblance.models.origin.provenance import read_by_networks
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".training.lock"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Floats, Integers
-from models.evaluation.evaluated_texts import normal_form
-from models.origin.errors import BadCorpus
-from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.parts import Parts
-from models.origin.scoring.term_table import TermTable
+from semblance.models.embeddings import Floats, Integers
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.origin.errors import BadCorpus
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.scoring.parts import Parts
+from semblance.models.origin.scoring.term_table import TermTable
 
 RANDOM_SEED = 0
 OWN_PLACES = 3  # contexts that hold a sentence of the corpus: its own, and those of its neighbours

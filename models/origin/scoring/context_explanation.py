@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.embeddings import Doubles, Integers
-from models.origin.scoring.scoring import TERMS, Form, centred, checked_weights
+from semblance.models.embeddings import Doubles, Integers
+from semblance.models.origin.scoring.scoring import TERMS, Form, centred, checked_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from models.embeddings import Doubles, Integers
+from semblance.models.embeddings import Doubles, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from cachetools import LRUCache
 
-from models.embeddings import Doubles, Integers
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.screening import Screening
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
-from models.origin.networks.coherence_ranking import CoherenceRanking
-from models.origin.networks.generation import Generation
-from models.origin.one_making import require_one_making
-from models.origin.origin_folder import (
+from semblance.models.embeddings import Doubles, Integers
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.screening import Screening
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.coherence_ranking import CoherenceRanking
+from semblance.models.origin.networks.generation import Generation
+from semblance.models.origin.origin_folder import (
     COHERENCE,
     CORPUS,
     GENERATION,
@@ -28,15 +27,16 @@ from models.origin.origin_folder import (
     VOCABULARY,
     read_step_about,
 )
-from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.candidates import Candidates, CandidateSearch
-from models.origin.scoring.context_explanation import ContextExplanation, Reason
-from models.origin.scoring.context_set import ContextSet, best_that_differ
-from models.origin.scoring.parts import Parts
-from models.origin.scoring.scoring import Form, scores, similarity
-from models.origin.scoring.term_table import AT_ONCE, TermTable
-from models.origin.scoring.variant import FULL, Choice
-from models.text_faults import require_visible
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.provenance import require_one_making
+from semblance.models.origin.scoring.ablations import FULL, Choice
+from semblance.models.origin.scoring.candidates import Candidates, CandidateSearch
+from semblance.models.origin.scoring.context_explanation import ContextExplanation, Reason
+from semblance.models.origin.scoring.context_set import ContextSet, best_that_differ
+from semblance.models.origin.scoring.parts import Parts
+from semblance.models.origin.scoring.scoring import Form, scores, similarity
+from semblance.models.origin.scoring.term_table import AT_ONCE, TermTable
+from semblance.models.tokenization.refusals import require_visible
 
 REMEMBERED_SETS = 1 << 22  # contexts in the sets that are kept: 170 MB
 

@@ -7,19 +7,19 @@ from typing import NoReturn
 
 import numpy as np
 
-from models.embeddings import Doubles
-from models.errors import NotExplainable, UnknownName
-from models.evaluation.scorer import Track
-from models.evaluation.tasks import Retrieval
-from models.explanation import LinkList
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.scoring import FORMS
-from models.origin.scoring.variant import CHOICES, Variant, variant
-from models.text import Granularity
+from semblance.models.embeddings import Doubles
+from semblance.models.errors import NotExplainable, UnknownName
+from semblance.models.evaluation.scorer import Track
+from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.explanation import LinkList
+from semblance.models.origin.scoring.ablations import CHOICES, Variant, variant
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.scoring import FORMS
+from semblance.models.text import Granularity
 
 
 class OriginScorer:
-    """A `models.evaluation.scorer.Scorer` of graded or labelled pairs, triplets and rankings."""
+    """A `semblance.models.evaluation.scorer.Scorer` of graded or labelled pairs, triplets and rankings."""
 
     def __init__(self, origin: Origin, name: str, track: Track) -> None:
         self._origin = origin

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles, Floats, Integers
-from models.origin.context_parts import Part
+from semblance.models.embeddings import Doubles, Floats, Integers
+from semblance.models.origin.context_parts import Part
 
 Ids: TypeAlias = NDArray[np.int32]
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from models.embeddings import Doubles, unit_rows
+from semblance.models.embeddings import Doubles, unit_rows
 
 Form: TypeAlias = Literal["cosine", "centred"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from cachetools import LRUCache
 
-from models.embeddings import Doubles, Floats, Integers
-from models.origin.context_parts import Part
-from models.origin.scoring.parts import Ids, Parts
-from models.origin.scoring.scoring import TERMS
+from semblance.models.embeddings import Doubles, Floats, Integers
+from semblance.models.origin.context_parts import Part
+from semblance.models.origin.scoring.parts import Ids, Parts
+from semblance.models.origin.scoring.scoring import TERMS
 
 REMEMBERED = 1 << 22  # pairs of sentence and context whose terms are kept: 160 MB
 RANKED_BYTES = 1 << 28  # of Eq. 1 in all contexts of the corpus, of the sentences asked last

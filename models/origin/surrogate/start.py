@@ -16,9 +16,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from models.embeddings import Doubles
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
 
 CARRIER = 2  # numbers of a token's vector that stand in for what its weight takes away
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from models.training.in_batch import in_batch_cross_entropy
-from models.training.objective import Encoded
-from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
+from semblance.models.training.in_batch import in_batch_cross_entropy
+from semblance.models.training.objective import Encoded
+from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
 
 
 class Clrcmd:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, mse_loss
 
-from models.training.objective import Encoded, given
+from semblance.models.training.objective import Encoded, given
 
 
 class CosineRegression:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from models.training.in_batch import in_batch_cross_entropy
-from models.training.objective import Encoded
+from semblance.models.training.in_batch import in_batch_cross_entropy
+from semblance.models.training.objective import Encoded
 
 
 class MultipleNegativesRanking:

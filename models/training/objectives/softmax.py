@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from models.training.objective import Encoded, given
+from semblance.models.training.objective import Encoded, given
 
 
 class Softmax(torch.nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 from torch.nn.functional import triplet_margin_loss
 
-from models.training.objective import Encoded
+from semblance.models.training.objective import Encoded
 
 
 class Triplet:

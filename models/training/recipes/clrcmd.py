@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from models.training.objective import Objective
-from models.training.objectives import clrcmd
-from models.training.recipe import (
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives import clrcmd
+from semblance.models.training.recipe import (
     BatchSize,
     CheckEvery,
     Dev,

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from models.evaluation.row_files import Row
-from models.training.objective import Objective
-from models.training.objectives.softmax import Softmax
-from models.training.recipe import Label, Normalize, Order, Recipe
+from semblance.models.files.tables import Row
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.softmax import Softmax
+from semblance.models.training.recipe import Label, Normalize, Order, Recipe
 
 UNDECIDED = "-"  # what SNLI and MNLI write where the annotators did not agree
 

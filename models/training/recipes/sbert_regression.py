@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from models.evaluation.row_files import Row
-from models.training.graded_recipe import GradedRecipe
-from models.training.recipe import Dev, Epochs, Order
+from semblance.models.files.tables import Row
+from semblance.models.training.graded_recipe import GradedRecipe
+from semblance.models.training.recipe import Dev, Epochs, Order
 
 
 class SbertRegression(GradedRecipe):

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from models.training.objective import Objective
-from models.training.objectives.triplet import Triplet
-from models.training.recipe import Normalize, Order, Recipe
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.triplet import Triplet
+from semblance.models.training.recipe import Normalize, Order, Recipe
 
 
 class SbertTriplet(Recipe):

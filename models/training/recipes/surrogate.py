@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.evaluation.row_files import Row
-from models.training.graded_recipe import GradedRecipe
-from models.training.recipe import BatchSize, Epochs, LearningRate, Order, Pooled, WeightDecay
+from semblance.models.files.tables import Row
+from semblance.models.training.graded_recipe import GradedRecipe
+from semblance.models.training.recipe import BatchSize, Epochs, LearningRate, Order, Pooled, WeightDecay
 
 
 class Surrogate(GradedRecipe):

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from models.training.objective import Objective
-from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from models.training.recipe import BatchSize, Recipe
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance.models.training.recipe import BatchSize, Recipe
 
 
 class Twitter4sse(Recipe):

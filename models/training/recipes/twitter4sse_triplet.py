@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from models.training.objective import Objective
-from models.training.objectives.triplet import Triplet
-from models.training.recipe import BatchSize, Normalize, Recipe
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.triplet import Triplet
+from semblance.models.training.recipe import BatchSize, Normalize, Recipe
 
 
 class Twitter4sseTriplet(Recipe):

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from service.api.schemas.request import Measure, Request, Usage
-from service.api.text_types import Bounded, DocumentId, MetadataObject, ModelName, String, Text, documented
-from service.ports import AUTO, Collection, CollectionSize, Document, TokenStorage
-from service.usecases.measures import DEFAULT_MEASURE
+from semblance.service.api.schemas.request import Measure, Request, Usage
+from semblance.service.api.text_types import Bounded, DocumentId, MetadataObject, ModelName, String, Text, documented
+from semblance.service.ports.documents import Collection, CollectionSize, Document, TokenStorage
+from semblance.service.ports.indexes import AUTO
+from semblance.service.usecases.measures import DEFAULT_MEASURE
 
 
 class CollectionRequest(Request):

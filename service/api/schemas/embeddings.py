@@ -9,11 +9,11 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from models.embeddings import Floats
-from models.text import Truncate
-from service.api.schemas.request import Request
-from service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text, keywords
-from service.usecases.vectors import TextVectors
+from semblance.models.embeddings import Floats
+from semblance.models.text import Truncate
+from semblance.service.api.schemas.request import Request
+from semblance.service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text, keywords
+from semblance.service.usecases.vectors import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
 

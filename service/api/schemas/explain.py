@@ -7,12 +7,12 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from models.explanation import LinkList
-from models.text import Granularity, Truncate, Unit
-from service.api.schemas.request import Measure, Request, one_form
-from service.api.text_types import ModelName, NamedDocument, String, Text
-from service.usecases.explain import Explained
-from service.usecases.measures import DEFAULT_LINKS
+from semblance.models.explanation import LinkList
+from semblance.models.text import Granularity, Truncate, Unit
+from semblance.service.api.schemas.request import Measure, Request, one_form
+from semblance.service.api.text_types import ModelName, NamedDocument, String, Text
+from semblance.service.usecases.explain import Explained
+from semblance.service.usecases.measures import DEFAULT_LINKS
 
 
 class Token(BaseModel):

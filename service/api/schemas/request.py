@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from service.api.text_types import String, documented
+from semblance.service.api.text_types import String, documented
 
 MAX_FIELDS = 100  # of an object in a request, metadata aside
 

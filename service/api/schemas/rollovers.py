@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.schemas.request import Request
-from service.api.text_types import ModelName
+from semblance.service.api.schemas.request import Request
+from semblance.service.api.text_types import ModelName
 
 
 class RolloverRequest(Request):

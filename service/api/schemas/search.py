@@ -7,10 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from models.text import Truncate
-from service.api.schemas.explain import ExplanationOut
-from service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
-from service.api.text_types import Bounded, FilterObject, NamedCollection, Text, VersionText, documented
+from semblance.models.text import Truncate
+from semblance.service.api.schemas.explain import ExplanationOut
+from semblance.service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
+from semblance.service.api.text_types import Bounded, FilterObject, NamedCollection, Text, VersionText, documented
 
 
 class SearchRequest(Request):

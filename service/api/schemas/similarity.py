@@ -7,11 +7,11 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from models.text import Truncate
-from service.api.schemas.explain import ExplanationOut
-from service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
-from service.api.text_types import Bounded, ModelName, Text
-from service.usecases.measures import DEFAULT_MEASURE
+from semblance.models.text import Truncate
+from semblance.service.api.schemas.explain import ExplanationOut
+from semblance.service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
+from semblance.service.api.text_types import Bounded, ModelName, Text
+from semblance.service.usecases.measures import DEFAULT_MEASURE
 
 
 class Pair(Request):

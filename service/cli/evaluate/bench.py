@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from models.errors import BadDataSet
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.scorer import LocalScorer, Track
-from models.evaluation.tasks import Task
-from models.protocols import Encoder
-from service.cli.evaluate.sets import read_task
-from service.devices import load_source
-from service.settings import read_settings
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.scorer import LocalScorer, Track
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import Task
+from semblance.models.protocols import Encoder
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.model_loading.device import load_source
+from semblance.service.settings import read_settings
 
 T = TypeVar("T", bound=Task)
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.build_conditions import MEASURES, Condition, company, conditions_table, quality
-from models.evaluation.evaluation import SEVEN, evaluate
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import GradedPairs
-from service.cli.evaluate.sets import read_task
-from service.cli.progress import bars
-from service.cli.tables import show
-from service.devices import load_asked, load_default
-from service.settings import read_settings
+from semblance.models.evaluation.acceptance import MEASURES, Condition, company, conditions_table, quality
+from semblance.models.evaluation.evaluation import SEVEN, evaluate
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.cli.progress import bars
+from semblance.service.cli.tables import show
+from semblance.service.model_loading.device import load_asked, load_default
+from semblance.service.settings import read_settings
 
 FLOAT32 = {"runtime": "torch", "precision": "float32", "device": "cpu"}
 

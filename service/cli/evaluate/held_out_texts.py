@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import data_sets
-from models.evaluation.evaluated_texts import texts_of
-from service.cli.evaluate.sets import file_of, read_task
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.contamination import texts_of
+from semblance.models.evaluation.datasets import data_sets
+from semblance.service.cli.evaluate.sets import file_of, read_task
 
 EVALUATION = "evaluation"  # every set that is not meant for training
 

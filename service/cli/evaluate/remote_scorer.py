@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from models.catalogue import explains
-from models.embeddings import Doubles
-from models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
-from models.evaluation.tasks import Retrieval
-from models.explanation import Link, LinkList
-from models.text import Granularity, Unit
-from service.client import Client, ServiceError
+from semblance.models.catalogue import explains
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
+from semblance.models.evaluation.tasks import Retrieval
+from semblance.models.explanation import Link, LinkList
+from semblance.models.text import Granularity, Unit
+from semblance.service.client import Client, ServiceError
 
 PAIRS_AT_ONCE = 128
 QUERIES_AT_ONCE = 16

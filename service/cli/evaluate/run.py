@@ -12,25 +12,25 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from models.catalogue import similarity
-from models.errors import BadDataSet, NotExplainable, UnknownName
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.evaluation import evaluate
-from models.evaluation.kinds.deletion import deletion
-from models.evaluation.matching import Calibration, calibration
-from models.evaluation.report import write_json, write_report
-from models.evaluation.report_tables import TextTable, calibration_table, curve, tables
-from models.evaluation.reproductions import claims, papers, tally
-from models.evaluation.scorer import LocalScorer, Scorer, Track
-from models.evaluation.tasks import GradedPairs, LabelledPairs, Task
-from service.cli.evaluate.bench import Bench
-from service.cli.evaluate.remote_scorer import RemoteScorer
-from service.cli.evaluate.sets import read_task
-from service.cli.progress import bars
-from service.cli.tables import show
-from service.client import Client
-from service.devices import load_asked, load_default
-from service.settings import client_key, read_settings
+from semblance.models.catalogue import similarity
+from semblance.models.errors import BadDataSet, NotExplainable, UnknownName
+from semblance.models.evaluation.calibration import Calibration, calibration
+from semblance.models.evaluation.evaluation import evaluate
+from semblance.models.evaluation.metrics.deletion import deletion
+from semblance.models.evaluation.reporting.report import write_json, write_report
+from semblance.models.evaluation.reporting.tables import TextTable, calibration_table, curve, tables
+from semblance.models.evaluation.reproductions import claims, papers, tally
+from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, LabelledPairs, Task
+from semblance.service.cli.evaluate.bench import Bench
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.cli.progress import bars
+from semblance.service.cli.tables import show
+from semblance.service.client import Client
+from semblance.service.model_loading.device import load_asked, load_default
+from semblance.service.settings import client_key, read_settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import DataSet, data_set
-from models.evaluation.own_data import read_own
-from models.evaluation.tasks import Task
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import DataSet, data_set
+from semblance.models.evaluation.own_data import read_own
+from semblance.models.evaluation.tasks import Task
 
 
 def read_task(name: str, data: Path | None) -> Task:

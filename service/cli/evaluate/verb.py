@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from models.errors import SemblanceError
-from service.cli.entries import entries
-from service.client import ServiceError
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.comma_lists import entries
+from semblance.service.client import ServiceError
 
 SETS = "sts12,sts13,sts14,sts15,sts16,stsb,sickr,ists_images"
 MEASURES = "cosine,rcmd,dynamax_jaccard"
@@ -79,9 +79,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
       semblance evaluate --conditions --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
-    from service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
-    from service.cli.evaluate.conditions import check_conditions  # noqa: PLC0415 - the same
+    from semblance.models.evaluation.statistics.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
+    from semblance.service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
+    from semblance.service.cli.evaluate.conditions import check_conditions  # noqa: PLC0415 - the same
 
     if against is not None and (reproduce is not None or calibrate):
         raise typer.BadParameter("figures are compared, not claims or thresholds", param_hint="--against")

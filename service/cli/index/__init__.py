@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 from typer.core import TyperGroup
 
-from service.cli.index.add import add
-from service.cli.index.rebuild import rebuild
-from service.cli.index.reembed import reembed
-from service.cli.index.verify import verify
+from semblance.service.cli.index.add import add
+from semblance.service.cli.index.rebuild import rebuild
+from semblance.service.cli.index.reembed import reembed
+from semblance.service.cli.index.verify import verify
 
 
 class _AddsByDefault(TyperGroup):

@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from models.errors import SemblanceError
-from service.api.ndjson import read_lines, stored_out
-from service.client import Client, Refused, ServiceError, StoredBatch, stored_batch
-from service.documents.lock import hold
-from service.errors import UnknownCollection
-from service.settings import Settings, client_key, read_settings
-from service.usecases.collections import NewCollection
+from semblance.models.errors import SemblanceError
+from semblance.service.api.ndjson import read_lines, stored_out
+from semblance.service.client import Client, Refused, ServiceError, StoredBatch, stored_batch
+from semblance.service.documents.lock import hold
+from semblance.service.errors import UnknownCollection
+from semblance.service.settings import Settings, client_key, read_settings
+from semblance.service.usecases.collections import NewCollection
 
 SHOWN = 20  # refused lines that are shown one by one
 PIECE = 1 << 16  # bytes of the file that are read at once
@@ -100,7 +100,7 @@ async def _store_offline(
     settings: Settings, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
 ) -> None:
     """The same without a service; the lock makes sure that none serves this folder meanwhile."""
-    from service.app import open_services  # noqa: PLC0415 - it loads all there is, which the other ways need not wait for
+    from semblance.service.app import open_services  # noqa: PLC0415 - it loads all there is, which the other ways need not wait for
 
     with hold(settings.home):
         async with open_services(settings) as services:

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.embedded_store import embedded_store
-from service.settings import read_settings
-from service.usecases.local_collections import LocalCollections
+from semblance.models.errors import SemblanceError
+from semblance.service.composition.embedded_store import embedded_store
+from semblance.service.replication.local_node import LocalCollections
+from semblance.service.settings import read_settings
 
 
 def rebuild(

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from service.cli.progress import bar
-from service.client import Client, ServiceError
-from service.settings import client_key
+from semblance.service.cli.progress import bar
+from semblance.service.client import Client, ServiceError
+from semblance.service.settings import client_key
 
 
 def reembed(

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from models.errors import SemblanceError
-from service.embedded_store import embedded_store
-from service.settings import read_settings
-from service.usecases.verify import verify as verified
+from semblance.models.errors import SemblanceError
+from semblance.service.composition.embedded_store import embedded_store
+from semblance.service.settings import read_settings
+from semblance.service.usecases.verify import verify as verified
 
 SHOWN = 20  # faults of a collection that are shown one by one
 

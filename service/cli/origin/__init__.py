@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from service.cli.origin.corpus import corpus
-from service.cli.origin.evaluate import evaluate
-from service.cli.origin.explain import explain
-from service.cli.origin.score import score
-from service.cli.origin.start import start
-from service.cli.origin.train import train
+from semblance.service.cli.origin.corpus import corpus
+from semblance.service.cli.origin.evaluate import evaluate
+from semblance.service.cli.origin.explain import explain
+from semblance.service.cli.origin.score import score
+from semblance.service.cli.origin.start import start
+from semblance.service.cli.origin.train import train
 
 app = typer.Typer(
     no_args_is_help=True,

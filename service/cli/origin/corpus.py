@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.entries import entries
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.comma_lists import entries
+from semblance.service.cli.train_extra import needing_train
 
 
 def corpus(
@@ -46,8 +46,8 @@ def corpus(
       semblance origin corpus book.txt letters.jsonl --config origin.yaml --out runs/origin
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("origin corpus"):
-        from service.cli.origin.corpus_steps import make_corpus  # noqa: PLC0415 - with it comes what learns
-        from service.cli.origin.settings_file import read_settings_file  # noqa: PLC0415
+        from semblance.service.cli.origin.corpus_steps import make_corpus  # noqa: PLC0415 - with it comes what learns
+        from semblance.service.cli.origin.settings_file import read_settings_file  # noqa: PLC0415
 
     try:
         make_corpus(texts, out, read_settings_file(config), (entries(exclude), data), Console(stderr=True))

@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 
 from rich.console import Console
 
-from models.evaluation.evaluated_texts import normal_form
-from models.formats.transformer_folder import read_transformer
-from models.model_files import digest, file_sha256
-from models.origin.corpus.corpus import PARTS, Corpus
-from models.origin.corpus.corpus_builder import build_corpus
-from models.origin.corpus.documents import read_documents, sentences_of, text_files
-from models.origin.corpus.screening import Screening, write_screening
-from models.origin.corpus.token_table import TokenTable, write_token_table
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.origin_folder import (
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.files.digests import digest, file_sha256
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.corpus.corpus_builder import build_corpus
+from semblance.models.origin.corpus.documents import read_documents, sentences_of, text_files
+from semblance.models.origin.corpus.screening import Screening, write_screening
+from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.origin_folder import (
     CORPUS,
     SCREENING,
     TOKENS,
@@ -29,13 +29,13 @@ from models.origin.origin_folder import (
     read_step_about,
     write_step_about,
 )
-from models.origin.origin_settings import OriginSettings
-from service.cli.evaluate.held_out_texts import held_out_texts
-from service.cli.lines import say
-from service.cli.progress import bar
-from service.cli.tables import show_counts
-from service.cli.whole_folder import whole_folder
-from service.served_models import source_of
+from semblance.models.origin.origin_settings import OriginSettings
+from semblance.service.cli.console import say
+from semblance.service.cli.evaluate.held_out_texts import held_out_texts
+from semblance.service.cli.progress import bar
+from semblance.service.cli.tables import show_counts
+from semblance.service.cli.whole_folder import whole_folder
+from semblance.service.model_loading.registry import source_of
 
 Make: TypeAlias = Callable[[Path, Path], dict[str, Any]]
 """Fills a folder, with another for what is only needed on the way, and says what came of it."""

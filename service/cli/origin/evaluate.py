@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from models.errors import SemblanceError
-from service.cli.entries import entries
-from service.cli.origin.options import Config, Device, Folder, Form, Size
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.comma_lists import entries
+from semblance.service.cli.origin.options import Config, Device, Folder, Form, Size
+from semblance.service.cli.train_extra import needing_train
 
 
 def evaluate(  # noqa: PLR0913 - one parameter an option
@@ -59,9 +59,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance origin evaluate runs/origin --size 500 --pairs 50 --json figures.json --report report
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("origin evaluate"):
-        from models.evaluation.bootstrap import Resampling  # noqa: PLC0415 - with it comes torch
-        from service.cli.origin.evaluated import Asked, tabulate  # noqa: PLC0415
-        from service.cli.origin.opened import Opening  # noqa: PLC0415
+        from semblance.models.evaluation.statistics.bootstrap import Resampling  # noqa: PLC0415 - with it comes torch
+        from semblance.service.cli.origin.evaluated import Asked, tabulate  # noqa: PLC0415
+        from semblance.service.cli.origin.opened import Opening  # noqa: PLC0415
 
     named, chosen = entries(variants), entries(sets)
     if (variants and not named) or not chosen:

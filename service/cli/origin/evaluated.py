@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from models.errors import BadDataSet
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.evaluation import evaluate
-from models.evaluation.report import write_json, write_report
-from models.evaluation.report_tables import TextTable, tables
-from models.evaluation.tasks import GradedPairs
-from models.origin.scoring.origin_scorer import OriginScorer
-from models.origin.scoring.scoring import FORMS, Form
-from models.origin.scoring.spread import Spread, spreads
-from models.origin.scoring.variant import fitting, variant
-from service.cli.evaluate.sets import read_task
-from service.cli.origin.opened import Oddities, Opening
-from service.cli.progress import bars
-from service.cli.tables import show
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.evaluation import evaluate
+from semblance.models.evaluation.reporting.report import write_json, write_report
+from semblance.models.evaluation.reporting.tables import TextTable, tables
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.origin.scoring.ablations import fitting, variant
+from semblance.models.origin.scoring.origin_scorer import OriginScorer
+from semblance.models.origin.scoring.scoring import FORMS, Form
+from semblance.models.origin.scoring.variance import Spread, spreads
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.cli.origin.opened import Oddities, Opening
+from semblance.service.cli.progress import bars
+from semblance.service.cli.tables import show
 
 
 @dataclass(frozen=True, slots=True)

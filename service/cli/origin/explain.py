@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.origin.options import Config, Device, Folder, Form, Size
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.origin.options import Config, Device, Folder, Form, Size
+from semblance.service.cli.train_extra import needing_train
 
 
 def explain(  # noqa: PLR0913 - one parameter an option
@@ -36,10 +36,10 @@ def explain(  # noqa: PLR0913 - one parameter an option
       semblance origin explain runs/origin "Stocks fell." "Prices rose." --form centred --top 10 --json why.json
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("origin explain"):
-        from models.evaluation.report import write_json  # noqa: PLC0415 - with it come matplotlib and torch
-        from service.cli.origin.explained import as_json, explanation_tables  # noqa: PLC0415
-        from service.cli.origin.opened import Oddities, Opening  # noqa: PLC0415
-        from service.cli.tables import show  # noqa: PLC0415
+        from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - with it come matplotlib and torch
+        from semblance.service.cli.origin.explained import as_json, explanation_tables  # noqa: PLC0415
+        from semblance.service.cli.origin.opened import Oddities, Opening  # noqa: PLC0415
+        from semblance.service.cli.tables import show  # noqa: PLC0415
 
     try:
         origin = Opening(folder, config, size, device).open()

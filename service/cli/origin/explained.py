@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from models.evaluation.report_tables import TextTable
-from models.origin.scoring.context_explanation import ContextExplanation, Reason
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.scoring import TERMS
+from semblance.models.evaluation.reporting.tables import TextTable
+from semblance.models.origin.scoring.context_explanation import ContextExplanation, Reason
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.scoring import TERMS
 
 GAP = "___"
 

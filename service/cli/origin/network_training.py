@@ -8,16 +8,16 @@ from typing import Any
 
 from rich.console import Console
 
-from models.formats.transformer_folder import read_transformer
-from models.origin.networks.coherence_training import knows_order
-from models.origin.networks.training import Training, train_networks
-from models.origin.origin_folder import COHERENCE, GENERATION
-from service.cli.origin.settings_file import settings_of
-from service.cli.progress import counting
-from service.cli.tables import show_counts
-from service.devices import torch_device
-from service.served_models import source_of
-from service.settings import read_settings
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.origin.networks.coherence_training import knows_order
+from semblance.models.origin.networks.training import Training, train_networks
+from semblance.models.origin.origin_folder import COHERENCE, GENERATION
+from semblance.service.cli.origin.settings_file import settings_of
+from semblance.service.cli.progress import counting
+from semblance.service.cli.tables import show_counts
+from semblance.service.model_loading.device import torch_device
+from semblance.service.model_loading.registry import source_of
+from semblance.service.settings import read_settings
 
 
 def train_folder(folder: Path, config: Path | None, device: str | None, console: Console) -> None:

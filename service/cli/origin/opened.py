@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.origin.scoring.context_set import ContextSet
-from models.origin.scoring.origin import Origin
-from service.cli.origin.settings_file import settings_of
-from service.devices import torch_device
-from service.settings import read_settings
+from semblance.models.origin.scoring.context_set import ContextSet
+from semblance.models.origin.scoring.origin import Origin
+from semblance.service.cli.origin.settings_file import settings_of
+from semblance.service.model_loading.device import torch_device
+from semblance.service.settings import read_settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from models.origin.scoring.scoring import Form as _Form
+from semblance.models.origin.scoring.scoring import Form as _Form
 
 Folder: TypeAlias = Annotated[
     Path, typer.Argument(exists=True, file_okay=False, metavar="FOLDER", help="The origin folder.")

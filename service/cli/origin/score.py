@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.origin.options import Config, Device, Folder, Form, Size
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.origin.options import Config, Device, Folder, Form, Size
+from semblance.service.cli.train_extra import needing_train
 
 
 def score(  # noqa: PLR0913 - one parameter an option
@@ -39,8 +39,8 @@ def score(  # noqa: PLR0913 - one parameter an option
     if (rows is None) != (a is not None and b is not None):
         raise typer.BadParameter("give two sentences, or a table of them", param_hint="A B or --rows")
     with needing_train("origin score"):
-        from service.cli.origin.opened import Opening  # noqa: PLC0415 - with it comes torch
-        from service.cli.origin.scored import print_scores, read_pairs  # noqa: PLC0415
+        from semblance.service.cli.origin.opened import Opening  # noqa: PLC0415 - with it comes torch
+        from semblance.service.cli.origin.scored import print_scores, read_pairs  # noqa: PLC0415
 
     console = Console(stderr=True)
     try:

@@ -8,12 +8,12 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from models.errors import BadDataSet
-from models.evaluation.row_files import table
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.scoring import Form
-from service.cli.origin.opened import Oddities
-from service.cli.progress import bars
+from semblance.models.errors import BadDataSet
+from semblance.models.files.tables import table
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.scoring import Form
+from semblance.service.cli.origin.opened import Oddities
+from semblance.service.cli.progress import bars
 
 COLUMNS = ("sentence1", "sentence2")
 

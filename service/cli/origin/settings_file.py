@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from models.origin.errors import BadOrigin
-from models.origin.origin_folder import read_about
-from models.origin.origin_settings import OriginSettings
-from service.cli.yaml_file import read_yaml
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.origin_folder import read_about
+from semblance.models.origin.origin_settings import OriginSettings
+from semblance.service.cli.yaml_file import read_yaml
 
 
 def read_settings_file(path: Path | None) -> OriginSettings:

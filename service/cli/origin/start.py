@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.lines import say
-from service.cli.origin.options import Folder
-from service.cli.train_extra import needing_train
-from service.cli.whole_folder import whole_folder
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.console import say
+from semblance.service.cli.origin.options import Folder
+from semblance.service.cli.train_extra import needing_train
+from semblance.service.cli.whole_folder import whole_folder
 
 
 def start(  # noqa: PLR0913 - one parameter an option
@@ -42,11 +42,11 @@ def start(  # noqa: PLR0913 - one parameter an option
     if dim % heads:
         raise typer.BadParameter(f"{heads} heads do not divide {dim} numbers", param_hint="--heads and --dim")
     with needing_train("origin start"):
-        from models.origin.corpus.static_vectors import SkipGram, learn  # noqa: PLC0415
-        from models.origin.corpus.token_table import TokenTable  # noqa: PLC0415
-        from models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415
-        from models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
-        from models.origin.surrogate.start import Shape, write_scratch, write_static  # noqa: PLC0415
+        from semblance.models.origin.corpus.static_vectors import SkipGram, learn  # noqa: PLC0415
+        from semblance.models.origin.corpus.token_table import TokenTable  # noqa: PLC0415
+        from semblance.models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415
+        from semblance.models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
+        from semblance.models.origin.surrogate.start import Shape, write_scratch, write_static  # noqa: PLC0415
 
     console = Console(stderr=True)
     try:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models.errors import SemblanceError
-from service.cli.origin.options import Device
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.origin.options import Device
+from semblance.service.cli.train_extra import needing_train
 
 
 def train(
@@ -40,7 +40,7 @@ def train(
       semblance origin train runs/origin --config origin.yaml --device cuda
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("origin train"):
-        from service.cli.origin.network_training import train_folder  # noqa: PLC0415 - with it comes torch
+        from semblance.service.cli.origin.network_training import train_folder  # noqa: PLC0415 - with it comes torch
 
     try:
         train_folder(folder, config, device, Console(stderr=True))

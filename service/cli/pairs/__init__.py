@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from service.cli.pairs.harvest import harvest
-from service.cli.pairs.threads import threads
-from service.cli.pairs.tweets import tweets
+from semblance.service.cli.pairs.harvest import harvest
+from semblance.service.cli.pairs.threads import threads
+from semblance.service.cli.pairs.tweets import tweets
 
 app = typer.Typer(
     no_args_is_help=True,

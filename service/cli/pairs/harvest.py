@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from models.errors import SemblanceError
-from service.cli.pairs.options import Out, Seed
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.pairs.options import Out, Seed
+from semblance.service.cli.train_extra import needing_train
 
 
 def harvest(
@@ -40,8 +40,8 @@ def harvest(
       semblance evaluate --model runs/surrogate --sets pairs:runs/pairs/test.tsv
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("pairs"):
-        from models.origin.harvest.harvested import Split  # noqa: PLC0415 - with it comes pyarrow, of the extra train
-        from service.cli.pairs.joining import join  # noqa: PLC0415
+        from semblance.models.origin.harvest.harvested import Split  # noqa: PLC0415 - with it comes pyarrow, of the extra train
+        from semblance.service.cli.pairs.joining import join  # noqa: PLC0415
 
     try:
         join(folders, form, Split(dev, test, seed), out)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.origin.harvest.harvested import Gathered, Split, gather, write_parts
-from models.origin.scoring.scoring import Form
-from service.cli.lines import say
-from service.cli.tables import show_counts
-from service.cli.whole_folder import whole_folder
+from semblance.models.origin.harvest.harvested import Gathered, Split, gather, write_parts
+from semblance.models.origin.scoring.scoring import Form
+from semblance.service.cli.console import say
+from semblance.service.cli.tables import show_counts
+from semblance.service.cli.whole_folder import whole_folder
 
 
 def join(folders: Sequence[Path], form: Form, split: Split, out: Path) -> None:
@@ -28,7 +28,7 @@ def join(folders: Sequence[Path], form: Form, split: Split, out: Path) -> None:
     with whole_folder(out) as (made, _):
         counts = write_parts(gathered, form, split, made)
         about = {
-            "semblance": version("semblance"),
+            "semblance": version("semblance-server"),
             "form": form,
             **asdict(split),
             "harvest": gathered.about,

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from models.corpora.sets import Made, Plan, make_sets
-from models.corpora.tables import Tables
-from models.corpora.tweets import Tally
-from models.text_lines import Advance
-from service.cli.progress import counting
-from service.cli.tables import show_counts
-from service.cli.whole_folder import whole_folder
+from semblance.models.corpora.sets import Made, Plan, make_sets
+from semblance.models.corpora.tables import Tables
+from semblance.models.corpora.tweets import Tally
+from semblance.models.files.lines import Advance
+from semblance.service.cli.progress import counting
+from semblance.service.cli.tables import show_counts
+from semblance.service.cli.whole_folder import whole_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def make(
 def _write_about(file: Path, plan: Plan, tally: Tally, found: dict[str, int], sets: Made) -> None:
     """How the sets were made, for whoever finds them later."""
     about = {
-        "semblance": version("semblance"),
+        "semblance": version("semblance-server"),
         "seed": plan.seed,
         "most_pairs": plan.pairs,
         "rankings": asdict(plan.sizes),

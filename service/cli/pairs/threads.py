@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from models.errors import SemblanceError
-from service.cli.pairs.options import Memory, Most, Out, Seed, Threads
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.pairs.options import Memory, Most, Out, Seed, Threads
+from semblance.service.cli.train_extra import needing_train
 
 
 def threads(  # noqa: PLR0913 - one parameter an option
@@ -40,11 +40,11 @@ def threads(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets ranking:support/ranking/threads.jsonl
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("pairs"):
-        from models.corpora import held_out as benchmarks  # noqa: PLC0415 - as in `semblance pairs tweets`
-        from models.corpora import pair_sets  # noqa: PLC0415
-        from models.corpora.sets import Plan  # noqa: PLC0415
-        from models.corpora.threads import link_threads  # noqa: PLC0415
-        from service.cli.pairs.making import Resources, make  # noqa: PLC0415
+        from semblance.models.corpora import held_out as benchmarks  # noqa: PLC0415 - as in `semblance pairs tweets`
+        from semblance.models.corpora import pair_sets  # noqa: PLC0415
+        from semblance.models.corpora.sets import Plan  # noqa: PLC0415
+        from semblance.models.corpora.threads import link_threads  # noqa: PLC0415
+        from semblance.service.cli.pairs.making import Resources, make  # noqa: PLC0415
 
     sizes = benchmarks.Sizes(held_out, positives, negatives)
     plan = Plan((benchmarks.OF_THREADS,), (pair_sets.OF_THREADS,), sizes, pairs, seed)

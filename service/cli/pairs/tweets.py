@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from models.errors import SemblanceError
-from service.cli.pairs.options import Memory, Most, Out, Seed, Threads
-from service.cli.train_extra import needing_train
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.pairs.options import Memory, Most, Out, Seed, Threads
+from semblance.service.cli.train_extra import needing_train
 
 
 def tweets(  # noqa: PLR0913 - one parameter an option
@@ -41,11 +41,11 @@ def tweets(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets dq,cq,dr,cr --data pairs
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("pairs"):
-        from models.corpora import held_out, pair_sets  # noqa: PLC0415 - with them comes DuckDB, of the extra train
-        from models.corpora.archive import read_tweets, tweet_files  # noqa: PLC0415
-        from models.corpora.links import link_tweets  # noqa: PLC0415
-        from models.corpora.sets import Plan  # noqa: PLC0415
-        from service.cli.pairs.making import Resources, make  # noqa: PLC0415
+        from semblance.models.corpora import held_out, pair_sets  # noqa: PLC0415 - with them comes DuckDB, of the extra train
+        from semblance.models.corpora.archive import read_tweets, tweet_files  # noqa: PLC0415
+        from semblance.models.corpora.links import link_tweets  # noqa: PLC0415
+        from semblance.models.corpora.sets import Plan  # noqa: PLC0415
+        from semblance.service.cli.pairs.making import Resources, make  # noqa: PLC0415
 
     sizes = held_out.Sizes(queries, positives, negatives)
     plan = Plan(held_out.OF_TWEETS, pair_sets.OF_TWEETS, sizes, pairs, seed)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES = "models.training.recipes"
+RECIPES = "semblance.models.training.recipes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,28 +8,28 @@ from pathlib import Path
 from accelerate import PartialState
 from rich.console import Console
 
-from models import catalogue
-from models.adapted_files import read_model
-from models.catalogue import explains
-from models.evaluation.evaluated_texts import normal_form
-from models.evaluation.tasks import ChunkAlignment
-from models.formats.transformer_folder import read_transformer
-from models.training.dev_sets import MEAN
-from models.training.errors import BadRecipe
-from models.training.recipe import Recipe
-from models.training.run import Progress, Run
-from models.training.train import train
-from models.training.trainer import last_checkpoint
-from models.training.training_rows import read_rows
-from service.cli.evaluate.held_out_texts import held_out_texts
-from service.cli.evaluate.sets import read_task
-from service.cli.lines import say
-from service.cli.progress import counting
-from service.cli.train.asked import RECIPES, Asked
-from service.cli.yaml_file import read_yaml
-from service.devices import device_for
-from service.served_models import source_of
-from service.settings import read_settings
+from semblance.models import catalogue
+from semblance.models.adaptation.adapted_files import read_model
+from semblance.models.catalogue import explains
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.evaluation.tasks import ChunkAlignment
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.training.dev_sets import MEAN
+from semblance.models.training.errors import BadRecipe
+from semblance.models.training.recipe import Recipe
+from semblance.models.training.run import Progress, Run
+from semblance.models.training.train import train
+from semblance.models.training.trainer import last_checkpoint
+from semblance.models.training.training_rows import read_rows
+from semblance.service.cli.console import say
+from semblance.service.cli.evaluate.held_out_texts import held_out_texts
+from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.cli.progress import counting
+from semblance.service.cli.train.asked import RECIPES, Asked
+from semblance.service.cli.yaml_file import read_yaml
+from semblance.service.model_loading.device import device_for
+from semblance.service.model_loading.registry import source_of
+from semblance.service.settings import read_settings
 
 
 def run(asked: Asked, console: Console) -> None:

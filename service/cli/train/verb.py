@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from models import catalogue
-from models.errors import SemblanceError
-from service.cli.entries import entries
-from service.cli.train.asked import RECIPES, Asked
-from service.cli.train_extra import needing_train
+from semblance.models import catalogue
+from semblance.models.errors import SemblanceError
+from semblance.service.cli.comma_lists import entries
+from semblance.service.cli.train.asked import RECIPES, Asked
+from semblance.service.cli.train_extra import needing_train
 
 
 def train(
@@ -49,7 +49,7 @@ def train(
       semblance train clrcmd --rows triplets.tsv --exclude evaluation --data DATA --out runs/clean
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     with needing_train("train"):
-        from service.cli.train.run import run  # noqa: PLC0415 - it loads all there is to train with
+        from semblance.service.cli.train.run import run  # noqa: PLC0415 - it loads all there is to train with
 
     try:
         run(Asked(recipe, config, rows, out, entries(exclude), data), Console(stderr=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, inspect, select, text
 
-from service.errors import StoreTooNew
+from semblance.service.errors import StoreTooNew
 
 NEWEST = "0002"  # of the steps in versions/
 WITHOUT_STEPS = "0001"  # what stores hold that were made before there were steps

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from service.documents.schema import metadata
+from semblance.service.documents.schema import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
 with context.begin_transaction():

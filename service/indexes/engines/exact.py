@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.index_device import ON_CPU, Device
-from service.indexes.row_numbers import numbers_of
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.row_numbers import numbers_of
+from semblance.service.ports.device import ON_CPU, Device
 
 
 class Exact:

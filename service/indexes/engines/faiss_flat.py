@@ -8,9 +8,9 @@ from typing import ClassVar
 import faiss
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.indexes.faiss_rows import FaissRows
-from service.indexes.row_numbers import selector
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.faiss_rows import FaissRows
+from semblance.service.indexes.row_numbers import selector
 
 
 class FaissFlat(FaissRows):

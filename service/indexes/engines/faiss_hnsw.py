@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import faiss
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.indexes.faiss_rows import FaissRows
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.faiss_rows import FaissRows
 
-# measured on 100,000 vectors of sentences, and on as many in clusters: benchmarks/index_recall.py
+# measured on 100,000 vectors of sentences, and on as many in clusters: benchmarks/quality/index_recall.py
 M = 16  # neighbours of a row: 128 bytes of links beside the 1,536 of its vector
 EF_CONSTRUCTION = 100  # a minute of one core for 100,000 rows; the time grows with it
 EF_SEARCH = 128  # finds 96 of 100 that are nearest where they lie in clusters

@@ -10,11 +10,11 @@ import faiss
 import numpy as np
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from service.indexes.faiss_rows import FaissRows
-from service.indexes.row_numbers import Numbers, numbers_of, others, selector
+from semblance.models.embeddings import Floats
+from semblance.service.indexes.faiss_rows import FaissRows
+from semblance.service.indexes.row_numbers import Numbers, numbers_of, others, selector
 
-# measured on 100,000 sentence vectors and on 1,000,000 in clusters: benchmarks/index_recall.py
+# measured on 100,000 sentence vectors and on 1,000,000 in clusters: benchmarks/quality/index_recall.py
 LISTS_A_ROOT = 4  # lists for n rows, as a multiple of sqrt(n): then comparing with centroids costs as rows do
 PROBES = 128  # lists that a search looks into
 LEARNED_FROM = 39  # rows a list that centroids are learned from; FAISS warns below

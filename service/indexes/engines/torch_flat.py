@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 import numpy as np
 from pyroaring import BitMap
 
-from models.embeddings import Floats
-from models.text import Booleans
-from service.index_device import ON_CPU, Device
-from service.indexes.device_rows import DeviceRows
-from service.indexes.engines.exact import Exact
-from service.indexes.row_numbers import numbers_of
+from semblance.models.embeddings import Floats
+from semblance.models.text import Booleans
+from semblance.service.indexes.device_rows import DeviceRows
+from semblance.service.indexes.engines.exact import Exact
+from semblance.service.indexes.row_numbers import numbers_of
+from semblance.service.ports.device import ON_CPU, Device
 
 
 class TorchFlat(DeviceRows):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service, free_port, running_process
+from tests.support.running_service import Service, free_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
 SCOPES = {READER: "read", WRITER: "read+write", ADMIN: "read+write+admin"}

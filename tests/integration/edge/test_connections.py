@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service
 from tests.integration.edge.conftest import AS_READER, BODY_S, CONNECTIONS, HEADER_BYTES, HEADER_S, PAUSE_S
 from tests.integration.raw_http import PAIR, answer_on, chunk, closed_after, dialled, head
+from tests.support.running_service import Service
 
 pytestmark = pytest.mark.alone
 

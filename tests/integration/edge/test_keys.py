@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks.running_service import Service
 from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, REDIS_PASSWORD, SCOPES, WRITER, bearer
 from tests.integration.raw_http import answer_on, dialled, head
+from tests.support.running_service import Service
 
 pytestmark = pytest.mark.alone
 
@@ -116,7 +116,16 @@ def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> Non
     file.write_text(json.dumps({"id": "1", "text": "A cat."}))
 
     def index(**environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "service.cli.main", "index", str(file), "--collection", "cli", "--url"]
+        command = [
+            sys.executable,
+            "-m",
+            "semblance.service.cli.main",
+            "index",
+            str(file),
+            "--collection",
+            "cli",
+            "--url",
+        ]
         return subprocess.run(
             [*command, service.url], env=os.environ | environment, capture_output=True, text=True, check=False
         )

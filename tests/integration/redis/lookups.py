@@ -9,13 +9,13 @@ from typing import get_args
 
 import numpy as np
 
-from benchmarks.servers.redis_server import RedisServer
-from models.embeddings import TokenEmbeddings
-from service.caches.redis import RedisCache, RedisLimits
-from service.ports import Miss
-from tests.bits import bits
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.caches.redis import RedisCache, RedisLimits
+from semblance.service.ports.embedding import Miss
 from tests.integration.redis.faulty_proxy import Faults, faulty_proxy
-from tests.standing_clock import Clock
+from tests.support.bits import bits
+from tests.support.servers.redis_server import RedisServer
+from tests.support.standing_clock import Clock
 
 BUDGET_S = 0.1  # where it runs out
 PATIENT_S = 5.0  # where it should not, however loaded the machine

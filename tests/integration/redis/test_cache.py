@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from redis.asyncio import Redis
 
-from benchmarks.running_service import free_port
-from benchmarks.servers.redis_server import RedisServer
-from models.embeddings import TokenEmbeddings
-from service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, remember
-from tests.standing_clock import Clock
+from tests.support.running_service import free_port
+from tests.support.servers.redis_server import RedisServer
+from tests.support.standing_clock import Clock
 
 pytestmark = pytest.mark.alone
 
@@ -59,7 +59,7 @@ def test_a_redis_that_dies_and_comes_back_is_used_again_after_a_rest(
             assert await look(cache, "key 1") == ["hit"]
 
     asyncio.run(use())
-    said = [record.getMessage() for record in caplog.records if record.name == "service.caches.redis"]
+    said = [record.getMessage() for record in caplog.records if record.name == "semblance.service.caches.redis"]
     where = f"Redis at 127.0.0.1:{redis_server.port}"
     assert said.count(f"{where} rests for 5 s: ConnectionError") == len([each for each in said if "rests" in each]) <= 2
     assert said[-1] == f"{where} answers again"

@@ -10,12 +10,12 @@ from itertools import pairwise
 import pytest
 from redis.asyncio import Redis
 
-from benchmarks.servers.redis_server import RedisServer
-from models.embeddings import TokenEmbeddings
-from service.caches.record import pack
-from service.caches.redis import FAILURES, PREFIX, RedisCache
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.service.caches.record import pack
+from semblance.service.caches.redis import FAILURES, PREFIX, RedisCache
 from tests.integration.redis.faulty_proxy import Faults
 from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
+from tests.support.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 
@@ -160,7 +160,7 @@ def test_no_text_ever_gets_the_vector_of_another(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, faults: Faults, seen: list[str]
 ) -> None:
     """Through a proxy that lies, with callers that leave: each hit has the bits of its key, each call ends in time."""
-    monkeypatch.setattr("service.caches.redis.FAILURES", 10**9)  # resting would hide what is looked for
+    monkeypatch.setattr("semblance.service.caches.redis.FAILURES", 10**9)  # resting would hide what is looked for
 
     async def use() -> Counter[str]:
         async with lying_to(redis_server, faults, 5 * BUDGET_S) as cache:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.corpora.cleaning import clean, long_enough, without_any_names, without_names
+from semblance.models.corpora.cleaning import clean, long_enough, without_any_names, without_names
 
 TWEETS = st.lists(
     st.one_of(

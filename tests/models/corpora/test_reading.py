@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.drawn_tweets import write_archive
-from models.corpora.archive import read_tweets, tweet_files
-from models.corpora.tweet_json import tweet_of
-from models.corpora.tweets import (
+from semblance.models.corpora.archive import read_tweets, tweet_files
+from semblance.models.corpora.tweet_json import tweet_of
+from semblance.models.corpora.tweets import (
     NO_FIELDS,
     NO_TEXT,
     NO_TWEET,
@@ -27,8 +26,9 @@ from models.corpora.tweets import (
     Tally,
     Tweet,
 )
-from models.errors import BadDataSet
-from tests.written import write, write_json, write_table
+from semblance.models.errors import BadDataSet
+from tests.support.drawn_tweets import write_archive
+from tests.support.written import write, write_json, write_table
 
 LONG = "A tweet that is long enough to be kept"
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks.drawn_tweets import write_archive
-from models.corpora import held_out, pair_sets
-from models.corpora.archive import read_tweets, tweet_files
-from models.corpora.held_out import Sizes
-from models.corpora.links import link_tweets
-from models.corpora.sets import Made, Plan, make_sets
-from models.corpora.tables import Tables
-from models.corpora.tweets import Quoted, Tally, Tweet
-from models.evaluation.datasets.ranking import read as read_ranking
-from models.evaluation.row_files import table
+from semblance.models.corpora import held_out, pair_sets
+from semblance.models.corpora.archive import read_tweets, tweet_files
+from semblance.models.corpora.held_out import Sizes
+from semblance.models.corpora.links import link_tweets
+from semblance.models.corpora.sets import Made, Plan, make_sets
+from semblance.models.corpora.tables import Tables
+from semblance.models.corpora.tweets import Quoted, Tally, Tweet
+from semblance.models.evaluation.datasets.ranking import read as read_ranking
+from semblance.models.files.tables import table
+from tests.support.drawn_tweets import write_archive
 
 PLAN = Plan(held_out.OF_TWEETS, pair_sets.OF_TWEETS, Sizes(queries=20))
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from models.corpora import held_out, pair_sets
-from models.corpora.held_out import Sizes
-from models.corpora.sets import Made, Plan, make_sets
-from models.corpora.tables import Tables
-from models.corpora.threads import COLUMNS, link_threads
-from models.corpora.tweets import NO_FIELDS, NO_TWEET, SAME, SHORT, Tally
-from models.errors import BadDataSet
+from semblance.models.corpora import held_out, pair_sets
+from semblance.models.corpora.held_out import Sizes
+from semblance.models.corpora.sets import Made, Plan, make_sets
+from semblance.models.corpora.tables import Tables
+from semblance.models.corpora.threads import COLUMNS, link_threads
+from semblance.models.corpora.tweets import NO_FIELDS, NO_TWEET, SAME, SHORT, Tally
+from semblance.models.errors import BadDataSet
 from tests.models.corpora.test_sets import pairs, rankings
-from tests.written import write, write_table
+from tests.support.written import write, write_table
 
 
 def made(file: Path, out: Path, sizes: Sizes) -> tuple[Made, Tally, int]:

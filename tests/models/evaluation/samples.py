@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.evaluation.tasks import ChunkLink
-from tests.written import write_json, write_table
+from semblance.models.evaluation.tasks import ChunkLink
+from tests.support.written import write_json, write_table
 
 LINES = (
     '<sentence id="7" status="">',

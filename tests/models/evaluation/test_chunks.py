@@ -12,13 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.evaluation.chunk_f1 import AGREEMENTS, alignment_sums, f1, precision, recall, strong_links
-from models.evaluation.chunk_links import chunk_links, pooled_parts
-from models.evaluation.datasets import data_set
-from models.evaluation.datasets.ists import Chunks, read
-from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+from semblance.models.evaluation.chunk_links import chunk_links, pooled_parts
+from semblance.models.evaluation.datasets import data_set
+from semblance.models.evaluation.datasets.ists import Chunks, read
+from semblance.models.evaluation.statistics.chunk_f1 import (
+    AGREEMENTS,
+    alignment_sums,
+    f1,
+    precision,
+    recall,
+    strong_links,
+)
+from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
+from tests.support.project import GOLDEN_FILES
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "chunks.json").read_text())
+GOLDEN = json.loads((GOLDEN_FILES / "chunks.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 Alignment = Sequence[ChunkLink]
 

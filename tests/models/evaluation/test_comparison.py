@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from models.embeddings import Doubles
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.evaluation import AVERAGE, SEVEN, evaluate
-from models.evaluation.outcomes import Evaluation
-from models.evaluation.report_tables import tables
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import GradedPairs, Task
-from tests.small_model import load
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.evaluation import AVERAGE, SEVEN, evaluate
+from semblance.models.evaluation.outcomes import Evaluation
+from semblance.models.evaluation.reporting.tables import tables
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, Task
+from tests.support.small_model import load
 
 RESAMPLING = Resampling(draws=500, seed=3)
 N = 60

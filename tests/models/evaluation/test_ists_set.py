@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import data_set
-from models.evaluation.tasks import ChunkAlignment, ChunkedPair
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import data_set
+from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair
 from tests.models.evaluation.samples import LINES, LINKS
-from tests.written import write
+from tests.support.written import write
 
 
 def read(file: Path, name: str = "ists_images") -> ChunkAlignment:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import BadDataSet
-from models.evaluation.datasets import data_set, data_sets
-from models.evaluation.tasks import GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import data_set, data_sets
+from semblance.models.evaluation.tasks import GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
 from tests.models.evaluation.samples import JUDGED, ROW, write_collection
-from tests.written import write, write_json, write_table
+from tests.support.written import write, write_json, write_table
 
 PUBLISHED: Mapping[str, tuple[type, int]] = {
     "pit_dev": (GradedPairs, 4727),

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import BadDataSet, UnknownName
-from models.evaluation.own_data import KINDS, read_own
-from models.evaluation.tasks import ChunkAlignment, GradedPairs, LabelledPairs, Rankings, Retrieval, Task, Triplets
+from semblance.models.errors import BadDataSet, UnknownName
+from semblance.models.evaluation.own_data import KINDS, read_own
+from semblance.models.evaluation.tasks import (
+    ChunkAlignment,
+    GradedPairs,
+    LabelledPairs,
+    Rankings,
+    Retrieval,
+    Task,
+    Triplets,
+)
 from tests.models.evaluation.samples import LINES, LINKS, ROW, write_collection
-from tests.written import write, write_json, write_table
+from tests.support.written import write, write_json, write_table
 
 
 def prepared(kind: str, folder: Path) -> Path:

@@ -9,30 +9,34 @@ import importlib
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar, get_args
 
 import numpy as np
 import pytest
 
-from models.adapted_encoder import AdaptedEncoder
-from models.catalogue import similarity
-from models.embeddings import TokenEmbeddings
-from models.encoders.word_vectors import Table, WordVectors
-from models.errors import UnknownName
-from models.evaluation.bootstrap import Interval, Resampling
-from models.evaluation.reproductions import Claim, Said, Verdict, claims, papers, tally
-from models.evaluation.reproductions.dynamax import averaged_jaccard, normalized, overlap, without_common_component
-from models.evaluation.scorer import LocalScorer
-from models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink, GradedPairs, Task
-from models.protocols import Encoder
-from models.word_tokenizers import Words
-from tests.contracts.token_matrices import embeddings_of
-from tests.small_model import random_vectors
-from tests.untracked import untracked
+from semblance.models.adaptation.adapted_encoder import AdaptedEncoder
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.encoders.word_vectors import Table, WordVectors
+from semblance.models.errors import UnknownName
+from semblance.models.evaluation.reproductions import Claim, Said, Verdict, claims, papers, tally
+from semblance.models.evaluation.reproductions.dynamax import (
+    averaged_jaccard,
+    normalized,
+    overlap,
+    without_common_component,
+)
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling
+from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink, GradedPairs, Task
+from semblance.models.protocols import Encoder
+from semblance.models.tokenization.words import Words
+from tests.support.project import PROJECT
+from tests.support.small_model import random_vectors
+from tests.support.token_matrices import embeddings_of
+from tests.support.untracked import untracked
 
-ROOT = Path(__file__).parents[3]
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "dynamax.json").read_text())
+GOLDEN = json.loads((PROJECT / "tests" / "golden" / "dynamax.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
 SAID = Said("Table 1, first row", "one is better than the other (81.23 to 79.01)", "made-up intervals")
@@ -182,13 +186,13 @@ def test_every_paper_makes_claims_that_say_all_there_is_to_say(paper: str) -> No
 
 @every_paper
 def test_every_paper_is_in_the_bibliography(paper: str) -> None:
-    key = importlib.import_module(f"models.evaluation.reproductions.{paper}").PAPER
-    bibliography = (ROOT / "references.bib").read_text("utf-8")
+    key = importlib.import_module(f"semblance.models.evaluation.reproductions.{paper}").PAPER
+    bibliography = (PROJECT / "references.bib").read_text("utf-8")
     assert re.search(rf"^@\w+{{{re.escape(key)},$", bibliography, re.MULTILINE)
 
 
 def test_every_entry_of_the_bibliography_ends_before_the_next_begins() -> None:
-    entries = re.split(r"^(?=@)", (ROOT / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    entries = re.split(r"^(?=@)", (PROJECT / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]
     assert [entry.partition("\n")[0] for entry in entries if not entry.rstrip().endswith("\n}")] == []
 
 
@@ -220,7 +224,7 @@ def test_sif_weights_give_the_average_cosine_that_was_worked_out() -> None:
 
 def test_the_common_component_is_that_of_the_sentences_as_often_as_they_stand() -> None:
     """Residuals as worked out; a text that stands twice among the sentences pulls the component its way."""
-    sif = json.loads((ROOT / "tests" / "golden" / "sif.json").read_text())
+    sif = json.loads((PROJECT / "tests" / "golden" / "sif.json").read_text())
     texts = {name: embeddings_of(np.array([row], np.float32)) for name, row in zip("abc", sif["vectors"], strict=True)}
     removed = without_common_component(texts, list("abc"))
     found = np.stack([removed[name].pooled() for name in "abc"])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import BadDataSet, UnknownName
-from models.evaluation.datasets import data_set, data_sets
-from models.evaluation.tasks import GradedPairs
-from tests.written import write, write_table
+from semblance.models.errors import BadDataSet, UnknownName
+from semblance.models.evaluation.datasets import data_set, data_sets
+from semblance.models.evaluation.tasks import GradedPairs
+from tests.support.project import PROJECT
+from tests.support.written import write, write_table
 
 PUBLISHED = {
     "sts12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
@@ -120,7 +121,7 @@ def test_a_release_without_one_of_its_parts_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_set_cites_works_of_the_bibliography() -> None:
-    bibliography = (Path(__file__).parents[3] / "references.bib").read_text("utf-8")
+    bibliography = (PROJECT / "references.bib").read_text("utf-8")
     for each in data_sets().values():
         keys = each.source.partition("[")[2].rstrip("]").split(", ")
         for key in keys:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from models.origin.corpus.corpus_builder import Counts, build_corpus
-from models.origin.corpus.documents import Document
-from models.origin.origin_settings import CorpusSettings
+from semblance.models.origin.corpus.corpus_builder import Counts, build_corpus
+from semblance.models.origin.corpus.documents import Document
+from semblance.models.origin.origin_settings import CorpusSettings
 
 
 def build(

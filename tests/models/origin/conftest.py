@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.origin.networks.training import Training, train_networks
+from semblance.models.origin.networks.training import Training, train_networks
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 
 

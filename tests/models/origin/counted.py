@@ -10,11 +10,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from models.embeddings import Doubles, Floats, Integers
-from models.origin.context_parts import Part
-from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.origin import Origin
-from models.origin.scoring.parts import Ids, Parts
+from semblance.models.embeddings import Doubles, Floats, Integers
+from semblance.models.origin.context_parts import Part
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.scoring.origin import Origin
+from semblance.models.origin.scoring.parts import Ids, Parts
 
 DOCUMENTS = (
     "the cat sat on the mat . a dog ran into the yard . the cat ran away . the dog barked at the cat . night fell .",

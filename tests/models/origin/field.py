@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from models.origin.corpus.words import words
-from models.origin.harvest.harvest import AllPairs, Source, Teacher
+from semblance.models.origin.corpus.words import words
+from semblance.models.origin.harvest.harvest import AllPairs, Source, Teacher
 from tests.models.training.tiny import NOUNS, VERBS
 
 

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable
-from models.origin.errors import BadOrigin
-from models.origin.networks.coherence import Coherence
-from models.origin.networks.coherence_ranking import CoherenceRanking, write_vectors
-from models.origin.networks.coherence_training import (
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.coherence_ranking import CoherenceRanking, write_vectors
+from semblance.models.origin.networks.coherence_training import (
     as_json,
     held_out_accuracies,
     knows_order,
     order_of,
     train_coherence,
 )
-from models.origin.networks.fitting import Plan
-from models.origin.origin_folder import COHERENCE, read_about
-from models.origin.origin_settings import CoherenceSettings
+from semblance.models.origin.networks.loop import Plan
+from semblance.models.origin.origin_folder import COHERENCE, read_about
+from semblance.models.origin.origin_settings import CoherenceSettings
 from tests.models.origin.tiny_corpus import tiny_documents
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from models.embeddings import Doubles
-from models.origin.scoring.context_explanation import ContextExplanation
-from models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.scoring.context_explanation import ContextExplanation
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
 
 logs = st.floats(-20, -1e-3).map(lambda each: round(each, 3))
 weights = st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 3.0])] * 4).filter(any)

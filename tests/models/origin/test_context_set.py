@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.origin.scoring.context_set import ContextSet, best_that_differ
+from semblance.models.origin.scoring.context_set import ContextSet, best_that_differ
+from tests.support.project import GOLDEN_FILES
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "origin.json").read_text())
+GOLDEN = json.loads((GOLDEN_FILES / "origin.json").read_text())
 
 sentences = st.lists(st.sampled_from(["a", "b", "c", "D", "d", "e", "f g"]), max_size=5).map(" ".join)
 candidates = st.lists(st.tuples(st.integers(-4, 0), st.integers(0, 6), sentences), max_size=14)

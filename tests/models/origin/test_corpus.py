@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.evaluation.evaluated_texts import normal_form
-from models.origin.corpus import corpus_builder as counted
-from models.origin.corpus import corpus_writer
-from models.origin.corpus.corpus import PARTS, Corpus
-from models.origin.errors import BadCorpus, BadOrigin
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.origin.corpus import corpus_builder as counted
+from semblance.models.origin.corpus import corpus_writer
+from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.errors import BadCorpus, BadOrigin
 from tests.models.origin.building import build
 from tests.models.origin.tiny_corpus import tiny_documents
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from models.origin.corpus.documents import Document, read_documents, sentences_of, text_files
-from models.origin.errors import BadCorpus
-from tests.written import write, write_json
+from semblance.models.origin.corpus.documents import Document, read_documents, sentences_of, text_files
+from semblance.models.origin.errors import BadCorpus
+from tests.support.written import write, write_json
 
 
 def read(*paths: Path) -> list[Document]:

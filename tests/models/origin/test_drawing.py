@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.origin.errors import BadCorpus
-from models.origin.harvest.drawing import Bundle, Drawing, Mixture
+from semblance.models.origin.errors import BadCorpus
+from semblance.models.origin.harvest.sampling import Bundle, Drawing, Mixture
 from tests.models.origin.field import Lines, SharedWords, small_corpus
 
 CORPUS = small_corpus()

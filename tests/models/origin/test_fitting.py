@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.origin.errors import BadOrigin
-from models.origin.networks.fitting import Plan, Progress, fit
-from models.training.errors import TrainingDiverged
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.loop import Plan, Progress, fit
+from semblance.models.training.errors import TrainingDiverged
 
 
 class Killed(Exception):

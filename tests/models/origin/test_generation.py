@@ -14,16 +14,16 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, BertModel
 
-from models.errors import BadCheckpoint
-from models.formats.transformer_folder import read_transformer
-from models.model_files import Source
-from models.origin.context_parts import PARTS, Part
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable
-from models.origin.errors import BadOrigin
-from models.origin.networks.generation import Generation
-from models.origin.networks.generation_inputs import Marks, by_length, inputs
-from models.origin.networks.generation_network import (
+from semblance.models.errors import BadCheckpoint
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.source import Source
+from semblance.models.origin.context_parts import PARTS, Part
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.networks.generation import Generation
+from semblance.models.origin.networks.generation_inputs import Marks, by_length, inputs
+from semblance.models.origin.networks.generation_network import (
     marks_of,
     new_network,
     open_network,
@@ -31,10 +31,10 @@ from models.origin.networks.generation_network import (
     save_network,
     started_network,
 )
-from models.origin.networks.generation_training import GenerationBatches
-from models.origin.origin_folder import GENERATION, read_about
-from models.origin.origin_settings import GenerationSettings
-from tests.small_model import DIM, edit, make_small
+from semblance.models.origin.networks.generation_training import GenerationBatches
+from semblance.models.origin.origin_folder import GENERATION, read_about
+from semblance.models.origin.origin_settings import GenerationSettings
+from tests.support.small_model import DIM, edit, make_small
 
 RNG = np.random.default_rng(0)
 PIECES, MOST = 60, 12

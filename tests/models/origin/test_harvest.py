@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 
-from models.origin.errors import BadHarvest
-from models.origin.harvest.drawing import Drawing
-from models.origin.harvest.harvest import Plan, Progress, Share, harvest
-from models.origin.harvest.shard import ABOUT, Shard
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.harvest import Plan, Progress, Share, harvest
+from semblance.models.origin.harvest.sampling import Drawing
+from semblance.models.origin.harvest.shard import ABOUT, Shard
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 
 PLAN = Plan(pairs=200, bundles_a_file=3)

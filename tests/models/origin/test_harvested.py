@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.evaluation.pairs import graded_pairs
-from models.origin.errors import BadHarvest
-from models.origin.harvest.harvest import AllPairs, Plan, Share, harvest
-from models.origin.harvest.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
-from models.origin.harvest.shard import ABOUT, Shard
-from models.origin.scoring.scoring import Form
+from semblance.models.evaluation.pairs import graded_pairs
+from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.harvest.harvest import AllPairs, Plan, Share, harvest
+from semblance.models.origin.harvest.harvested import COLUMNS, PARTS, Gathered, Split, gather, write_parts
+from semblance.models.origin.harvest.shard import ABOUT, Shard
+from semblance.models.origin.scoring.scoring import Form
 from tests.models.origin.field import WordCounts, small_corpus, small_source
 from tests.models.origin.test_harvest import flip, quietly
 

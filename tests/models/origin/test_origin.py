@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from models.embeddings import Doubles
-from models.errors import BadTexts
-from models.origin.errors import BadCorpus
-from models.origin.scoring.scoring import FORMS, TERMS, Form, scores
-from models.origin.scoring.variant import CHOICES, FULL, Choice
+from semblance.models.embeddings import Doubles
+from semblance.models.errors import BadTexts
+from semblance.models.origin.errors import BadCorpus
+from semblance.models.origin.scoring.ablations import CHOICES, FULL, Choice
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores
 from tests.models.origin.counted import TEXTS, Counted
 from tests.models.origin.test_context_set import jaccard
 
@@ -120,8 +120,8 @@ def test_all_weights_times_a_factor_change_nothing() -> None:
 
 def test_one_pair_at_a_time_scores_as_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     together = all_similarities(Counted(), "centred")
-    monkeypatch.setattr("models.origin.scoring.origin.AT_ONCE", 1)
-    monkeypatch.setattr("models.origin.scoring.term_table.AT_ONCE", 7)
+    monkeypatch.setattr("semblance.models.origin.scoring.origin.AT_ONCE", 1)
+    monkeypatch.setattr("semblance.models.origin.scoring.term_table.AT_ONCE", 7)
     counted = Counted()
     assert counted.origin.pairs_at_once == 1
     assert all_similarities(counted, "centred") == pytest.approx(together, abs=1e-12)
@@ -202,7 +202,7 @@ def test_equal_texts_and_other_variants_are_not_computed_again() -> None:
 def test_terms_of_any_sentence_in_any_contexts_are_those_of_the_definition_also_when_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("models.origin.scoring.term_table.REMEMBERED", 9)
+    monkeypatch.setattr("semblance.models.origin.scoring.term_table.REMEMBERED", 9)
     counted = Counted()
     random = np.random.default_rng(3)
     for _ in range(6):

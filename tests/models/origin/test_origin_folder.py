@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from models.origin.errors import BadOrigin
-from models.origin.origin_folder import add_about, is_made, read_about, read_step_about, write_step_about
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.origin_folder import add_about, is_made, read_about, read_step_about, write_step_about
 
 
 def test_entries_are_added_and_replaced_by_step(tmp_path: Path) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.errors import NotExplainable, UnknownName
-from models.evaluation.bootstrap import Resampling
-from models.evaluation.evaluation import evaluate
-from models.evaluation.tasks import GradedPairs, Retrieval
-from models.origin.scoring.origin_scorer import OriginScorer
-from models.origin.scoring.scoring import FORMS, TERMS
-from models.origin.scoring.spread import spread, spreads
-from models.origin.scoring.variant import CHOICES, Choice, Variant, variant
+from semblance.models.errors import NotExplainable, UnknownName
+from semblance.models.evaluation.evaluation import evaluate
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, Retrieval
+from semblance.models.origin.scoring.ablations import CHOICES, Choice, Variant, variant
+from semblance.models.origin.scoring.origin_scorer import OriginScorer
+from semblance.models.origin.scoring.scoring import FORMS, TERMS
+from semblance.models.origin.scoring.variance import spread, spreads
 from tests.models.origin.counted import TEXTS, Counted
 from tests.models.origin.test_origin import PAIRS
-from tests.untracked import untracked
+from tests.support.untracked import untracked
 
 LEFT, RIGHT = ([pair[side] for pair in PAIRS] for side in (0, 1))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +12,12 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cosine as cosine_distance
 from scipy.stats import pearsonr
 
-from models.embeddings import Doubles
-from models.origin.origin_settings import ContextSettings
-from models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
+from tests.support.project import GOLDEN_FILES
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "origin.json").read_text())
+GOLDEN = json.loads((GOLDEN_FILES / "origin.json").read_text())
 V1, V2 = (np.array(GOLDEN[name], np.float64) for name in ("v1", "v2"))
 
 logs = st.floats(-20, -1e-3)

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.origin.corpus import screening
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.screening import Screening, bigrams, write_screening
-from models.origin.errors import BadOrigin
+from semblance.models.origin.corpus import screening
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.screening import Screening, bigrams, write_screening
+from semblance.models.origin.errors import BadOrigin
 from tests.models.origin.building import build
 from tests.models.origin.tiny_corpus import tiny_documents
 

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from models.embeddings import Doubles
-from models.origin.corpus.static_vectors import SkipGram, learn, skip_gram, weighted
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadCorpus, BadOrigin
-from models.origin.surrogate.start import Shape, write_scratch, write_static
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.corpus.static_vectors import SkipGram, learn, skip_gram, weighted
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadCorpus, BadOrigin
+from semblance.models.origin.surrogate.start import Shape, write_scratch, write_static
 from tests.models.origin.field import small_corpus
-from tests.small_model import load
+from tests.support.small_model import load
 
 LINES = small_corpus().lines
 SHAPE = Shape(dim=32, layers=2, heads=2, tokens=16)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.origin.harvest.teacher import OriginTeacher, digests
-from models.origin.scoring.scoring import FORMS
+from semblance.models.origin.harvest.teacher import OriginTeacher, digests
+from semblance.models.origin.scoring.scoring import FORMS
 from tests.models.origin.counted import TEXTS, Counted
-from tests.written import write
+from tests.support.written import write
 
 
 def test_all_pairs_of_a_bundle_have_the_scores_of_origin() -> None:

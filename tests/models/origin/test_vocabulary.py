@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from models.origin.corpus import token_table
-from models.origin.corpus.corpus import PARTS, Corpus
-from models.origin.corpus.token_table import TokenTable, write_token_table
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.errors import BadOrigin
+from semblance.models.origin.corpus import token_table
+from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.errors import BadOrigin
 from tests.models.origin.building import build
 from tests.models.origin.tiny_corpus import tiny_documents
-from tests.small_model import BUILT_IN_FOLDER, draw_weights, edit, load
+from tests.support.small_model import BUILT_IN_FOLDER, draw_weights, edit, load
 
 TEXTS = [text for _, texts in tiny_documents() for text in texts]
 

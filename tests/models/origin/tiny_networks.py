@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.origin.corpus.corpus import PARTS, Corpus
-from models.origin.corpus.corpus_builder import build_corpus
-from models.origin.corpus.documents import read_documents, text_files
-from models.origin.corpus.token_table import write_token_table
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY, write_step_about
-from models.origin.origin_settings import (
+from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.corpus.corpus_builder import build_corpus
+from semblance.models.origin.corpus.documents import read_documents, text_files
+from semblance.models.origin.corpus.token_table import write_token_table
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY, write_step_about
+from semblance.models.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
     GenerationSettings,

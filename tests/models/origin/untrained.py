@@ -8,23 +8,23 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from models.origin.corpus.corpus import Corpus
-from models.origin.corpus.token_table import TokenTable
-from models.origin.corpus.vocabulary import Vocabulary
-from models.origin.networks.coherence import Coherence
-from models.origin.networks.coherence_ranking import write_vectors
-from models.origin.networks.generation_inputs import Marks
-from models.origin.networks.generation_network import new_network, save_network
-from models.origin.one_making import read_by_networks
-from models.origin.origin_folder import COHERENCE, CORPUS, GENERATION, TOKENS, VOCABULARY, write_step_about
-from models.origin.origin_settings import (
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.token_table import TokenTable
+from semblance.models.origin.corpus.vocabulary import Vocabulary
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.coherence_ranking import write_vectors
+from semblance.models.origin.networks.generation_inputs import Marks
+from semblance.models.origin.networks.generation_network import new_network, save_network
+from semblance.models.origin.origin_folder import COHERENCE, CORPUS, GENERATION, TOKENS, VOCABULARY, write_step_about
+from semblance.models.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
     GenerationSettings,
     OriginSettings,
     VocabularySettings,
 )
-from service.cli.origin.corpus_steps import make_corpus
+from semblance.models.origin.provenance import read_by_networks
+from semblance.service.cli.origin.corpus_steps import make_corpus
 from tests.models.origin.tiny_corpus import write_tiny_corpus
 
 MAX_TOKENS = 24

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.training.batches import Batches
-from models.training.recipes.twitter4sse_triplet import sattolo
+from semblance.models.training.batches import Batches
+from semblance.models.training.recipes.twitter4sse_triplet import sattolo
 
 
 def batches(n: int, size: int, lengths: torch.Tensor | None = None, epoch: int = 0, seed: int = 0) -> list[list[int]]:

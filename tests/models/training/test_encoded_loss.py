@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models.training.encoded_loss import EncodedLoss
-from models.training.errors import TrainingDiverged
-from models.training.objective import Objective
-from models.training.objectives.clrcmd import Clrcmd
-from models.training.objectives.softmax import Softmax
+from semblance.models.training.encoded_loss import EncodedLoss
+from semblance.models.training.errors import TrainingDiverged
+from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.clrcmd import Clrcmd
+from semblance.models.training.objectives.softmax import Softmax
 
 DIM, WORDS = 8, 50
 

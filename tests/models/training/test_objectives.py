@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,18 +16,19 @@ from sentence_transformers.sentence_transformer import losses
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from benchmarks.pairwise_forms import dense_rcmd
-from models.training.in_batch import in_batch_cross_entropy
-from models.training.objective import Encoded, Objective
-from models.training.objectives.clrcmd import Clrcmd
-from models.training.objectives.cosine_regression import CosineRegression
-from models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from models.training.objectives.softmax import Softmax
-from models.training.objectives.triplet import Triplet
-from models.training.pairwise_rcmd import TokenBatch
+from semblance.models.training.in_batch import in_batch_cross_entropy
+from semblance.models.training.objective import Encoded, Objective
+from semblance.models.training.objectives.clrcmd import Clrcmd
+from semblance.models.training.objectives.cosine_regression import CosineRegression
+from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance.models.training.objectives.softmax import Softmax
+from semblance.models.training.objectives.triplet import Triplet
+from semblance.models.training.pairwise_rcmd import TokenBatch
 from tests.models.training.columns import drawn_column, one_token_texts
+from tests.support.pairwise_forms import dense_rcmd
+from tests.support.project import GOLDEN_FILES
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = GOLDEN_FILES
 CLRCMD, SBERT, TWITTER4SSE = (
     json.loads((GOLDEN / f"{name}.json").read_text()) for name in ("clrcmd_loss", "sbert", "twitter4sse_loss")
 )

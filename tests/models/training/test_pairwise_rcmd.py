@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from benchmarks.pairwise_forms import FORMS, dense_rcmd
-from models.similarities.rcmd import Rcmd
-from models.training import pairwise_rcmd as module
-from models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
-from tests.contracts.token_matrices import embeddings_of
+from semblance.models.similarities.rcmd import Rcmd
+from semblance.models.training import pairwise_rcmd as module
+from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from tests.models.training.columns import drawn_batch
+from tests.support.pairwise_forms import FORMS, dense_rcmd
+from tests.support.project import GOLDEN_FILES
+from tests.support.token_matrices import embeddings_of
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "clrcmd.json").read_text())
+GOLDEN = json.loads((GOLDEN_FILES / "clrcmd.json").read_text())
 
 seeds = st.integers(0, 2**31)
 sizes = st.integers(1, 6)

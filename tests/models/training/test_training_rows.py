@@ -10,15 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from models.errors import BadDataSet
-from models.evaluation.evaluated_texts import normal_form, texts_of
-from models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
-from models.training.errors import BadTrainingData
-from models.training.recipes.sbert_nli import SbertNli
-from models.training.recipes.sbert_regression import SbertRegression
-from models.training.recipes.surrogate import Surrogate
-from models.training.training_rows import TrainingRows, read_rows
-from tests.written import write, write_table
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.contamination import normal_form, texts_of
+from semblance.models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
+from semblance.models.training.errors import BadTrainingData
+from semblance.models.training.recipes.sbert_nli import SbertNli
+from semblance.models.training.recipes.sbert_regression import SbertRegression
+from semblance.models.training.recipes.surrogate import Surrogate
+from semblance.models.training.training_rows import TrainingRows, read_rows
+from tests.support.written import write, write_table
 
 
 def nli(file: Path) -> TrainingRows:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from models.evaluation.tasks import GradedPairs, Task
-from models.formats.transformer_folder import read_transformer
-from models.model_files import Source
-from models.protocols import Encoder
-from models.runtime import Compute
-from models.training.recipe import Recipe
-from models.training.run import Progress, Run
-from models.training.training_rows import TrainingRows
-from service.served_models import read_source
+from semblance.models.evaluation.tasks import GradedPairs, Task
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.source import Source
+from semblance.models.protocols import Encoder
+from semblance.models.runtime import Compute
+from semblance.models.training.recipe import Recipe
+from semblance.models.training.run import Progress, Run
+from semblance.models.training.training_rows import TrainingRows
+from semblance.service.model_loading.registry import read_source
 
 NOUNS = ("dog", "cat", "river", "engine", "teacher", "violin", "bridge", "apple", "storm", "ship")
 VERBS = ("runs", "sleeps", "breaks", "shines", "waits", "sings", "moves", "falls")

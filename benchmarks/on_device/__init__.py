@@ -1,1 +1,0 @@
-"""The parts of `benchmarks.gpu`; they need torch, transformers and sentence-transformers only."""

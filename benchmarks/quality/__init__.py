@@ -1,0 +1,1 @@
+"""How good: recall of indexes, candidates, claims of papers."""

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks.speed.gpu`; they need torch, transformers and sentence-transformers only."""

@@ -1,0 +1,196 @@
+"""What does it cost to serve documents by replicas, each with a copy of its own?
+
+    python -m benchmarks.speed.replicas --documents 100000
+
+On a real PostgreSQL, with an encoder of words that costs next to nothing (16 numbers a document): how fast documents
+are stored, how fast a new replica catches up, how long it starts from nothing and from its own copy and snapshot, how
+far it lags behind 200 documents a second in batches of 20, and how much memory a document takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx2
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from semblance.service.client import LINES_AT_ONCE, Client
+from tests.support.figures import keep
+from tests.support.running_service import Service
+from tests.support.servers.postgres_server import PostgresServer
+from tests.support.servers.word_models import DIM, sentence, write_model
+from tests.support.vital_signs import resident_mb
+from tests.support.wide_console import wide_console
+
+COLLECTION = "replicas"
+RATE = 200  # documents a second, while the lag is measured
+BATCH = 20
+LOOK_S = 0.002  # between looks at the version of the other replica
+
+
+@dataclass(slots=True)
+class Costs:
+    """What it came to."""
+
+    documents: int
+    numbers_per_vector: int
+    stored_per_second: float
+    start_without_documents_s: float
+    start_from_nothing_s: float
+    caught_up_per_second: float
+    start_from_snapshot_s: float
+    documents_per_second_while_lagging: float
+    lag_p50_ms: float
+    lag_p99_ms: float
+    memory_without_documents_mb: float
+    memory_mb: float
+    memory_bytes_per_document: float
+
+
+def run(documents: int, seconds: float, console: Console) -> Costs:
+    """All of it, on servers that live for its time."""
+    with tempfile.TemporaryDirectory() as folder, _postgres() as postgres:
+        model = write_model(Path(folder) / "words.npz", seed=0)
+        first, second = (_replica(Path(folder) / name, postgres.url, model) for name in ("first", "second"))
+        try:
+            first.start()
+            empty_s, empty_mb = _start(second), resident_mb(second.process.pid)
+            second.stop()
+            stored = _fill(first.url, documents, console)
+            console.print("a replica from nothing, and from what it keeps ...")
+            _remove_copy(Path(folder) / "second")
+            nothing_s = _start(second)
+            second.stop()  # it keeps a snapshot
+            snapshot_s = _start(second)
+            memory_mb = resident_mb(second.process.pid)
+            lags, rate = _lags(first.url, second.url, seconds, console)
+        finally:
+            first.stop()
+            second.stop()
+    return Costs(
+        documents=documents,
+        numbers_per_vector=DIM,
+        stored_per_second=stored,
+        start_without_documents_s=empty_s,
+        start_from_nothing_s=nothing_s,
+        caught_up_per_second=documents / (nothing_s - empty_s),
+        start_from_snapshot_s=snapshot_s,
+        documents_per_second_while_lagging=rate,
+        lag_p50_ms=1000 * float(np.percentile(lags, 50)),
+        lag_p99_ms=1000 * float(np.percentile(lags, 99)),
+        memory_without_documents_mb=empty_mb,
+        memory_mb=memory_mb,
+        memory_bytes_per_document=(memory_mb - empty_mb) * 1024**2 / documents,
+    )
+
+
+@contextmanager
+def _postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    try:
+        server.start()
+        server.create_database()
+        yield server
+    finally:
+        server.remove()
+
+
+def _replica(home: Path, database_url: str, model: Path) -> Service:
+    home.mkdir()
+    return Service(home, database_url=database_url, models=f"words={model}", cache="none")
+
+
+def _start(service: Service) -> float:
+    began = time.perf_counter()
+    service.start()
+    return time.perf_counter() - began
+
+
+def _remove_copy(home: Path) -> None:
+    for file in home.glob("copy.sqlite*"):
+        file.unlink()
+
+
+def _fill(url: str, documents: int, console: Console) -> float:
+    """Store documents through one replica; how many a second."""
+    chance = random.Random(0)
+    lines = [
+        json.dumps({"id": f"d{number:07}", "text": sentence(chance), "metadata": {"part": number % 10}}).encode()
+        + b"\n"
+        for number in range(documents)
+    ]
+    with Client(url) as client:
+        client.ask("PUT", f"/collections/{COLLECTION}")
+        began = time.perf_counter()
+        for start in track(range(0, documents, LINES_AT_ONCE), "storing", console=console):
+            for _ in client.index(COLLECTION, lines[start : start + LINES_AT_ONCE]):
+                pass
+    return documents / (time.perf_counter() - began)
+
+
+def _lags(writing: str, watched: str, seconds: float, console: Console) -> tuple[list[float], float]:
+    """Seconds from the answer to a write on one replica to its version on the other; and documents written a second.
+
+    A version that was there before the answer came has no lag.
+    """
+    chance, path = random.Random(1), f"/collections/{COLLECTION}"
+    answered: dict[int, float] = {}
+    seen: list[tuple[int, float]] = []
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(watched, path, seen, over))
+    watcher.start()
+    with httpx2.Client(base_url=writing, timeout=60) as http:
+        began = time.perf_counter()
+        for number in track(range(round(seconds * RATE / BATCH)), "writing and watching", console=console):
+            time.sleep(max(0.0, began + number * BATCH / RATE - time.perf_counter()))
+            batch = [{"id": f"lag-{number % 50}-{i}", "text": sentence(chance)} for i in range(BATCH)]
+            answer = http.post(f"{path}/documents", json={"documents": batch}).raise_for_status()
+            answered[int(answer.json()["version"].rpartition(":")[2])] = time.perf_counter()
+        rate = len(answered) * BATCH / (time.perf_counter() - began)
+    last = max(answered)
+    while not seen or seen[-1][0] < last:
+        time.sleep(LOOK_S)
+    over.set()
+    watcher.join()
+    there = {version: next(at for number, at in seen if number >= version) for version in answered}
+    return [max(0.0, there[version] - at) for version, at in answered.items()], rate
+
+
+def _watch(url: str, path: str, seen: list[tuple[int, float]], over: threading.Event) -> None:
+    """Note when each new version is first seen."""
+    with httpx2.Client(base_url=url, timeout=60) as http:
+        while not over.wait(LOOK_S):
+            number = int(http.get(path).json()["version"].rpartition(":")[2])
+            if not seen or number > seen[-1][0]:
+                seen.append((number, time.perf_counter()))
+
+
+def main() -> None:
+    """Measure, print, and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of writing while the lag is measured")
+    options = parser.parse_args()
+    console = wide_console()
+    costs = asdict(run(options.documents, options.seconds, console))
+    table = Table("figure", "value", title="what replicas cost")
+    for name, value in costs.items():
+        table.add_row(name.replace("_", " "), f"{value:,.3g}" if isinstance(value, float) else f"{value:,}")
+    console.print(table)
+    keep("replicas", costs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Weightings and projections of any encoder."""

@@ -1,0 +1,111 @@
+"""An evaluation on disk: as JSON for programs, as Markdown with plots for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from semblance.models.evaluation.outcomes import Evaluation, Outcome
+from semblance.models.evaluation.reporting.tables import TextTable, tables
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by all eyes
+MARKERS = ("o", "s", "^", "D")  # another one when the colours begin again
+ROW_INCHES = 0.22  # height of one interval in a plot
+
+
+def write_json(content: Mapping[str, object], file: Path) -> None:
+    """A file of JSON; its folder is made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def write_report(evaluation: Evaluation, folder: Path) -> Path:
+    """`report.md` and its plots in a folder; the path of the former."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = [each for each in evaluation.outcomes if each.comparable]  # others are not on the scale of a correlation
+    about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
+    parts = [f"# Evaluation of {evaluation.about['model']}", about]
+    for name, alt, canvas in (
+        ("figures.png", "The figure of each measure on each set, with its interval", _figures(shown)),
+        (
+            "differences.png",
+            "The difference of each measure to the baseline, with its interval",
+            _differences(shown),
+        ),
+    ):
+        if canvas is not None:
+            canvas.savefig(folder / name, dpi=120)
+            parts.append(f"![{alt}]({name})")
+    parts += [_markdown(table) for table in reversed(list(tables(evaluation)))]
+    file = folder / "report.md"
+    file.write_text("\n\n".join(parts) + "\n", "utf-8")
+    return file
+
+
+def _markdown(table: TextTable) -> str:
+    rows = [tuple(map(_escaped, row)) for row in (table.header, *table.rows)]
+    rows.insert(1, ("---",) * len(table.header))
+    return "\n".join([f"## {_escaped(table.title)}", "", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _figures(outcomes: Sequence[Outcome]) -> Canvas:
+    """The first figure of every measure on every set."""
+    points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
+    return _dots(points, _styles(outcomes), "figure times 100, with its interval")
+
+
+def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
+    """How much every measure differs from the baseline on every set."""
+    points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
+    if not points:
+        return None
+    [baseline] = {each.against.baseline for each, *_ in points if each.against is not None}
+    canvas = _dots(points, _styles(outcomes), f"difference to {baseline} times 100, with its interval")
+    canvas.axes[0].axvline(0, color="#888888", linewidth=1, zorder=0)
+    return canvas
+
+
+def _styles(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each measure, the same in every plot of a report."""
+    measures = dict.fromkeys(each.measure for each in outcomes)
+    return {
+        name: (COLOURS[i % len(COLOURS)], MARKERS[i // len(COLOURS) % len(MARKERS)]) for i, name in enumerate(measures)
+    }
+
+
+def _dots(
+    points: Sequence[tuple[Outcome, float, float, float]], styles: Mapping[str, tuple[str, str]], label: str
+) -> Canvas:
+    """One line a set and measure: a dot at the value, a bar from end to end of the interval."""
+    measures = list(dict.fromkeys(outcome.measure for outcome, *_ in points))
+    sets = list(dict.fromkeys(f"{outcome.set} ({outcome.figures[0].name})" for outcome, *_ in points))
+    canvas = Canvas(figsize=(8, 1.2 + ROW_INCHES * len(points) + 0.12 * len(sets)), layout="constrained")
+    axes = canvas.add_subplot()
+    for outcome, value, low, high in points:
+        row, measure = sets.index(f"{outcome.set} ({outcome.figures[0].name})"), measures.index(outcome.measure)
+        y = row + 0.8 * (measure - (len(measures) - 1) / 2) / len(measures)
+        colour, marker = styles[outcome.measure]
+        axes.plot([100 * low, 100 * high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+        axes.plot(100 * value, y, marker, color=colour, markersize=5)
+    for name in measures:
+        axes.plot([], [], f"{styles[name][1]}-", color=styles[name][0], label=name)
+    _finish(axes, sets, label)
+    return canvas
+
+
+def _finish(axes: Axes, sets: Sequence[str], label: str) -> None:
+    axes.set_yticks(range(len(sets)), sets)
+    axes.set_ylim(len(sets) - 0.5, -0.5)
+    axes.set_xlabel(label)
+    axes.grid(axis="x", color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.figure.legend(loc="outside upper center", ncols=3, frameon=False)

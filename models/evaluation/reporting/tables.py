@@ -1,0 +1,114 @@
+"""The figures of an evaluation as tables of text, for a terminal or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semblance.models.evaluation.calibration import Calibration
+from semblance.models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
+
+MARK = "*"  # after a figure that differs significantly from the baseline's
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A titled table; every row has as many cells as the header."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(evaluation: Evaluation) -> Iterator[TextTable]:
+    """The subtasks, further figures, differences, and last the figures to compare by with intervals, all times 100."""
+    outcomes = evaluation.outcomes
+    measures = list(dict.fromkeys(each.measure for each in outcomes))
+    if rows := list(_part_rows(outcomes, measures)):
+        yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
+    if rows := list(_further_rows(outcomes, measures)):
+        yield TextTable("Further figures, times 100", ("set", "figure", *measures), tuple(rows))
+    if rows := list(_difference_rows(outcomes, measures)):
+        title = f"Differences to {evaluation.settings['baseline']}, times 100, with their intervals"
+        yield TextTable(title, ("set", "figure", *measures), tuple(rows))
+    yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+
+
+def calibration_table(name: str, found: Calibration) -> TextTable:
+    """Thresholds about a tenth of the recall apart, and the one of the highest F1."""
+    shown = sorted({*np.searchsorted(found.recall, np.arange(1, 10) / 10).tolist(), found.best, len(found.recall) - 1})
+    rows = tuple(
+        (
+            f"{found.thresholds[i]:.4f}{' best F1' if i == found.best else ''}",
+            *(f"{100 * each[i]:.1f}" for each in (found.precision, found.recall, found.f1)),
+        )
+        for i in shown
+    )
+    return TextTable(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
+
+
+def curve(found: Calibration) -> dict[str, list[float]]:
+    """The same for programs, at every score."""
+    return {
+        "threshold": found.thresholds.tolist(),
+        "precision": found.precision.tolist(),
+        "recall": found.recall.tolist(),
+        "f1": found.f1.tolist(),
+    }
+
+
+def _title(evaluation: Evaluation) -> str:
+    level, baseline = float(evaluation.settings["level"]), evaluation.settings.get("baseline")
+    compared = f"; {MARK} differs from {baseline}" if any(each.against for each in evaluation.outcomes) else ""
+    return f"{evaluation.about['model']}, times 100, with {level:.0%} BCa intervals{compared}"
+
+
+def _by_set(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, dict[str, Outcome]]]:
+    """The first outcome of each set, and all of that set by measure."""
+    for name in dict.fromkeys(each.set for each in outcomes):
+        own = {each.measure: each for each in outcomes if each.set == name}
+        yield next(iter(own.values())), own
+
+
+def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
+        cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
+        groups = "" if first.groups is None else f" in {first.groups:,} groups"
+        yield first.set, f"{first.n:,}{groups}", first.figures[0].name, *cells
+
+
+def _difference_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
+        for figure in first.figures:
+            found = {m: each.against_by(figure.name) for m, each in own.items()}
+            if any(found.values()):
+                yield first.set, figure.name, *(_difference(found.get(m)) for m in measures)
+
+
+def _difference(against: Difference | None) -> str:
+    if against is None:
+        return "-"
+    mark = MARK if against.significant else ""
+    return f"{100 * against.value:+.2f}{mark} [{100 * against.low:+.2f}, {100 * against.high:+.2f}]"
+
+
+def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
+        for figure in first.figures[1:]:
+            cells = [f"{100 * own[m].figure(figure.name).value:.2f}" if m in own else "-" for m in measures]
+            yield first.set, figure.name, *cells
+
+
+def _part_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first, own in _by_set(outcomes):
+        for name, part in first.parts.items():
+            for figure in part.figures:
+                cells = [f"{100 * own[m].parts[name].figures[figure]:.2f}" if m in own else "-" for m in measures]
+                yield first.set, name, f"{part.n:,}", figure, *cells
+
+
+def _interval(figure: Figure, against: Difference | None) -> str:
+    mark = MARK if against is not None and against.significant else ""
+    return f"{100 * figure.value:.2f}{mark} [{100 * figure.low:.1f}, {100 * figure.high:.1f}]"

@@ -1,0 +1,1 @@
+"""Statistics of evaluations, with their intervals."""

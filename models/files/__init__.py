@@ -1,0 +1,1 @@
+"""Files on disk, read and written safely; nothing here knows a model."""

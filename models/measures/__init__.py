@@ -1,0 +1,1 @@
+"""What the measures share: alignments, transport plans, fuzzy sets."""

@@ -1,0 +1,131 @@
+"""Texts as sets over a common universe: how far each token belongs to each element, and how alike two sets are.
+
+A measure joins one of the universes below with one of the formulas: `dynamax(a, b).score(jaccard)`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.explanation import Explanation
+from semblance.models.measures.alignment import cosine_matrix
+
+Formula: TypeAlias = Callable[[Doubles, Doubles], tuple[Doubles, float]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Degrees:
+    """How far each of n tokens on the left and m on the right belongs to each of the K elements of a universe.
+
+    A text belongs to an element as far as its best token does, and never less than 0: with L (n, K) and R (m, K) the
+    degrees, the memberships are a_k = max(0, max_i L_ik) and b_k = max(0, max_j R_jk).
+
+    Attributes:
+        left: (n, K) float64.
+        right: (m, K) float64.
+    """
+
+    left: Doubles
+    right: Doubles
+
+    def memberships(self) -> tuple[Doubles, Doubles]:
+        """a and b (K,)."""
+        return self.left.max(axis=0, initial=0.0), self.right.max(axis=0, initial=0.0)
+
+    def score(self, formula: Formula) -> float:
+        """How alike the two sets are, in [0, 1]; 0 where the formula says 0/0."""
+        terms, whole = formula(*self.memberships())
+        # rounding must not push a score out of its bounds
+        return min(1.0, float(terms.sum()) / whole) if whole > 0 else 0.0
+
+    def parts(self, formula: Formula) -> Doubles:
+        """(n, m) the score shared out: that of element k goes to the tokens that give a_k and b_k.
+
+        Exact ties go to the lowest index.
+        """
+        parts = np.zeros((len(self.left), len(self.right)))
+        terms, whole = formula(*self.memberships())
+        if whole > 0 and parts.size:
+            np.add.at(parts, (self.left.argmax(axis=0), self.right.argmax(axis=0)), terms / whole)
+        return parts
+
+    def explanation(self, a: TokenEmbeddings, b: TokenEmbeddings, formula: Formula) -> Explanation:
+        """The parts of the score of `a` and `b`, each link with the cosine of its two vectors."""
+        score, parts = self.score(formula), self.parts(formula)
+        return Explanation.of(a, b, score=score, similarity=cosine_matrix(a, b), contribution=parts)
+
+
+def max_pooled(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
+    """Degrees over the d dimensions: L = X and R = Y, the weighted token vectors."""
+    return Degrees(a.weighted(), b.weighted())
+
+
+def dynamax(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
+    """Degrees over the n + m tokens of both texts: L = X U^T and R = Y U^T with U = [X; Y], all of them weighted."""
+    universe = np.concatenate((a.weighted(), b.weighted()))
+    products = universe @ universe.T
+    return Degrees(products[: len(a)], products[len(a) :])
+
+
+def word_set(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
+    """Degrees over the K distinct token ids of both texts: 1 where the token has that id; special tokens have none."""
+    return _crisp(_ids(a), _ids(b))
+
+
+def word_bag(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
+    """As `word_set`, over ids with their number: the first "the" of a text is another element than the second."""
+    return _crisp(_numbered(_ids(a)), _numbered(_ids(b)))
+
+
+def jaccard(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
+    """Terms min(a_k, b_k) over sum_k max(a_k, b_k)."""
+    return np.minimum(a, b), float(np.maximum(a, b).sum())
+
+
+def otsuka(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
+    """Terms min(a_k, b_k) over sqrt(sum_k a_k sum_k b_k)."""
+    return np.minimum(a, b), float(np.sqrt(a.sum() * b.sum()))
+
+
+def dice(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
+    """Terms 2 min(a_k, b_k) over sum_k a_k + sum_k b_k."""
+    return 2 * np.minimum(a, b), float(a.sum() + b.sum())
+
+
+def cosine(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
+    """Terms a_k b_k over |a| |b|."""
+    return a * b, float(np.sqrt((a @ a) * (b @ b)))
+
+
+def _ids(embeddings: TokenEmbeddings) -> list[int | None]:
+    """The id of each token, None for a special one and for a text of which no word is known."""
+    text = embeddings.text
+    if text is None:
+        raise ValueError("this measure compares the tokens themselves, but these embeddings do not know their text")
+    pairs = zip(text.ids.tolist(), text.special, strict=True)
+    return [None if special or entry < 0 else entry for entry, special in pairs]
+
+
+def _numbered(ids: list[int | None]) -> list[tuple[int, int] | None]:
+    """Each id with how many of its kind stand before it."""
+    seen = Counter[int | None]()
+    numbered: list[tuple[int, int] | None] = []
+    for entry in ids:
+        numbered.append(None if entry is None else (entry, seen[entry]))
+        seen[entry] += 1
+    return numbered
+
+
+def _crisp(left: Sequence[Hashable], right: Sequence[Hashable]) -> Degrees:
+    """1 where a token is the element, 0 elsewhere; None is no element."""
+    elements = dict.fromkeys([*left, *right])
+    elements.pop(None, None)
+    column = {element: k for k, element in enumerate(elements)}
+    ones = np.eye(len(column) + 1, len(column))  # the last row is all zeros: for None
+    return Degrees(*(ones[[column.get(each, -1) for each in side]] for side in (left, right)))

@@ -1,0 +1,1 @@
+"""How the network of a transformer is run: packed batches, CUDA graphs, exports."""

@@ -1,0 +1,1 @@
+"""Sentence similarity and semantic search that show which words made the score."""

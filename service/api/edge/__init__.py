@@ -1,0 +1,1 @@
+"""What holds for every request before it meets its route."""

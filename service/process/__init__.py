@@ -1,0 +1,1 @@
+"""The process of a server: connections, start and shutdown."""

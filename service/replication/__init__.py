@@ -1,0 +1,1 @@
+"""Access to the collections, on one node or as a replica of PostgreSQL."""

@@ -1,0 +1,175 @@
+"""What is done to token vectors after the fact: golden numbers of the paper, and scikit-learn as the oracle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from semblance.models.adaptation.affine_map import AffineMap, read_affine_map
+from semblance.models.errors import BadCheckpoint, NotFitted
+from semblance.models.projections.common_component_removal import CommonComponentRemoval
+from semblance.models.projections.whitening import Whitening
+from semblance.models.text import TokenizedText
+from semblance.models.weightings.sif import Sif, read_counts
+from semblance.models.weightings.uniform import Uniform
+from tests.support.project import GOLDEN_FILES
+
+GOLDEN = json.loads((GOLDEN_FILES / "sif.json").read_text())
+TOLERANCE = GOLDEN["tolerance"]
+
+
+def text_of(text: str, spans: list[tuple[int, int]], words: list[int]) -> TokenizedText:
+    n = len(words)
+    return TokenizedText(text, np.zeros(n, np.int32), np.array(spans, np.int32), np.array(words, np.int32))
+
+
+def correlated(n: int, d: int) -> np.ndarray:
+    """Vectors with a mean, and directions of very different spread."""
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(n, d)) * np.geomspace(1, 0.01, d) @ rng.normal(size=(d, d)) + rng.normal(size=d)
+    return np.asarray(mixed, np.float64)
+
+
+def test_sif_weights_are_those_of_the_paper() -> None:
+    often, rare, _ = GOLDEN["shares"]
+    counts = {"often": often * 1000, "rare": rare * 1000, "rest": 1000 * (1 - often - rare)}
+    text = text_of("often rare never", [(0, 5), (6, 10), (11, 16)], [0, 1, 2])
+    assert Sif(counts, "").weights(text) == pytest.approx(GOLDEN["weights"], abs=TOLERANCE)
+
+
+def test_all_pieces_of_a_word_weigh_as_the_whole_word_in_lower_case_and_special_tokens_nothing() -> None:
+    text = text_of("PLAYING the", [(0, 0), (0, 4), (4, 7), (8, 11), (0, 0)], [-1, 0, 0, 1, -1])
+    weights = Sif({"playing": 1, "play": 500, "the": 499}, "").weights(text)
+    playing, the = 1e-3 / (1e-3 + 1e-3), 1e-3 / (1e-3 + 0.499)
+    assert weights == pytest.approx([0, playing, playing, the, 0], abs=1e-7)
+    assert Uniform().weights(text).tolist() == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["The\t3\nof\t1\nthe\t2\n", "word\tcount\nThe\t3\nof\t1\nthe\t2", "the 5\r\nof 1\r\n\r\n", "\ufeffthe 5\nof 1"],
+)
+def test_counts_may_have_a_header_tabs_or_spaces_and_words_in_several_cases(tmp_path: Path, lines: str) -> None:
+    file = tmp_path / "counts"
+    file.write_bytes(lines.encode())
+    assert read_counts(file) == {"the": 5, "of": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("the 5\nof\n", "line 2: not a word and its count"),
+        ("the 5\nof many\n", "line 2"),
+        ("the 5\nof -1\n", "line 2"),
+        ("the 5\nof nan\n", "line 2"),
+        ("", "holds no count"),
+        ("word count\n", "holds no count"),
+    ],
+)
+def test_a_malformed_line_of_counts_is_named(tmp_path: Path, lines: str, said: str) -> None:
+    file = tmp_path / "counts"
+    file.write_text(lines)
+    with pytest.raises(BadCheckpoint, match=said):
+        read_counts(file)
+
+
+def test_the_frequencies_of_the_sif_repository_can_be_read(data: Path) -> None:
+    counts = read_counts(data / "lexicon" / "enwiki_vocab_min200.tsv")
+    assert len(counts) == 188_033
+    assert sum(counts.values()) == pytest.approx(3.48414e9, rel=1e-5)
+
+
+def test_the_common_component_is_that_of_the_paper() -> None:
+    vectors = np.array(GOLDEN["vectors"], np.float64)
+    removal = CommonComponentRemoval().fit(vectors)
+    assert removal(vectors.astype(np.float32)) == pytest.approx(np.array(GOLDEN["residuals"]), abs=TOLERANCE)
+    component = np.array(GOLDEN["common_component"])
+    assert component @ removal.matrix == pytest.approx([0, 0], abs=TOLERANCE)
+
+
+def test_common_component_removal_equals_that_by_truncated_svd() -> None:
+    vectors = correlated(200, 12)
+    common = TruncatedSVD(1, algorithm="arpack", random_state=0).fit(vectors).components_[0]
+    expected = vectors - np.outer(vectors @ common, common)
+    found = CommonComponentRemoval().fit(vectors)
+    assert found(vectors.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
+    assert found.matrix @ found.matrix == pytest.approx(found.matrix, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [12, 5])
+def test_whitening_equals_that_by_principal_components_but_for_signs(k: int) -> None:
+    vectors = correlated(200, 12)
+    expected = PCA(k, whiten=True, svd_solver="full").fit_transform(vectors)
+    found = (vectors - Whitening().fit(vectors, k).mean) @ Whitening().fit(vectors, k).matrix
+    assert np.abs(found) == pytest.approx(np.abs(expected), abs=1e-8)
+    assert np.cov(found.T) == pytest.approx(np.eye(k), abs=1e-9)
+
+
+def test_the_same_texts_in_another_order_give_the_same_whitening() -> None:
+    vectors = correlated(200, 12)
+    again = Whitening().fit(vectors[::-1].copy())
+    assert again.matrix == pytest.approx(Whitening().fit(vectors).matrix, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "dims", "said"),
+    [
+        (np.eye(5), None, "5 texts are too few for 5 dimensions"),
+        (np.repeat(np.eye(5), 3, axis=0), None, "differ in 4 directions only, not 5"),
+        (np.ones((9, 5)), 1, "differ in 0 directions only"),
+        (np.eye(5), 6, "5 dimensions: 6 of them"),
+    ],
+)
+def test_whitening_never_divides_by_what_is_only_rounding(vectors: np.ndarray, dims: int | None, said: str) -> None:
+    with pytest.raises(NotFitted, match=said):
+        Whitening().fit(vectors.astype(np.float64), dims)
+
+
+def test_directions_that_are_there_can_be_kept_where_others_are_not() -> None:
+    vectors = np.repeat(np.eye(5), 3, axis=0)
+    assert np.cov(Whitening().fit(vectors, 4)(vectors.astype(np.float32)).T) == pytest.approx(np.eye(4), abs=1e-5)
+
+
+def test_vectors_that_are_all_zero_have_no_common_component() -> None:
+    with pytest.raises(NotFitted, match="every vector is zero"):
+        CommonComponentRemoval().fit(np.zeros((3, 2)))
+
+
+def test_a_map_commutes_with_every_weighted_mean_and_leaves_zero_where_it_is() -> None:
+    found = Whitening().fit(correlated(200, 12), 5)
+    tokens = correlated(6, 12).astype(np.float32)
+    weights = np.random.default_rng(1).uniform(0.1, 1, 6)
+    mean = (weights @ tokens / weights.sum()).astype(np.float32)
+    assert weights @ found(tokens) / weights.sum() == pytest.approx(found(mean[None])[0], abs=1e-3, rel=1e-4)
+    assert not found(np.zeros((1, 12), np.float32)).any()
+
+
+def test_a_map_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    saved = AffineMap(np.array([1.0, 2.0]), np.array([[0.1], [1 / 3]]), {"kind": "whitening", "space": "s"})
+    saved.save(tmp_path / "map")
+    read = read_affine_map(tmp_path / "map")
+    np.testing.assert_array_equal(read.mean, saved.mean)
+    np.testing.assert_array_equal(read.matrix, saved.matrix)
+    assert (read.about, read.digest) == (saved.about, saved.digest)
+
+
+def test_what_is_no_projection_is_refused(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    (tmp_path / "text").write_text("no tensors")
+    save_file({"mean": np.zeros(2), "matrix": np.zeros((2, 2))}, tmp_path / "foreign")
+    AffineMap(np.zeros(3), np.zeros((2, 2))).save(tmp_path / "odd")
+    AffineMap(np.zeros(2), np.full((2, 2), np.nan)).save(tmp_path / "nan")
+    for name, said in (
+        ("text", "cannot read"),
+        ("none", "cannot read"),
+        ("foreign", "no projection"),
+        ("odd", "no affine"),
+        ("nan", "no affine"),
+    ):
+        with pytest.raises(BadCheckpoint, match=said):
+            read_affine_map(tmp_path / name)

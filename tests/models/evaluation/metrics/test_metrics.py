@@ -1,0 +1,316 @@
+"""Each kind of task against SciPy and scikit-learn, on drawn scores; and scorers on made-up word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import Doubles, TokenEmbeddings, unit_rows
+from semblance.models.errors import NotExplainable
+from semblance.models.evaluation.evaluation import SEVEN, evaluate, interval_of
+from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.statistics.quantities import Judged
+from semblance.models.evaluation.tasks import (
+    ChunkAlignment,
+    ChunkedPair,
+    ChunkLink,
+    Deletion,
+    GradedPairs,
+    LabelledPairs,
+    Rankings,
+    Retrieval,
+    Triplets,
+)
+from semblance.models.explanation import LinkList
+from semblance.models.text import Granularity
+from tests.support.small_model import load
+from tests.support.untracked import untracked
+
+FEW = Resampling(draws=50)
+RNG = np.random.default_rng(6)
+
+
+class Drawn:
+    """Gives scores that were drawn before, to whatever texts."""
+
+    track = staticmethod(untracked)
+
+    def __init__(self, scores: Doubles) -> None:
+        self._scores = scores
+
+    def about(self) -> Mapping[str, str]:
+        return {"model": "drawn"}
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        assert len(left) == len(right) == len(self._scores)
+        return dict.fromkeys(measures, self._scores)
+
+    def links(
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
+        del left, right, granularity
+        raise NotExplainable(measures[0])
+
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        return {name: {query: list(task.corpus)[:k] for query in task.queries} for name in measures}
+
+
+def values(judged: Judged) -> dict[str, float]:
+    return {quantity.name: interval_of(quantity, FEW).estimate for quantity in judged.quantities}
+
+
+def graded(n: int, parts: Sequence[str]) -> tuple[GradedPairs, Doubles]:
+    gold = RNG.integers(0, 6, n).astype(np.float64)
+    texts = [str(i) for i in range(n)]
+    return GradedPairs(texts, texts, gold.tolist(), parts), gold + RNG.normal(size=n).round(1)
+
+
+def test_graded_pairs_by_every_protocol() -> None:
+    parts = ["a"] * 30 + ["b"] * 50 + ["c"] * 20
+    task, scores = graded(100, parts)
+    judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+    gold, found = np.array(task.gold), values(judged)
+    rows = {part: np.array([each == part for each in parts]) for part in "abc"}
+    for name, of in (("spearman", spearmanr), ("pearson", pearsonr)):
+        each = {part: of(scores[mask], gold[mask])[0] for part, mask in rows.items()}
+        assert found[name] == pytest.approx(of(scores, gold)[0])
+        assert found[f"{name}_mean"] == pytest.approx(np.mean(list(each.values())))
+        assert found[f"{name}_wmean"] == pytest.approx(0.3 * each["a"] + 0.5 * each["b"] + 0.2 * each["c"])
+        assert {part: of_part.figures[name] for part, of_part in judged.parts.items()} == pytest.approx(each)
+    assert {part: of_part.n for part, of_part in judged.parts.items()} == {"a": 30, "b": 50, "c": 20}
+
+
+def test_a_set_of_one_part_has_no_means_over_parts() -> None:
+    task, scores = graded(20, [""] * 20)
+    judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+    assert list(values(judged)) == ["spearman", "pearson"]
+    assert judged.parts == {}
+
+
+def in_groups(groups: Sequence[str] | None, parts: Sequence[str]) -> tuple[Judged, Doubles, Doubles]:
+    """One system on 60 pairs, its scores, and the grades."""
+    rng = np.random.default_rng(1)
+    gold = rng.normal(size=60)
+    scores = gold + rng.normal(size=60)
+    texts = [str(i) for i in range(60)]
+    task = GradedPairs(texts, texts, gold.tolist(), parts, groups)
+    return judge(task, Drawn(scores), ["cosine"])["cosine"], scores, gold
+
+
+def test_pairs_in_groups_are_resampled_by_whole_groups() -> None:
+    groups = [f"of {i % 7 if i < 50 else 7 + i % 3}" for i in range(60)]  # ten, of several sizes
+    judged, scores, gold = in_groups(groups, [""] * 60)
+    assert (judged.n, judged.groups) == (60, 10)
+    found = interval_of(judged.quantities[1], FEW)
+    names = list(dict.fromkeys(groups))
+    rows = [np.array([i for i, own in enumerate(groups) if own == name]) for name in names]
+    random = np.random.RandomState(FEW.seed)
+    drawn = [np.concatenate([rows[i] for i in random.randint(10, size=10)]) for _ in range(FEW.draws)]
+    np.testing.assert_allclose(found.draws, [pearsonr(scores[at], gold[at])[0] for at in drawn], atol=1e-12)
+    left = [np.concatenate([*rows[:i], *rows[i + 1 :]]) for i in range(10)]
+    without = np.array([pearsonr(scores[at], gold[at])[0] for at in left])
+    np.testing.assert_allclose(found.influence, 0.9 * (without.mean() - without), atol=1e-12)
+    assert found.estimate == pytest.approx(pearsonr(scores, gold)[0])
+
+
+@pytest.mark.parametrize("parts", [[""] * 60, ["a"] * 25 + ["b"] * 35])
+def test_groups_of_one_pair_each_change_nothing(parts: Sequence[str]) -> None:
+    alone, _, _ = in_groups(None, parts)
+    grouped, _, _ = in_groups([str(99 - i) for i in range(60)], parts)
+    assert (alone.groups, grouped.groups) == (None, 60)
+    for one, other in zip(alone.quantities, grouped.quantities, strict=True):
+        first, second = interval_of(one, FEW), interval_of(other, FEW)
+        assert (first.low, first.high, first.draws.tolist()) == (second.low, second.high, second.draws.tolist())
+
+
+def test_intervals_by_groups_hold_the_truth_where_pairs_share_sentences_and_others_do_not() -> None:
+    """Bundles of six sentences, whose 15 pairs an unrelated scorer and the grades both give a sentence's own effect."""
+    first, second = np.triu_indices(6, 1)
+    groups = [str(i // 15) for i in range(40 * 15)]
+    texts, parts = [""] * len(groups), [""] * len(groups)
+    held = {"alone": 0, "groups": 0}
+    for run in range(100):
+        rng = np.random.default_rng(run)
+        effects = rng.normal(size=(2, 40, 6))
+        scores, gold = (effects[:, :, first] + effects[:, :, second] + 0.3 * rng.normal(size=(2, 40, 15))).reshape(
+            2, -1
+        )
+        for name, its in (("alone", None), ("groups", groups)):
+            task = GradedPairs(texts, texts, gold.tolist(), parts, its)
+            judged = judge(task, Drawn(scores), ["cosine"])["cosine"]
+            found = interval_of(judged.quantities[1], Resampling(draws=300))
+            held[name] += found.low <= 0 <= found.high
+    assert held["groups"] >= 88  # of 95: with 2.2 as the standard error of such a share
+    assert held["alone"] < 80
+
+
+def test_labelled_pairs() -> None:
+    matches = RNG.random(60) < 0.4
+    scores = (matches + RNG.normal(size=60)).round(1)
+    texts = [str(i) for i in range(60)]
+    task = LabelledPairs(texts, texts, matches.tolist())
+    assert values(judge(task, Drawn(scores), ["rcmd"])["rcmd"]) == pytest.approx(
+        {
+            "average_precision": average_precision_score(matches, scores),
+            "roc_auc": roc_auc_score(matches, scores),
+        }
+    )
+
+
+def test_a_triplet_is_right_only_if_the_positive_is_strictly_nearer() -> None:
+    task = Triplets(["a", "b", "c", "d"], ["p"] * 4, ["n"] * 4)
+    scores = np.array([0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 0.3, 0.6])
+    assert values(judge(task, Drawn(scores), ["cosine"])["cosine"]) == {"accuracy": 0.5}
+
+
+def test_rankings_average_ties_and_never_profit_from_the_order_of_the_file() -> None:
+    relevance = [[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    task = Rankings(["q", "r"], [["a", "b", "c", "d"], ["a", "b", "c"]], relevance)
+    scores = np.array([0.9, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3])
+    found = values(judge(task, Drawn(scores), ["cosine"])["cosine"])
+    pairs = zip((scores[:4], scores[4:]), relevance, strict=True)
+    assert found["ndcg"] == pytest.approx(np.mean([ndcg_score([gold], [each]) for each, gold in pairs]))
+    assert found["map"] == pytest.approx(((1 + 2 / 3) / 2 + 1 / 3) / 2)
+    assert found["mrr"] == pytest.approx((1 + 1 / 3) / 2)
+
+
+def test_retrieval_by_hand() -> None:
+    corpus = {str(i): "" for i in range(12)}
+    task = Retrieval(corpus, {"q": "", "r": ""}, {"q": {"0": 1.0}, "r": {"1": 1.0, "11": 1.0}})
+    found = values(judge(task, Drawn(np.zeros(0)), ["cosine"])["cosine"])
+    second = 1 / np.log2(3)
+    assert found["ndcg@10"] == pytest.approx((1 + second / (1 + second)) / 2)
+    assert found["recall@10"] == pytest.approx(0.75)
+    assert found["recall@100"] == 1.0
+    assert found["mrr"] == pytest.approx(0.75)
+
+
+def test_the_average_over_the_seven_sets_is_their_plain_mean_and_needs_them_all() -> None:
+    tasks, drawn = {}, np.zeros(0)
+    for name in SEVEN:
+        task, drawn = graded(25, [""] * 25)
+        tasks[name] = task
+    found = evaluate(tasks, Drawn(drawn), ["cosine", "rcmd"], FEW, baseline="cosine")
+    *of_sets, cosine, rcmd = found.outcomes
+    assert [(each.set, each.measure) for each in (cosine, rcmd)] == [("sts_avg", "cosine"), ("sts_avg", "rcmd")]
+    mean = np.mean([each.figures[0].value for each in of_sets if each.measure == "rcmd"])
+    assert rcmd.figures[0].value == pytest.approx(mean)
+    assert rcmd.n == 175
+    against = rcmd.against
+    assert against is not None
+    assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
+    six = dict(list(tasks.items())[1:])
+    assert [each.set for each in evaluate(six, Drawn(drawn), ["cosine"], FEW).outcomes] == list(six)
+
+
+# word vectors of two directions: animals and money; "the" points between
+WORDS = {
+    "cat": (1, 0.1, 0), "kitten": (0.9, 0.2, 0), "sleeps": (0.5, 0.1, 0.5), "naps": (0.5, 0.2, 0.5),
+    "bank": (0, 1, 0.1), "money": (0.1, 0.9, 0), "the": (0.05, 0.05, 0.05), "falls": (0, 0.4, 0.7),
+}  # fmt: skip
+
+
+@pytest.fixture
+def scorer(tmp_path: Path) -> LocalScorer:
+    file = tmp_path / "made.txt"
+    file.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in WORDS.items()))
+    return LocalScorer(load(file), untracked)
+
+
+TEXTS = ("the cat sleeps", "the kitten naps", "the bank falls", "money", "the cat sleeps the money falls")
+
+
+def direct(scorer: LocalScorer, text: str) -> TokenEmbeddings:
+    encoder = scorer._encoder
+    return encoder.encode(encoder.tokenize([text], "query", "END"), "tokens")[0]
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "dynamax_jaccard", "set_jaccard", "negative_euclidean"])
+def test_local_scores_are_those_of_the_measure(scorer: LocalScorer, measure: str) -> None:
+    left, right = [a for a in TEXTS for _ in TEXTS], list(TEXTS) * len(TEXTS)
+    found = scorer.scores([measure], left, right)[measure]
+    expected = [
+        similarity(measure).score(direct(scorer, a), direct(scorer, b)) for a, b in zip(left, right, strict=True)
+    ]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "set_jaccard"])
+def test_local_rankings_put_the_nearest_first(scorer: LocalScorer, measure: str) -> None:
+    corpus = {str(i): text for i, text in enumerate(TEXTS)} | {"empty": "  ", "invisible": "\u200b", "?": "\x00"}
+    task = Retrieval(corpus, {"q": "the cat naps"}, {"q": {"0": 1.0}})
+    found = scorer.search([measure], task, 5)[measure]["q"]
+    query = direct(scorer, "the cat naps")
+    scores = {doc_id: similarity(measure).score(query, direct(scorer, TEXTS[int(doc_id)])) for doc_id in found}
+    assert sorted(found) == ["0", "1", "2", "3", "4"]
+    assert list(scores.values()) == pytest.approx(sorted(scores.values(), reverse=True), abs=0.01)  # eight-bit tokens
+
+
+def test_local_links_are_those_of_the_measure_between_words_or_tokens(scorer: LocalScorer) -> None:
+    for granularity in ("word", "token"):
+        [whys] = scorer.links(["cosine"], [TEXTS[0]], [TEXTS[1]], granularity)
+        why = whys["cosine"]
+        total = sum(link.contribution for link in why.links) + why.special + why.omitted
+        a, b = (unit_rows(direct(scorer, text).pooled()) for text in TEXTS[:2])
+        assert total == pytest.approx(float(a @ b), abs=1e-6)
+        assert [unit.text for unit in why.left] == ["the", "cat", "sleeps"]
+    assert list(scorer.links(["negative_euclidean"], [TEXTS[0]], [TEXTS[1]], "word")) == [{}]
+
+
+def test_without_the_words_of_its_strongest_link_a_score_falls_further(scorer: LocalScorer) -> None:
+    """Cat and kitten hold the score up; a random pair of words is seldom those two."""
+    task = Deletion(["cat money money"] * 40, ["kitten falls falls"] * 40)
+    found = values(judge(task, scorer, ["cosine", "negative_euclidean"])["cosine"])
+    assert found["strongest"] > found["random"] > 0
+    assert found["deletion"] == pytest.approx(found["strongest"] - found["random"])
+
+
+def test_texts_too_short_to_delete_from_are_left_out(scorer: LocalScorer) -> None:
+    assert judge(Deletion(["cat"], ["kitten naps"]), scorer, ["cosine"]) == {}
+
+
+def test_scores_and_links_do_not_depend_on_how_many_pairs_are_held_at_once(
+    scorer: LocalScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = list(TEXTS), list(reversed(TEXTS))
+    whole, links = scorer.scores(["rcmd"], left, right)["rcmd"], list(scorer.links(["rcmd"], left, right, "token"))
+    monkeypatch.setattr("semblance.models.evaluation.scorer.PAIRS_AT_ONCE", 2)
+    assert scorer.scores(["rcmd"], left, right)["rcmd"] == pytest.approx(whole, abs=1e-7)
+    again = [why["rcmd"].score for why in scorer.links(["rcmd"], left, right, "token")]
+    assert again == pytest.approx([why["rcmd"].score for why in links], abs=1e-7)
+    assert scorer.scores(["rcmd"], [], [])["rcmd"].shape == (0,)
+
+
+def test_a_measure_all_of_whose_links_take_away_has_no_deletion_test(scorer: LocalScorer) -> None:
+    task = Deletion(["the cat sleeps"] * 3, ["the kitten naps"] * 3)
+    assert list(judge(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
+    assert not judge(task, scorer, ["rcmd"])["rcmd"].comparable
+
+
+def test_a_measure_all_of_whose_links_take_away_aligns_no_chunks(scorer: LocalScorer) -> None:
+    pair = ChunkedPair(
+        id="1",
+        left=("cat", "sleeps"),
+        right=("kitten", "naps"),
+        left_chunks=((1,), (2,)),
+        right_chunks=((1,), (2,)),
+        gold=tuple(ChunkLink((i,), (i,), frozenset({"EQUI"}), 5.0) for i in (1, 2)),
+    )
+    judged = judge(ChunkAlignment([pair]), scorer, ["word_movers", "rcmd", "negative_euclidean"])
+    assert {name: values(each) for name, each in judged.items()} == {
+        "rcmd": {"alignment_f1": 1.0, "alignment_precision": 1.0, "alignment_recall": 1.0}
+    }
+
+
+def test_a_measure_that_does_not_explain_with_this_pooling_is_left_out() -> None:
+    by_first = LocalScorer(load("minilm?pooling=cls"), untracked)
+    task = Deletion(["the cat sleeps"], ["the kitten naps"])
+    assert list(judge(task, by_first, ["cosine", "rcmd"])) == ["rcmd"]

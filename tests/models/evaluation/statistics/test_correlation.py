@@ -1,0 +1,113 @@
+"""Correlations from counts, against SciPy on the samples written out."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import pearsonr, spearmanr
+
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.statistics.correlation import pearson, spearman
+from tests.support.project import GOLDEN_FILES
+
+GOLDEN = json.loads((GOLDEN_FILES / "dynamax_bootstrap.json").read_text())
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> tuple[Doubles, Doubles, Doubles]:
+    """Two sides with many ties, and counts of which some leave a side constant, or the whole sample empty."""
+    n = draw(st.integers(1, 12))
+    values = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(-1e6, 1e6, width=32))
+    x, y = (draw(arrays(np.float64, n, elements=values)) for _ in range(2))
+    counts = draw(arrays(np.int64, (draw(st.integers(1, 5)), n), elements=st.integers(0, 3)))
+    return x, y, counts.astype(np.float64)
+
+
+@given(samples())
+def test_spearman_of_counts_is_scipys_of_the_sample_written_out(sample: tuple[Doubles, Doubles, Doubles]) -> None:
+    x, y, counts = sample
+    for row, found in zip(counts, spearman(x, y, counts), strict=True):
+        left, right = (np.repeat(side, row.astype(int)) for side in (x, y))
+        if len(set(left)) < 2 or len(set(right)) < 2:
+            assert found == 0.0
+        else:
+            assert found == pytest.approx(spearmanr(left, right)[0], abs=1e-12)
+
+
+@given(samples())
+def test_pearson_of_counts_is_that_of_the_sample_written_out(sample: tuple[Doubles, Doubles, Doubles]) -> None:
+    x, y, counts = sample
+    for row, found in zip(counts, pearson(x, y, counts), strict=True):
+        left, right = (np.repeat(side, row.astype(int)) for side in (x, y))
+        if len(set(left)) < 2 or len(set(right)) < 2:
+            assert found == 0.0
+        else:
+            assert found == pytest.approx(_exact_pearson(left, right), abs=1e-9)
+
+
+def _exact_pearson(x: Doubles, y: Doubles) -> float:
+    """In whole numbers of any size, as SciPy warns of sides that are nearly constant."""
+    from fractions import Fraction
+
+    left, right = ([Fraction(value) for value in side.tolist()] for side in (x, y))
+    dx, dy = ([value - sum(side) / len(side) for value in side] for side in (left, right))
+    together = sum(a * b for a, b in zip(dx, dy, strict=True))
+    squared = together**2 / (sum(a * a for a in dx) * sum(b * b for b in dy))
+    return math.copysign(math.sqrt(squared), together)
+
+
+def test_without_counts_each_pair_stands_once() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 50))
+    assert pearson(x, y) == pytest.approx([pearsonr(x, y)[0]], abs=1e-12)
+    assert spearman(x, y) == pytest.approx([spearmanr(x, y)[0]], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["system", "baseline"])
+def test_pearson_of_the_worked_example(name: str) -> None:
+    found = pearson(np.array(GOLDEN[name]), np.array(GOLDEN["gold"]))
+    assert found == pytest.approx([GOLDEN[f"r_{name}"]], abs=GOLDEN["tolerance"])
+
+
+def test_many_rows_are_computed_as_each_alone() -> None:
+    """More rows than go into one block."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=400), rng.integers(0, 6, size=400).astype(np.float64)
+    counts = rng.integers(0, 3, size=(500, 400)).astype(np.float64)
+    for figure in (pearson, spearman):
+        alone = np.concatenate([figure(x, y, counts[[row]]) for row in range(500)])
+        assert figure(x, y, counts).tolist() == alone.tolist()
+
+
+def test_huge_and_tiny_values_do_not_overflow() -> None:
+    x = np.array([1e300, -1e300, 5e299])
+    assert pearson(x, np.array([1e-200, -1e-200, 5e-201])) == pytest.approx([1.0])
+    assert spearman(np.array([-np.inf, 0.0, np.inf]), np.array([1.0, 2.0, 3.0])) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_has_no_correlation_is_refused(bad: float) -> None:
+    x, y = np.array([bad, 1.0]), np.array([0.0, 1.0])
+    with pytest.raises(ValueError, match="finite"):
+        pearson(x, y)
+    if np.isnan(bad):
+        with pytest.raises(ValueError, match="rank"):
+            spearman(y, x)
+
+
+def test_ten_thousand_resamples_of_the_largest_sts_year_take_seconds() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=3750), rng.integers(0, 26, size=3750) / 5
+    counts = np.stack([np.bincount(rng.integers(3750, size=3750), minlength=3750) for _ in range(1000)])
+    began = time.perf_counter()
+    spearman(x, y, counts.astype(np.float64))
+    seconds = time.perf_counter() - began
+    print(f"1,000 resamples of 3,750 pairs: {seconds:.2f} s")
+    assert seconds < 5  # ten times what it takes on one core, for a machine that is busy

@@ -1,0 +1,124 @@
+"""Rankings: the worked numbers, scikit-learn as the oracle, and what a random ranking is worth."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.statistics.ranking import (
+    average_precision,
+    ndcg,
+    ndcg_of_scores,
+    recall,
+    reciprocal_rank,
+)
+from tests.support.project import GOLDEN_FILES
+
+GOLDEN = json.loads((GOLDEN_FILES / "twitter4sse_ranking.json").read_text())
+TOLERANCE = GOLDEN["tolerance"]
+RELEVANT, CANDIDATES = GOLDEN["relevant"], GOLDEN["candidates"]
+
+
+def by_rank(relevance: list[float]) -> tuple[list[str], dict[str, float]]:
+    """A ranking of documents named by their rank, and their relevance."""
+    return [str(i) for i in range(len(relevance))], {str(i): grade for i, grade in enumerate(relevance)}
+
+
+def falling(n: int) -> Doubles:
+    return np.arange(n, 0, -1.0)
+
+
+def test_the_worked_examples() -> None:
+    relevance = GOLDEN["relevance_by_rank"]
+    ranking, judged = by_rank(relevance)
+    assert ndcg(ranking, judged, k=5) == pytest.approx(GOLDEN["ndcg"], abs=TOLERANCE)
+    assert ndcg_of_scores(falling(5), np.array(relevance, float)) == pytest.approx(GOLDEN["ndcg"], abs=TOLERANCE)
+    assert average_precision(ranking, judged) == pytest.approx(GOLDEN["average_precision"], abs=TOLERANCE)
+    scores, tied = np.array(GOLDEN["tied_scores"]), np.array(GOLDEN["tied_relevance"], float)
+    assert ndcg_of_scores(scores, tied) == pytest.approx(GOLDEN["tied_ndcg"], abs=TOLERANCE)
+
+
+def test_the_lowest_ndcg_has_all_relevant_candidates_last() -> None:
+    last = [0.0] * (CANDIDATES - RELEVANT) + [1.0] * RELEVANT
+    assert ndcg_of_scores(falling(CANDIDATES), np.array(last)) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)
+    assert ndcg(*by_rank(last), k=CANDIDATES) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)
+
+
+def test_equal_scores_are_worth_a_random_ranking() -> None:
+    relevance = np.r_[np.ones(RELEVANT), np.zeros(CANDIDATES - RELEVANT)]
+    expected = GOLDEN["expected_ndcg_of_a_random_ranking"]
+    assert ndcg_of_scores(np.zeros(CANDIDATES), relevance) == pytest.approx(expected, abs=TOLERANCE)
+    rng = np.random.default_rng(0)
+    drawn = [ndcg_of_scores(rng.random(CANDIDATES), relevance) for _ in range(4000)]
+    assert np.mean(drawn) == pytest.approx(expected, abs=0.006)  # 3 standard errors
+
+
+def test_the_average_precision_of_random_rankings() -> None:
+    """At rank k stands a relevant one with probability R/N, and then 1 + (k - 1)(R - 1)/(N - 1) of k are."""
+    r, n = RELEVANT, CANDIDATES
+    exact = sum((1 + (k - 1) * (r - 1) / (n - 1)) / k for k in range(1, n + 1)) / n
+    expected = GOLDEN["expected_average_precision_of_a_random_ranking"]
+    assert exact == pytest.approx(expected, abs=TOLERANCE)
+    rng = np.random.default_rng(1)
+    relevance = [1.0] * r + [0.0] * (n - r)
+    drawn = [average_precision(*by_rank(rng.permutation(relevance).tolist())) for _ in range(4000)]
+    assert np.mean(drawn) == pytest.approx(expected, abs=0.006)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12), st.integers(1, 12))
+def test_ndcg_with_ties_is_scikit_learns(candidates: list[tuple[int, int]], k: int) -> None:
+    scores, relevance = (np.array(side, float) for side in zip(*candidates, strict=True))
+    for cut in (None, k):
+        oracle = ndcg_score([relevance], [scores], k=cut)
+        assert ndcg_of_scores(scores, relevance, cut) == pytest.approx(oracle, abs=1e-12)
+
+
+@given(st.lists(st.integers(0, 2), min_size=2, max_size=12))
+def test_average_precision_without_ties_is_scikit_learns(relevance: list[int]) -> None:
+    if any(relevance):
+        oracle = average_precision_score(np.array(relevance) > 0, falling(len(relevance)))
+        assert average_precision(*by_rank(list(map(float, relevance)))) == pytest.approx(oracle, abs=1e-12)
+    else:
+        assert average_precision(*by_rank(list(map(float, relevance)))) == 0.0
+
+
+def test_relevant_documents_that_were_not_found_count() -> None:
+    assert average_precision(["a"], {"a": 1, "b": 1}) == 0.5
+    assert average_precision(["a"], {"b": 1}) == average_precision([], {}) == 0.0
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_relevant_document_within_the_cut() -> None:
+    ranking, relevance = ["a", "b", "c", "d"], {"a": 0.0, "c": 2.0, "d": 3.0}
+    assert reciprocal_rank(ranking, relevance) == pytest.approx(1 / 3)
+    assert reciprocal_rank(ranking, relevance, k=3) == pytest.approx(1 / 3)
+    assert reciprocal_rank(ranking, relevance, k=2) == 0.0
+    assert reciprocal_rank(ranking, {}) == 0.0
+
+
+def test_nothing_relevant_is_worth_nothing() -> None:
+    assert ndcg_of_scores(falling(3), np.zeros(3)) == 0.0
+    assert ndcg_of_scores(falling(2), np.array([-1.0, 0.0])) == 0.0
+    assert recall(["a"], {}, k=1) == 0.0
+
+
+@given(
+    scores=st.lists(st.integers(-20, 20), min_size=2, max_size=12, unique=True),
+    relevant=st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_ndcg_is_one_only_with_all_relevant_on_top_and_knows_nothing_but_the_order(
+    scores: list[int], relevant: list[bool]
+) -> None:
+    given_scores, relevance = np.array(scores, np.float64), np.array(relevant[: len(scores)], np.float64)
+    assume(bool(relevance.any()))
+    found = ndcg_of_scores(given_scores, relevance)
+    assert 0 < found <= 1 + 1e-12
+    on_top = given_scores[relevance > 0].min() > given_scores[relevance == 0].max(initial=-np.inf)
+    assert (found == pytest.approx(1, abs=1e-12)) == on_top
+    for other in (given_scores**3, np.exp(given_scores / 5), 7 * given_scores - 2):
+        assert ndcg_of_scores(other, relevance) == pytest.approx(found, abs=1e-12)

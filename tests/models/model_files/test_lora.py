@@ -1,0 +1,278 @@
+"""Low-rank adapters merged into a network, with PEFT itself as the oracle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peft
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoModelForMaskedLM
+
+from semblance.models.embeddings import unit_rows
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.checkpoint import read_checkpoint
+from semblance.models.model_files.lora import CONFIG, WEIGHTS, read_low_rank_adapter
+from semblance.models.protocols import Encoder
+from semblance.models.runtime import Compute
+from semblance.service.model_loading.registry import read_source
+from tests.support.project import PROJECT
+from tests.support.small_model import BUILT_IN_FOLDER, edit, load, make_small
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # by which PEFT asks
+
+TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
+EVERY_MATRIX = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
+
+
+def drawn(**more: Any) -> peft.LoraConfig:
+    """An adapter whose weights are drawn at random, so that it does something without training."""
+    usual: dict[str, Any] = {"r": 4, "lora_alpha": 8, "target_modules": EVERY_MATRIX, "init_lora_weights": False}
+    return peft.LoraConfig(**usual | more)
+
+
+def save_adapter(network: Any, folder: Path, **more: Any) -> Path:
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        adapted = peft.get_peft_model(network, drawn(**more))
+    adapted.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_small(tmp_path_factory.mktemp("base") / "model")
+
+
+@pytest.fixture
+def adapter(base: Path, tmp_path: Path) -> Path:
+    """An adapter whose files a test may change."""
+    return save_adapter(AutoModel.from_pretrained(base), tmp_path / "adapter")
+
+
+def tokens_of(base: Path, adapter: Path) -> list[np.ndarray]:
+    return token_vectors(load(f"{base}?adapter={adapter}"))
+
+
+def token_vectors(encoder: Encoder) -> list[np.ndarray]:
+    return [each.vectors for each in encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")]
+
+
+def tokens_by_peft(base: Path, adapter: Path) -> list[np.ndarray]:
+    """The token vectors of PEFT's own forward pass, where the adapter is not merged."""
+    adapted = peft.PeftModel.from_pretrained(AutoModel.from_pretrained(base), adapter).eval()
+    encoder = load(base)
+    with torch.inference_mode():
+        return [
+            adapted(input_ids=torch.from_numpy(text.ids.astype(np.int64))[None]).last_hidden_state[0].numpy()
+            for text in encoder.tokenize(TEXTS, "document", "END")
+        ]
+
+
+def assert_the_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-5)
+        np.testing.assert_allclose((unit_rows(ours) * unit_rows(theirs)).sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"target_modules": ["query", "value"], "r": 1, "lora_alpha": 3},
+        {"use_rslora": True},
+        {"layers_to_transform": [1]},
+        {"target_modules": r".*\.(query|value)", "lora_dropout": 0.5},
+    ],
+    ids=str,
+)
+def test_vectors_equal_those_of_peft(base: Path, tmp_path: Path, config: Mapping[str, Any]) -> None:
+    adapter = save_adapter(AutoModel.from_pretrained(base), tmp_path / "adapter", **config)
+    found, plain = tokens_of(base, adapter), load(base)
+    assert_the_same(found, tokens_by_peft(base, adapter))
+    for ours, without in zip(found, plain.encode(plain.tokenize(TEXTS, "document", "END"), "tokens"), strict=True):
+        assert np.abs(ours - without.vectors).max() > 0.05, "else the adapter would not be seen"
+
+
+def test_the_default_model_has_the_vectors_of_peft() -> None:
+    adapter = PROJECT / "service" / "adapters" / "minilm_clrcmd"
+    assert_the_same(token_vectors(load("minilm-clrcmd")), tokens_by_peft(BUILT_IN_FOLDER, adapter))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_in_half_precision_are_merged_in_float32(base: Path, adapter: Path, dtype: torch.dtype) -> None:
+    halved = {name: tensor.to(dtype) for name, tensor in load_file(adapter / WEIGHTS).items()}
+    save_file(halved, adapter / WEIGHTS)
+    assert_the_same(tokens_of(base, adapter), tokens_by_peft(base, adapter))
+
+
+def test_an_adapter_that_was_trained_under_a_head_names_matrices_by_the_prefix_there(
+    base: Path, adapter: Path, tmp_path: Path
+) -> None:
+    under_head = save_adapter(AutoModelForMaskedLM.from_pretrained(base), tmp_path / "under", target_modules=["query"])
+    weights = load_file(under_head / WEIGHTS)
+    assert all(name.startswith("base_model.model.bert.encoder.") for name in weights)
+    save_file({name.replace(".bert.", "."): tensor for name, tensor in weights.items()}, adapter / WEIGHTS)
+    for ours, theirs in zip(tokens_of(base, under_head), tokens_of(base, adapter), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_sentence_transformers_saves_with_an_adapter_is_read_as_one(base: Path, tmp_path: Path) -> None:
+    oracle = SentenceTransformer(str(base), device="cpu")
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        oracle.add_adapter(drawn(target_modules=["query", "value"]))
+    oracle.save(str(tmp_path / "saved"))
+    encoder = load(f"{base}?adapter={tmp_path / 'saved'}")
+    found = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "pooled")
+    assert np.stack([each.pooled() for each in found]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
+    assert np.abs(oracle.encode(TEXTS) - SentenceTransformer(str(base), device="cpu").encode(TEXTS)).max() > 0.01
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["alone", "beside its model"])
+def test_a_folder_with_an_adapter_inside_is_refused_and_told_how_it_is_served(
+    base: Path, adapter: Path, tmp_path: Path, whole: bool
+) -> None:
+    folder = tmp_path / "mixed" if whole else adapter
+    if whole:
+        shutil.copytree(base, folder)
+        shutil.copy(adapter / CONFIG, folder)
+    with pytest.raises(BadCheckpoint, match=rf"SOURCE\?adapter={folder}"):
+        read_source(str(folder))
+
+
+def test_the_content_of_an_adapter_is_part_of_the_space_and_its_place_is_not(
+    base: Path, adapter: Path, tmp_path: Path
+) -> None:
+    def space() -> str:
+        return read_source(f"{base}?adapter={adapter}").space
+
+    first = space()
+    moved = shutil.copytree(adapter, tmp_path / "elsewhere")
+    assert read_source(f"{base}?adapter={moved}").space == first
+    edit(adapter / CONFIG, lora_dropout=0.3, base_model_name_or_path="renamed")
+    assert space() == first
+    edit(adapter / CONFIG, lora_alpha=9)
+    spaces = {read_source(str(base)).space, first, space()}
+    edit(adapter / CONFIG, lora_alpha=8)
+    weights = load_file(adapter / WEIGHTS)
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, adapter / WEIGHTS)
+    assert len(spaces | {space()}) == 4
+
+
+def test_the_weights_of_an_adapter_may_be_pinned(adapter: Path) -> None:
+    with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
+        read_low_rank_adapter(adapter, "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"peft_type": "IA3"}, "peft_type 'IA3'"),
+        ({"peft_type": None}, "peft_type None"),
+        ({"use_dora": True}, "use_dora"),
+        ({"rank_pattern": {"query": 8}}, "rank_pattern"),
+        ({"alpha_pattern": {"query": 8}}, "alpha_pattern"),
+        ({"bias": "all"}, "bias 'all'"),
+        ({"lora_bias": True}, "lora_bias"),
+        ({"modules_to_save": ["pooler"]}, "modules_to_save"),
+        ({"fan_in_fan_out": True}, "fan_in_fan_out"),
+        ({"trainable_token_indices": [1]}, "trainable_token_indices"),
+        ({"layer_replication": [[0, 1]]}, "layer_replication"),
+        ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
+        ({"of_tomorrow": {"x": 1}}, "of_tomorrow"),
+        ({"r": 0}, "must state r"),
+        ({"r": "four"}, "must state r"),
+        ({"lora_alpha": None}, "must state r"),
+        ({"r": 5}, r"in shape \(4, 32\), expected \(5, 32\)"),
+        ({"lora_alpha": float("nan")}, "not finite"),
+    ],
+)
+def test_an_adapter_that_does_anything_else_is_refused_by_name(
+    base: Path, adapter: Path, changes: dict[str, object], said: str
+) -> None:
+    edit(adapter / CONFIG, **changes)
+    with pytest.raises(BadCheckpoint, match=said):
+        load(f"{base}?adapter={adapter}")
+
+
+A_QUERY = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight"
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "said"),
+    [
+        (A_QUERY, None, "lora_A of encoder.layer.0.attention.self.query in shape None"),
+        (A_QUERY, torch.zeros(4, 31), r"query in shape \(4, 31\)"),
+        (A_QUERY, torch.full((4, 32), torch.inf), "not finite"),
+        (A_QUERY.replace("layer.0", "layer.7"), torch.zeros(4, 32), "encoder.layer.7.attention.self.query, but"),
+        (A_QUERY.replace("self.query", "output.LayerNorm"), torch.zeros(4, 32), "LayerNorm, but"),
+        ("base_model.model.embeddings.word_embeddings.lora_embedding_A", torch.zeros(4, 9), "lora_embedding_A"),
+        ("encoder.layer.0.attention.self.query.weight", torch.zeros(32, 32), "no part of a low-rank update"),
+    ],
+)
+def test_a_tensor_that_fits_nothing_is_refused_by_name(
+    base: Path, adapter: Path, name: str, tensor: torch.Tensor | None, said: str
+) -> None:
+    weights = load_file(adapter / WEIGHTS)
+    changed = {each: found for each, found in (weights | {name: tensor}).items() if found is not None}
+    save_file(changed, adapter / WEIGHTS)
+    with pytest.raises(BadCheckpoint, match=said):
+        load(f"{base}?adapter={adapter}")
+
+
+def test_files_that_are_missing_empty_or_cut_are_refused(base: Path, adapter: Path, tmp_path: Path) -> None:
+    weights, whole = adapter / WEIGHTS, (adapter / WEIGHTS).read_bytes()
+    for content in (whole[:-1], whole[:20], b""):
+        weights.write_bytes(content)
+        with pytest.raises(BadCheckpoint, match=f"cannot load {weights}"):
+            load(f"{base}?adapter={adapter}")
+    save_file({}, weights)
+    with pytest.raises(BadCheckpoint, match="holds no tensor"):
+        load(f"{base}?adapter={adapter}")
+    weights.rename(adapter / "adapter_model.bin")
+    with pytest.raises(BadCheckpoint, match="can run code and are not read"):
+        read_source(f"{base}?adapter={adapter}")
+    for folder in (tmp_path / "nowhere", base):
+        with pytest.raises(BadCheckpoint, match=f"cannot read {folder}/{CONFIG}"):
+            read_source(f"{base}?adapter={folder}")
+
+
+def test_word_vectors_take_no_adapter(adapter: Path, tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\n")
+    with pytest.raises(BadCheckpoint, match="no option 'adapter'"):
+        read_source(f"{tmp_path / 'glove.txt'}?adapter={adapter}")
+
+
+def test_an_adapted_network_in_bfloat16_serves_the_same_space(base: Path, adapter: Path) -> None:
+    checkpoint = read_checkpoint(base, adapter=read_low_rank_adapter(adapter))
+    exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))
+    assert (exact.space, exact.build != half.build) == (half.space, True)
+
+
+def test_an_adapter_is_served_without_peft(base: Path, adapter: Path) -> None:
+    program = f"""
+import sys
+sys.modules["peft"] = None
+from semblance.models.runtime import Compute
+from semblance.service.model_loading.registry import read_source
+files = read_source({f"{base}?adapter={adapter}"!r})
+assert "torch" not in sys.modules
+encoder = files.load("m", Compute())
+found = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
+print(found.vectors[0, :3].tolist())
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    encoder = load(f"{base}?adapter={adapter}")
+    found = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
+    assert json.loads(ran.stdout) == pytest.approx(found.vectors[0, :3].tolist(), abs=1e-6)

@@ -1,0 +1,107 @@
+"""Attention bounded to each text: by rows and by the kernel of GPUs, beside a plain loop."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention import varlen
+from transformers import BertConfig, BertModel
+
+from semblance.models.networks import packed_attention
+from semblance.models.networks.packed_attention import Spans
+from semblance.models.networks.packed_batches import PackedPasses
+
+OFFSETS = (0, 5, 5, 6, 30, 30)
+TOKENS, HEADS, DIM = 33, 4, 8  # the last three belong to no text
+
+
+@pytest.fixture
+def parts() -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(TOKENS, HEADS, DIM, generator=generator) for _ in range(3)]
+
+
+def plain(parts: list[Tensor], scaling: float | None, window: int | None) -> Tensor:
+    """The definition, token by token."""
+    q, k, v = (part.double() for part in parts)
+    out = torch.zeros(OFFSETS[-1], HEADS, DIM, dtype=torch.float64)
+    for start, end in pairwise(OFFSETS):
+        for i in range(start, end):
+            near = [j for j in range(start, end) if window is None or abs(i - j) < window]
+            for head in range(HEADS):
+                products = torch.stack([q[i, head] @ k[j, head] for j in near])
+                shares = torch.softmax(products * (DIM**-0.5 if scaling is None else scaling), dim=0)
+                out[i, head] = shares @ v[near, head]
+    return out
+
+
+def kernel_of_its_documentation(
+    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, _: Tensor, longest: int, __: int, **named: Any
+) -> Tensor:
+    """What torch says of `varlen_attn`: a window reaches so many places to the left and right, -1 is no bound."""
+    left, right = named["window_size"]
+    out = torch.full_like(query, torch.nan)
+    for start, end in pairwise(starts.tolist()):
+        assert end - start <= longest
+        for i in range(start, end):
+            near = slice(start if left < 0 else max(start, i - left), end if right < 0 else min(end, i + right + 1))
+            scale = DIM**-0.5 if named["scale"] is None else named["scale"]
+            shares = torch.softmax(torch.einsum("hd,nhd->hn", query[i], key[near]) * scale, dim=1)
+            out[i] = torch.einsum("hn,nhd->hd", shares, value[near])
+    return out
+
+
+@pytest.mark.parametrize("scaling", [None, 0.7])
+@pytest.mark.parametrize("window", [None, 1, 4])
+def test_each_way_is_the_definition(
+    parts: list[Tensor], scaling: float | None, window: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(varlen, "varlen_attn", kernel_of_its_documentation)
+    spans, expected = Spans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26), plain(parts, scaling, window)
+    for way in (packed_attention._by_rows, packed_attention._by_kernel):
+        found = way(parts, spans, scaling, window)[: OFFSETS[-1]]
+        assert torch.allclose(found.double(), expected, atol=1e-5)
+
+
+def test_torch_has_the_kernel_with_what_we_ask_of_it(parts: list[Tensor]) -> None:
+    """No kernel runs here, but torch looks at the call and says what would come out."""
+    half = [part.bfloat16().to("meta") for part in parts]
+    spans = Spans(torch.tensor(OFFSETS, dtype=torch.int32, device="meta"), longest=26)
+    out = packed_attention._by_kernel(half, spans, 0.7, 4)
+    assert (out.shape, out.dtype) == ((TOKENS, HEADS, DIM), torch.bfloat16)
+    assert {"scale", "window_size"} <= set(inspect.signature(varlen.varlen_attn).parameters)
+
+
+def test_heads_come_out_beside_each_other_as_transformers_wants_them(parts: list[Tensor]) -> None:
+    spans = Spans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
+    q, k, v = (part.transpose(0, 1)[None] for part in parts)
+    out, weights = packed_attention.packed_attention(torch.nn.Identity(), q, k, v, None, packed=spans)
+    assert weights is None
+    assert torch.equal(out[0], packed_attention._by_rows(parts, spans, None, None))
+
+
+def test_what_the_kernel_leaves_behind_the_last_text_reaches_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes nothing there, so anything may stand there; here it is no number at all."""
+    monkeypatch.setattr(varlen, "varlen_attn", kernel_of_its_documentation)
+    monkeypatch.setattr(packed_attention, "_by_rows", packed_attention._by_kernel)
+    config = BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+    )
+    network = BertModel(config)
+    rng = np.random.default_rng(0)
+    ids = [rng.integers(5, 200, n).astype(np.int32) for n in (7, 30, 2)]
+    with torch.inference_mode():
+        network.eval()  # type: ignore[no-untyped-call]
+        alone = [network(torch.from_numpy(each).long()[None]).last_hidden_state[0].numpy() for each in ids]
+    runtime = PackedPasses(network, torch.nn.Identity(), "mean")
+    runtime._replay = runtime._forward  # so that passes are filled up
+    found = runtime.run(ids, [np.ones(len(each), np.float32) for each in ids], "tokens")
+    for vectors, pooled, oracle in zip(found.vectors, found.pooled, alone, strict=True):
+        assert vectors == pytest.approx(oracle, abs=1e-5)
+        assert pooled == pytest.approx(oracle.mean(axis=0), abs=1e-5)

@@ -1,0 +1,99 @@
+"""BERTScore against a loop over tokens, and where the paper's quotient says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import Doubles, TokenEmbeddings
+from semblance.models.protocols import Explainable
+from tests.support.plain_measures import one_way, plain_cosines
+from tests.support.token_matrices import embeddings_of, token_embeddings
+
+
+def plain_parts(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) the parts of F, one token after another."""
+    precision, recall = one_way(a, b, special=False), one_way(b, a, special=False)
+    if precision <= 0 or recall <= 0:
+        return np.zeros((len(a), len(b)))
+    return (recall * best(a, b) + precision * best(b, a).T) / (precision + recall)
+
+
+def best(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) the best cosine of each token of `a` that counts, over their number."""
+    assert a.text is not None
+    own = [i for i in range(len(a)) if not a.text.special[i]] or list(range(len(a)))
+    cosines, parts = plain_cosines(a, b), np.zeros((len(a), len(b)))
+    for i in own:
+        partner = int(np.argmax(cosines[i]))
+        parts[i, partner] = cosines[i, partner] / len(own)
+    return parts
+
+
+def without_ties(texts: tuple[TokenEmbeddings, ...], seed: int) -> list[TokenEmbeddings]:
+    """Texts with these special tokens, and vectors of which no two pairs have the same cosine but by a miracle."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.normal(size=text.vectors.shape).astype(np.float32) for text in texts]
+    return [replace(text, vectors=vectors) for text, vectors in zip(texts, drawn, strict=True)]
+
+
+@given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 2**32 - 1))
+def test_each_part_and_what_special_tokens_have_of_the_score_are_those_of_the_loop(
+    a: TokenEmbeddings, b: TokenEmbeddings, seed: int
+) -> None:
+    a, b = without_ties((a, b), seed)
+    measure = similarity("bertscore_f1")
+    assert isinstance(measure, Explainable)
+    assert a.text is not None
+    assert b.text is not None
+    explanation, parts = measure.explain(a, b), plain_parts(a, b)
+    own = parts[np.ix_(~a.text.special, ~b.text.special)]
+    assert explanation.contribution == pytest.approx(own, abs=1e-6)
+    assert explanation.special == pytest.approx(parts.sum() - own.sum(), abs=1e-6)
+
+
+def test_special_tokens_count_in_no_mean_but_can_be_matched() -> None:
+    """Worked by hand: P is of the second left token alone, and its best match is the special right one."""
+    a = embeddings_of(np.array([[1.0, 0.0], [0.0, 1.0]]), special=[True, False])
+    b = embeddings_of(np.array([[0.0, 2.0], [3.0, 4.0]]), special=[True, False])
+    measure = similarity("bertscore_f1")
+    assert isinstance(measure, Explainable)
+    precision, recall = 1.0, 0.8
+    assert measure.score(a, b) == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-6)
+    explanation = measure.explain(a, b)
+    assert explanation.special == pytest.approx(precision * recall / (precision + recall), abs=1e-6)
+    assert explanation.contribution == pytest.approx(np.array([[recall * precision / (precision + recall)]]), abs=1e-6)
+    assert measure.score(b, a) == pytest.approx(measure.score(a, b), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "precision", "recall"),
+    [
+        ([[1.0, 0.0]], [[-1.0, 0.0]], -1.0, -1.0),
+        ([[1.0, 0.0]], [[0.0, 1.0]], 0.0, 0.0),
+        ([[1.0, 0.0]], [[0.1, 1.0], [-1.0, 0.05]], 0.0995, -0.4496),
+        ([[1.0, 0.0]], [[0.6, 0.8], [-0.6, 0.8]], 0.6, 0.0),
+        ([[0.0, 0.0]], [[1.0, 1.0]], 0.0, 0.0),
+    ],
+)
+def test_where_a_mean_is_not_positive_the_score_is_nothing(
+    a: list[list[float]], b: list[list[float]], precision: float, recall: float
+) -> None:
+    """The paper's quotient would be undefined, or anything: 2 P R / (P + R) of the third is 0.26, above P."""
+    left, right = embeddings_of(np.array(a, np.float32)), embeddings_of(np.array(b, np.float32))
+    assert one_way(left, right) == pytest.approx(precision, abs=1e-3)
+    assert one_way(right, left) == pytest.approx(recall, abs=1e-3)
+    for score in (similarity("bertscore_f1").score(left, right), similarity("bertscore_f1").score(right, left)):
+        assert score == pytest.approx(0.0, abs=1e-7)
+
+
+def test_vectors_that_forgot_their_text_are_refused() -> None:
+    known = embeddings_of(np.eye(2, dtype=np.float32))
+    forgotten = TokenEmbeddings(known.vectors, known.weights)
+    with pytest.raises(ValueError, match="which tokens are special"):
+        similarity("bertscore_f1").score(known, forgotten)

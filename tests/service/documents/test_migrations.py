@@ -1,0 +1,87 @@
+"""Stores of earlier releases are brought up to this one, and those of later ones left alone."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, text
+
+from semblance.service.documents import migrations
+from semblance.service.documents.migrations import NEWEST, migrate
+from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.schema import metadata
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.errors import StoreTooNew
+from semblance.service.ports.documents import Version
+
+# as the first release made its tables, without Alembic
+FIRST = """
+CREATE TABLE collections (name VARCHAR NOT NULL, epoch VARCHAR NOT NULL, version INTEGER NOT NULL,
+  model VARCHAR NOT NULL, space VARCHAR NOT NULL, dim INTEGER NOT NULL, measure VARCHAR NOT NULL,
+  "index" VARCHAR NOT NULL, tokens VARCHAR NOT NULL, PRIMARY KEY (name));
+CREATE TABLE documents (collection VARCHAR NOT NULL, id VARCHAR NOT NULL, version INTEGER NOT NULL,
+  deleted BOOLEAN NOT NULL, text TEXT NOT NULL, truncated BOOLEAN NOT NULL, metadata JSON NOT NULL,
+  PRIMARY KEY (collection, id), FOREIGN KEY(collection) REFERENCES collections (name) ON DELETE CASCADE);
+CREATE INDEX documents_by_version ON documents (collection, version, id);
+CREATE TABLE vectors (collection VARCHAR NOT NULL, id VARCHAR NOT NULL, space VARCHAR NOT NULL, vector BLOB NOT NULL,
+  PRIMARY KEY (collection, id, space),
+  FOREIGN KEY(collection, id) REFERENCES documents (collection, id) ON DELETE CASCADE);
+CREATE TABLE token_codes (collection VARCHAR NOT NULL, id VARCHAR NOT NULL, space VARCHAR NOT NULL,
+  size INTEGER NOT NULL, error FLOAT NOT NULL, codes BLOB NOT NULL, PRIMARY KEY (collection, id, space),
+  FOREIGN KEY(collection, id) REFERENCES documents (collection, id) ON DELETE CASCADE);
+INSERT INTO collections VALUES ('c', 'e1', 1, 'minilm', 'space', 4, 'cosine', 'auto', 'none');
+INSERT INTO documents VALUES ('c', 'd', 1, 0, 'A text.', 0, '{}');
+INSERT INTO vectors VALUES ('c', 'd', 'space', x'00000000');
+"""
+
+
+def test_the_steps_lead_to_the_tables_that_the_code_works_with(engine: Engine) -> None:
+    migrate(engine)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_the_newest_step_is_the_one_that_a_start_looks_for() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    assert ScriptDirectory.from_config(config).get_heads() == [NEWEST]
+
+
+def test_a_store_of_the_first_release_keeps_what_it_holds(tmp_path: Path) -> None:
+    engine = sqlite_engine(tmp_path / "documents.sqlite")
+    with engine.begin() as connection:
+        for statement in FIRST.split(";\n"):
+            if statement.strip():
+                connection.execute(text(statement))
+    store = SqlDocumentStore(engine)
+    collection = store.collection("c")
+    assert (collection.version, collection.rollover) == (Version("e1", 1), None)
+    assert store.get("c", ["d"])["d"].text == "A text."
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    store.close()
+
+
+def test_a_store_of_a_later_release_is_left_alone(engine: Engine) -> None:
+    migrate(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreTooNew, match="9999"):
+        migrate(engine)
+
+
+def test_replicas_that_start_together_make_the_tables_once(postgres: str) -> None:
+    engine = postgresql_engine(postgres, connections=4, timeout_s=10)
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(migrate, engine) for _ in range(4)]:
+            done.result()
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    engine.dispose()

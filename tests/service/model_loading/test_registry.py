@@ -1,0 +1,244 @@
+"""The list of served models: one grammar for built-in ones, folders and files, and for what is asked of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from semblance.models.adaptation.affine_map import read_affine_map
+from semblance.models.catalogue import similarity
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.lora import CONFIG, WEIGHTS
+from semblance.service.cli.main import app
+from semblance.service.cli.train.run import read_recipe
+from semblance.service.model_loading.registry import BUILT_IN, BuiltIn, read_served, read_source
+from semblance.service.settings import Settings
+from tests.support.project import PROJECT
+from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    return write_glove(tmp_path / "glove.txt", WORDS)
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Path:
+    file = tmp_path / "counts.tsv"
+    file.write_text("w0\t90\nw1\t10\n")
+    return file
+
+
+def test_models_of_every_kind_stand_in_one_list(tmp_path: Path, glove: Path, counts: Path) -> None:
+    small = make_small(tmp_path / "small")
+    served = read_served(
+        f"minilm, mx=minilm?pooling=max ,small={small},g={glove},sif={glove}?weighting=sif&frequencies={counts}"
+    )
+    assert list(served) == ["minilm", "mx", "small", "g", "sif"]
+    assert [files.pooling for files in served.values()] == ["mean", "max", "mean", "mean", "mean"]
+    assert [files.location for files in served.values()][2:] == [small, glove, glove]
+    assert [files.needs_device for files in served.values()] == [True, True, True, False, False]
+    assert len({files.space for files in served.values()}) == 5
+
+
+def test_an_option_that_says_what_the_folder_says_changes_nothing() -> None:
+    assert (
+        read_source("minilm?pooling=mean").space == read_source("minilm").space == read_served("minilm")["minilm"].space
+    )
+
+
+def test_a_built_in_model_keeps_its_space() -> None:
+    """Collections that are stored belong to it."""
+    assert read_source("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
+
+
+def test_the_default_models_are_the_tuned_one_and_then_the_one_below_it() -> None:
+    served = read_served(Settings().models)
+    tuned, plain = served.values()
+    assert list(served) == ["minilm-clrcmd", "minilm"]
+    assert (tuned.location, tuned.pooling, tuned.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
+
+
+def test_a_built_in_model_with_an_adapter_is_the_one_below_it_with_that_option() -> None:
+    folder = PROJECT / "service" / "adapters" / "minilm_clrcmd"
+    tuned = read_source("minilm-clrcmd").space
+    assert read_source(f"minilm?adapter={folder}").space == tuned
+    assert len({tuned, read_source("minilm-clrcmd?pooling=max").space, read_source("minilm").space}) == 3
+    with pytest.raises(BadCheckpoint, match="minilm-clrcmd has an adapter of its own"):
+        read_source(f"minilm-clrcmd?adapter={folder}")
+
+
+@pytest.mark.parametrize("pin", ["weights_sha256", "adapter_sha256"])
+def test_both_files_of_a_built_in_model_are_pinned(monkeypatch: pytest.MonkeyPatch, pin: str) -> None:
+    other: Any = {pin: "0" * 64}
+    monkeypatch.setitem(
+        cast("dict[str, BuiltIn]", BUILT_IN), "minilm-clrcmd", replace(BUILT_IN["minilm-clrcmd"], **other)
+    )
+    with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
+        read_source("minilm-clrcmd")
+
+
+def test_a_shipped_adapter_is_small_and_comes_with_its_card_and_the_recipe_that_it_was_trained_by() -> None:
+    for folder in (PROJECT / "service" / "adapters").iterdir():
+        assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md", "recipe.yaml", "training.png"}
+        assert (folder / WEIGHTS).stat().st_size <= 3_000_000
+        recipe = read_recipe("clrcmd", folder / "recipe.yaml")
+        config = json.loads((folder / CONFIG).read_text())
+        assert recipe.low_rank is not None
+        assert (recipe.low_rank.rank, recipe.low_rank.alpha) == (config["r"], config["lora_alpha"])
+        assert recipe.model == config["base_model_name_or_path"]
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd"])
+def test_the_default_model_tells_like_from_unlike(measure: str) -> None:
+    encoder = load("minilm-clrcmd")
+    texts = ["A man is playing a guitar.", "Someone plays an instrument.", "Income tax returns are due in April."]
+    guitar, instrument, tax = encoder.encode(encoder.tokenize(texts, "query", "END"), "tokens")
+    found = similarity(measure)
+    assert found.score(guitar, instrument) > found.score(guitar, tax) + 0.2
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("minilm?puling=max", "no option 'puling': there are adapter, pooling, projection, weighting"),
+        ("minilm?pooling=sum", "no pooling 'sum': there are mean, cls, max"),
+        ("minilm?frequencies=x", "no option 'frequencies'"),
+        ("{glove}?pooling=max", "no option 'pooling': there are projection, weighting"),
+        ("{glove}?weighting=idf", "there is no 'idf' among the weightings: choose one of sif, uniform"),
+        ("{glove}?weighting=sif", "weighting=sif needs frequencies=FILE"),
+        ("{glove}?weighting=sif&frequencies={glove}.no", "cannot read"),
+        ("{glove}?weighting=sif&frequencies={glove}", "line 1"),
+        ("{glove}?weighting=uniform&frequencies={counts}", "no option 'frequencies'"),
+        ("{glove}?projection={counts}", "cannot read"),
+        ("minilm?pooling=cls&projection={map}", "pools by cls: projection needs"),
+        ("minilm?pooling=max&weighting=uniform", "pools by max: weighting needs"),
+        ("{glove}?weighting=uniform&projection={map}", "fitted to vectors of another model or other options"),
+        ("{glove}?", "is not of the form option=value"),
+        ("{glove}?weighting", "is not of the form option=value"),
+        ("{glove}?weighting=uniform&weighting=sif", "or stands there twice"),
+        ("{glove}.no", "is not a folder, and no file either"),
+        ("{counts}", "line 1"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name(
+    tmp_path: Path, glove: Path, counts: Path, source: str, said: str
+) -> None:
+    from semblance.models.projections.whitening import Whitening
+
+    counts.write_text("x" * 9 if source == "{counts}" else counts.read_text())
+    save_map(Whitening().fit(random_vectors(40).astype(np.float64)), tmp_path / "map", str(glove))
+    if "frequencies={glove}" in source and ".no" not in source:
+        glove.write_text("w0 1 x\n" * 2)
+    with pytest.raises(BadCheckpoint, match=said):
+        read_source(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
+
+
+def test_a_built_in_model_with_options_needs_a_name_of_its_own() -> None:
+    with pytest.raises(BadCheckpoint, match="with a name of its own"):
+        read_served("minilm?pooling=max")
+
+
+def test_torch_is_imported_neither_to_list_models_nor_for_a_cpu(tmp_path: Path, glove: Path, counts: Path) -> None:
+    program = f"""
+import sys
+from semblance.models.runtime import Compute
+from semblance.service.app import create_app
+from semblance.service.errors import NoSuchDevice
+from semblance.service.model_loading.registry import read_source
+from semblance.service.settings import Settings
+read_source("minilm-clrcmd")
+read_source("{glove}?weighting=sif&frequencies={counts}").load("g", Compute())
+create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+create_app(Settings(models="minilm", home="{tmp_path}", device="cpu"))
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+try:
+    create_app(Settings(models="minilm", home="{tmp_path}", device="cuda:77"))
+except NoSuchDevice:
+    assert "torch" in sys.modules
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def project(*arguments: object) -> tuple[int, str]:
+    ran = CliRunner().invoke(app, ["project", *map(str, arguments)], env={"COLUMNS": "300"})
+    return ran.exit_code, ran.output
+
+
+def corpus(file: Path) -> Path:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 6))) for _ in range(100)]
+    lines = [*texts, "", " \u200b ", "nothing known"]
+    if file.suffix == ".jsonl":
+        lines = [json.dumps({"text": text, "id": i}) for i, text in enumerate(lines)]
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".jsonl"])
+@pytest.mark.parametrize(
+    ("kind", "dims"), [("whitening", WORD_DIM), ("whitening", 3), ("common_component_removal", None)]
+)
+def test_a_projection_is_fitted_saved_and_served(
+    tmp_path: Path, glove: Path, counts: Path, kind: str, dims: int | None, suffix: str
+) -> None:
+    source, out = f"{glove}?weighting=sif&frequencies={counts}", tmp_path / "map"
+    texts = corpus(tmp_path / f"texts{suffix}")
+    code, said = project(
+        "--model",
+        f"m={source}",
+        "--projection",
+        kind,
+        "--texts",
+        texts,
+        "--out",
+        out,
+        *(["--dims", dims] if dims else []),
+    )
+    assert code == 0, said
+    assert f"to {dims or WORD_DIM} dimensions, fitted to 100 texts" in said
+    about = read_affine_map(out).about
+    assert (about["kind"], about["space"], about["texts"]) == (kind, read_source(source).space, "100")
+    encoder = load(f"{source}&projection={out}")
+    assert encoder.dim == (dims or WORD_DIM)
+    lines = corpus(tmp_path / "texts.txt").read_text("utf-8").splitlines()[:100]
+    pooled = np.stack([each.pooled() for each in encoder.encode(encoder.tokenize(lines, "query", "END"), "pooled")])
+    if kind == "whitening":
+        assert np.cov(pooled.T) == pytest.approx(np.eye(encoder.dim), abs=1e-4)
+        assert pooled.mean(axis=0) == pytest.approx(np.zeros(encoder.dim), abs=1e-5)
+    else:
+        assert np.linalg.matrix_rank(pooled, tol=1e-4) == WORD_DIM - 1
+
+
+def test_a_projection_that_cannot_be_fitted_says_why(tmp_path: Path, glove: Path) -> None:
+    few, broken = tmp_path / "few.txt", tmp_path / "broken.jsonl"
+    few.write_text("w0\nw1\n")
+    broken.write_text('{"text": "w0"}\n{"txet": "w1"}\n')
+    whitening = ("--projection", "whitening", "--out", tmp_path / "map")
+    for arguments, said in (
+        (("--model", f"m={glove}", "--texts", few, *whitening), "2 texts are too few for 8 dimensions"),
+        (("--model", f"m={glove}", "--texts", broken, *whitening), "broken.jsonl, line 2"),
+        (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "name one model, not 2"),
+        (("--model", "nosuch", "--texts", few, *whitening), "nosuch"),
+        (
+            ("--model", f"m={glove}", "--texts", few, "--projection", "rotation", "--out", tmp_path / "map"),
+            "no 'rotation' among the projections: choose one of common_component_removal, whitening",
+        ),
+    ):
+        code, output = project(*arguments)
+        assert code == 1
+        assert said in output
+    assert not (tmp_path / "map").exists()

@@ -1,0 +1,368 @@
+"""Pictures of explanations: well-formed for any text, true to the numbers, and with real letters in every script."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import re
+import struct
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from semblance.models.embeddings import Doubles
+from semblance.models.explanation import Explanation
+from semblance.models.text import Unit
+from semblance.service.rendering import fonts
+from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.colours import Scale, ink_on
+from semblance.service.rendering.drawing_process import DrawingProcess
+from semblance.service.rendering.figures import rounded_parts
+from semblance.service.rendering.html import render_html
+from semblance.service.rendering.labels import em_width, legal, shorten
+from semblance.service.rendering.layout import angle_for, cell_for
+from semblance.service.rendering.png import render_png
+from semblance.service.rendering.selection import select
+from semblance.service.rendering.svg import render_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+BIDI_CONTROLS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
+# Text that XML, HTML or a renderer could trip over is drawn more often than chance would.
+nasty = st.sampled_from(
+    ["<script>alert(1)</script>", "]]>", "&amp;", '"', "\x00\x0b\x1f\ufffe", "\u202eabc\u2069", "\r\n"]
+)
+anything = st.lists(st.one_of(st.text(max_size=12), nasty), max_size=6).map("".join)
+
+
+def units_of(text: str) -> tuple[Unit, ...]:
+    """Words between spaces."""
+    return tuple(Unit(m.group(), m.start(), m.end(), i) for i, m in enumerate(re.finditer("[^ ]+", text)))
+
+
+def explained(a: str, b: str, contribution: Doubles | None = None, special: float = 0.1) -> tuple[Explanation, Caption]:
+    """An explanation between the words of two texts; its parts are drawn from a seeded generator if not given."""
+    left, right = units_of(a), units_of(b)
+    shape = (len(left), len(right))
+    parts = np.random.default_rng(0).normal(0.01, 0.02, shape) if contribution is None else contribution
+    score = float(parts.sum()) + special
+    explanation = Explanation(score, left, right, np.full(shape, 0.83), parts, special, (a, b))
+    return explanation, Caption("rcmd", "mini", a, b, "word")
+
+
+def words(count: int, stem: str = "w") -> str:
+    """A text of so many different words."""
+    return " ".join(f"{stem}{i}" for i in range(count))
+
+
+def texts_in(svg: str) -> list[str]:
+    """All that is written in the picture, tooltips apart."""
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def printed(svg: str) -> dict[str, float]:
+    """The numbers beside the bars."""
+    found = {e.get("data-value"): "".join(e.itertext()) for e in ET.fromstring(svg).iter(f"{SVG}text")}
+    return {name: float(number.replace("\u2212", "-")) for name, number in found.items() if name}
+
+
+@settings(max_examples=60, deadline=None)
+@given(anything, anything, anything)
+def test_any_texts_and_names_give_well_formed_svg(a: str, b: str, name: str) -> None:
+    """The parser accepts the picture, and finds no element that this package did not mean to draw."""
+    explanation, caption = explained(a, b)
+    named = Caption(name, name, caption.a, caption.b, "word")
+    tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(render_svg(explanation, named)).iter()}
+    assert tags <= {"svg", "g", "rect", "text", "tspan", "title", "line", "defs", "linearGradient", "stop"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(anything, anything)
+def test_controls_of_direction_never_reach_the_picture(a: str, b: str) -> None:
+    """No override of a text can turn around what stands beside it; isolates are closed where they were opened."""
+    svg = render_svg(*explained(a, b))
+    assert not BIDI_CONTROLS & set(svg)
+    assert svg.count("\u2068") == svg.count("\u2069")
+
+
+class Page(HTMLParser):
+    """What a browser would find: the tags, their attributes, and the text of both paragraphs."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.paragraphs: list[str] = []
+        self._inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if ("class", "text") in attrs:
+            self._inside = True
+            self.paragraphs.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "p"
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.paragraphs[-1] += data
+
+
+@settings(max_examples=60, deadline=None)
+@given(anything, anything)
+def test_a_page_shows_the_whole_texts_and_runs_nothing(a: str, b: str) -> None:
+    """Both texts read as they were sent; no text adds a script, a resource or an event handler."""
+    page = Page(render_html(*explained(a, b)))
+    assert page.paragraphs == [legal(a), legal(b)]
+    assert not page.tags & {"script", "img", "link", "iframe", "a", "object", "form", "base"}
+    assert not [name for name in page.attributes if name.startswith(("on", "src", "href"))]
+
+
+def test_units_that_share_characters_show_each_character_once() -> None:
+    """Two byte-level tokens of one emoji do not double it in the running text."""
+    units = (Unit("\U0001f600", 0, 1, 0), Unit("\U0001f600", 0, 1, 0), Unit("x", 1, 2, 1))
+    explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
+    assert Page(render_html(explanation, Caption("m", "m", "\U0001f600x", "x", "token"))).paragraphs == [
+        "\U0001f600x",
+        "x",
+    ]
+
+
+def test_a_page_forbids_scripts_and_resources() -> None:
+    """The policy stands in the head, so that even a mistake in escaping runs nothing."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in render_html(*explained("a", "b"))
+
+
+def test_the_table_holds_the_thirty_strongest_links_in_order() -> None:
+    """Of 64 links the 30 largest by absolute value, the largest first."""
+    parts = np.arange(1.0, 65.0).reshape(8, 8) / 1000
+    page = render_html(*explained(words(8), words(8), -parts))
+    numbers = re.findall(r'class="number" style="[^"]*">([^<]*)<', page)
+    assert numbers == [f"\u22120.{k:03d}" for k in range(64, 34, -1)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.floats(-2, 2), min_size=4, max_size=4), st.floats(-1, 1))
+@example([0.10295, 0.0, 0.0, 0.0], 0.0)  # less than 0.10295 by a hair, which is lost once it is multiplied
+def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special: float) -> None:
+    """Read back from the picture: links + special + omitted = score, to the last digit."""
+    numbers = printed(render_svg(*explained("a b", "c d", np.array(parts).reshape(2, 2), special)))
+    assert set(numbers) == {"links", "special", "omitted", "score"}
+    assert round(numbers["links"] + numbers["special"] + numbers["omitted"], 4) == numbers["score"]
+    assert numbers["special"] == pytest.approx(special, abs=1.6e-4)
+
+
+def bars(svg: str) -> dict[str, tuple[float, float]]:
+    """Left and right end of each bar."""
+    found = {e.get("data-part"): e for e in ET.fromstring(svg).iter(f"{SVG}rect")}
+    starts = {name: float(e.attrib["x"]) for name, e in found.items() if name}
+    return {name: (x, x + float(found[name].attrib["width"])) for name, x in starts.items()}
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0, 2000.0])
+def test_a_score_that_is_all_distance_is_drawn_from_nought_to_the_left(size: float) -> None:
+    """As of `word_movers`: every part is negative, and they still stand end to end."""
+    svg = render_svg(*explained("a b", "c d", np.array([[-3.0, 0.0], [0.0, -1.5]]) * size, -0.5 * size))
+    drawn = bars(svg)
+    nought = drawn["score"][1]
+    reached = nought - 0.9 * (nought - drawn["score"][0])
+    assert list(drawn["links"]) == pytest.approx([reached, nought], abs=0.2)
+    assert list(drawn["special"]) == pytest.approx([drawn["score"][0], reached], abs=0.2)
+    assert drawn["omitted"][0] == pytest.approx(drawn["omitted"][1], abs=1e-9)
+    assert printed(svg)["score"] == pytest.approx(-5.0 * size)
+    cells = [text for text in texts_in(svg) if re.fullmatch(r"\u2212[\d.]+", text)]
+    assert all(em_width(text) * 11.0 <= 50.0 for text in cells[:2]), "the numbers fit into their cells"
+    assert "lowers the score" in texts_in(svg)
+
+
+def test_a_broken_sum_is_not_rounded_away() -> None:
+    """Parts that do not make up the score are printed as they are."""
+    assert rounded_parts([0.1, 0.1, 0.1], 0.5, 4) == (0.1, 0.1, 0.1)
+
+
+def test_long_texts_are_cropped_and_the_picture_says_so() -> None:
+    """Both notes stand there, forty labels a side are left, and the law still holds."""
+    explanation, caption = explained(words(212), words(90, "v"))
+    svg = render_svg(explanation, caption)
+    written = texts_in(svg)
+    assert [text for text in written if text.startswith("Showing 40 of 212 words of a;")]
+    assert [text for text in written if text.startswith("Showing 40 of 90 words of b;")]
+    assert sum(bool(re.fullmatch(r"w\d+", text)) for text in written) == 40
+    numbers = printed(svg)
+    assert numbers["omitted"] != 0.0
+    assert round(numbers["links"] + numbers["special"] + numbers["omitted"], 4) == numbers["score"]
+
+
+def test_short_texts_are_not_cropped() -> None:
+    """Forty units are drawn as they are, without a note."""
+    explanation, caption = explained(words(40), words(3))
+    assert select(explanation, caption).explanation is explanation
+    assert "Showing" not in render_svg(explanation, caption)
+
+
+def test_cropping_keeps_partners_together() -> None:
+    """Where each unit has one partner, every unit that stays keeps it."""
+    strength = np.random.default_rng(1).permutation(np.linspace(0.5, 1.0, 100))
+    partner = np.random.default_rng(2).permutation(100)
+    parts = np.zeros((100, 100))
+    parts[np.arange(100), partner] = strength
+    shown = select(*explained(words(100), words(100), parts)).explanation
+    assert np.count_nonzero(shown.contribution) == 40
+    assert float(shown.contribution.sum()) == pytest.approx(np.sort(strength)[-40:].sum())
+
+
+@given(st.text(max_size=80), st.floats(3, 20))
+def test_a_shortened_label_fits_and_a_short_one_is_left_alone(text: str, max_em: float) -> None:
+    """An ellipsis stands for the middle of what is too wide, and only of that."""
+    short = shorten(text, max_em)
+    assert em_width(short) <= max_em
+    assert short == text if em_width(text) <= max_em else "\u2026" in short
+
+
+def test_a_long_word_is_shortened_with_its_full_text_in_the_tooltip() -> None:
+    """A URL keeps its beginning and end on the axis; the pointer shows all of it."""
+    url = "https://example.org/a/very/long/path/index.html?q=1#end"
+    root = ET.fromstring(render_svg(*explained(f"see {url}", "x")))
+    labels = [e for e in root.iter(f"{SVG}text") if "\u2026" in "".join(e.itertext())]
+    assert [label.findtext(f"{SVG}title") for label in labels] == [url]
+    assert re.search(r"https://.*\u2026.*#end$", "".join(labels[0].itertext()))
+
+
+def test_a_cell_tells_its_link() -> None:
+    """Words, similarity and signed contribution, in one sentence."""
+    svg = render_svg(*explained("cat", "dog", np.array([[0.041]])))
+    told = [title.text for title in ET.fromstring(svg).iter(f"{SVG}title")]
+    assert told == ["cat \u2013 dog: similarity 0.83, contributes +0.041"]
+
+
+@pytest.mark.parametrize(("a", "b"), [("", ""), ("", "x y"), ("x y", ""), ("x", "y")])
+def test_empty_sides_and_links_of_zero_are_drawn(a: str, b: str) -> None:
+    """Nothing to link is no error, in any of the three forms."""
+    shape = (len(a.split()), len(b.split()))
+    explanation, caption = explained(a, b, np.zeros(shape), special=0.0)
+    assert printed(render_svg(explanation, caption))["score"] == 0.0
+    assert render_png(explanation, caption).startswith(b"\x89PNG")
+    assert "No words are linked." in render_html(explanation, caption)
+
+
+def size_of(png: bytes) -> tuple[int, int]:
+    """Width and height from the header."""
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+def test_a_png_is_the_svg_at_twice_its_size_and_bounded() -> None:
+    """The largest picture there can be stays below 4,000 px a side."""
+    explanation, caption = explained(words(60, "W" * 50), words(60, "W" * 50))
+    caption = Caption("M" * 200, "M" * 200, caption.a, caption.b, "token")
+    png, svg = render_png(explanation, caption), ET.fromstring(render_svg(explanation, caption))
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert size_of(png) == (2 * int(svg.attrib["width"]), 2 * int(svg.attrib["height"]))
+    assert max(size_of(png)) <= 4000
+
+
+def picture_of(label: str) -> bytes:
+    """A picture in which only one label differs, on a machine without fonts; the layout stays as it is."""
+    return render_png(*explained(label, "x", np.array([[0.5]])), system_fonts=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "unassigned"),
+    [
+        pytest.param("漢", "語", "\U0002fa20", id="chinese"),
+        pytest.param("か", "キ", "\U0002fa20", id="japanese"),
+        pytest.param("한", "글", "\U0002fa20", id="korean"),
+        pytest.param("م", "ش", "\u05ff", id="arabic"),
+        pytest.param("ש", "ל", "\u05ff", id="hebrew"),
+        pytest.param("ж", "λ", "\u0378", id="cyrillic and greek"),
+    ],
+)
+def test_letters_of_every_promised_script_are_really_drawn(one: str, other: str, unassigned: str) -> None:
+    """Two letters look different, and neither looks like the box that stands for a missing one."""
+    assert size_of(picture_of(one)) == size_of(picture_of(other)) == size_of(picture_of(unassigned))
+    assert len({picture_of(one), picture_of(other), picture_of(unassigned)}) == 3
+    assert picture_of(one) == picture_of(one)
+
+
+def test_arabic_letters_are_joined() -> None:
+    """Two letters in a row take other shapes than the same two kept apart."""
+    assert picture_of("بب") != picture_of("ب\u200cب")
+
+
+def test_a_label_of_mixed_scripts_has_all_its_letters() -> None:
+    """Each part is drawn from its own font, also where the number of glyphs would differ between fonts."""
+    whole = picture_of("ab漢é")
+    assert whole != picture_of("ab\U0002fa20é")
+    assert whole != picture_of("ab漢\u0378")
+
+
+def test_chinese_characters_take_the_shape_of_the_texts_language() -> None:
+    """The character for bone looks different in Japan and in China."""
+    japanese, chinese = explained("骨 が", "x"), explained("骨 头", "x")
+    family = {
+        name: render_svg(*pair).count(f"Noto Sans CJK {name}") for name, pair in (("JP", japanese), ("SC", chinese))
+    }
+    assert min(family.values()) > 0
+    alone, caption = explained("骨", "x", np.array([[0.5]]))
+    captions = [Caption("rcmd", "mini", whole, caption.b, "word") for whole in ("骨が", "骨头")]
+    assert len({render_png(alone, each, system_fonts=False) for each in captions}) == 2
+
+
+def test_a_missing_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without a font package learns which one it lacks, not a picture of boxes."""
+    monkeypatch.setattr(fonts, "_FILES", (("no_such_fonts", "Some.ttf"),))
+    fonts.font_files.cache_clear()
+    with pytest.raises(RuntimeError, match=r"Some\.ttf of the Python package no_such_fonts"):
+        fonts.font_files()
+
+
+@given(st.floats(0, 1))
+def test_colours_are_symmetric_and_figures_on_them_legible(value: float) -> None:
+    """Both signs of a value are as far along their arm; text reaches the WCAG contrast of 4.5 on any colour."""
+    scale = Scale.over(np.array([1.0, -0.5]))
+    for signed in (value, -value):
+        assert contrast(scale.colour(signed), ink_on(scale.colour(signed))) >= 4.5
+    if value > 0.01:  # below, the rounding of a channel decides
+        assert scale.colour(0.0) not in (scale.colour(value), scale.colour(-value))
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2 contrast ratio, written out anew."""
+    brightness = []
+    for colour in (one, other):
+        channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        brightness.append(float(linear @ [0.2126, 0.7152, 0.0722]))
+    return (max(brightness) + 0.05) / (min(brightness) + 0.05)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(0.6, 14))
+def test_labels_of_neighbours_do_not_touch(rows: int, columns: int, longest_em: float) -> None:
+    """Between baselines there is a line's height, however the labels are turned."""
+    cell = cell_for(rows, columns)
+    angle = angle_for(cell, longest_em)
+    across = cell.width * np.sin(np.radians(-angle)) if angle else cell.width
+    assert cell.height >= 1.2 * cell.label_size
+    assert across >= (1.2 * cell.label_size if angle else longest_em * cell.label_size)
+
+
+def test_pictures_are_drawn_in_a_process_apart_which_comes_back_when_it_dies() -> None:
+    async def use() -> None:
+        drawing = DrawingProcess()
+        explanation, caption = explained("a cat", "a dog")
+        first = await drawing.png(explanation, caption)
+        assert first == render_png(explanation, caption)
+        for child in multiprocessing.active_children():
+            child.kill()
+            child.join()
+        assert await drawing.png(explanation, caption) == first
+        drawing.close()
+
+    asyncio.run(use())

@@ -1,0 +1,93 @@
+"""The measures as their formulas read, one token after another: slow, and right at a glance.
+
+The tests compare the measures of the catalogue with these, and `benchmarks.speed.measures` their speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from semblance.models.embeddings import Doubles, TokenEmbeddings
+
+Oracle: TypeAlias = Callable[[TokenEmbeddings, TokenEmbeddings], float]
+
+
+def plain_cosine(x: Doubles, y: Doubles) -> float:
+    """x . y / (|x| |y|), 0 where a vector is zero."""
+    lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(x @ y) / lengths if lengths > 0 else 0.0
+
+
+def plain_cosines(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) the cosine of every pair of tokens."""
+    return np.array([[plain_cosine(x, y) for y in _rows(b)] for x in _rows(a)])
+
+
+def plain_distances(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    """(n, m) the Euclidean distance of every pair of tokens."""
+    return np.array([[float(np.linalg.norm(x - y)) for y in _rows(b)] for x in _rows(a)])
+
+
+def least_cost(cost: Doubles) -> float:
+    """Exact transport with uniform marginals, as the linear programme that it is."""
+    n, m = cost.shape
+    rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
+    columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
+    marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
+    both = sparse.vstack((rows, columns))
+    solved = linprog(cost.ravel(), A_eq=both, b_eq=marginals, method="highs")  # type: ignore[call-overload] # unknown to its stubs
+    if solved.fun is None:
+        raise ValueError(solved.message)
+    return float(solved.fun)
+
+
+def one_way(a: TokenEmbeddings, b: TokenEmbeddings, *, special: bool = True) -> float:
+    """The mean best cosine of the tokens of `a` among those of `b`; with or without the special ones of `a`."""
+    best = [max(plain_cosine(x, y) for y in _rows(b)) for x in _rows(a)]
+    if special or a.text is None or a.text.special.all():
+        return sum(best) / len(best)
+    own = [value for value, marked in zip(best, a.text.special, strict=True) if not marked]
+    return sum(own) / len(own)
+
+
+def nearest(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+    """The mean distance of the tokens of `a` to their nearest in `b`."""
+    return sum(min(float(np.linalg.norm(x - y)) for y in _rows(b)) for x in _rows(a)) / len(a)
+
+
+def bertscore(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+    """F of precision and recall, 0 unless both are positive."""
+    precision, recall = one_way(a, b, special=False), one_way(b, a, special=False)
+    return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
+
+
+def _pooled(embeddings: TokenEmbeddings) -> Doubles:
+    """The weighted mean, unless another vector was given."""
+    if embeddings.given is not None:
+        return embeddings.given.astype(np.float64)
+    weighted = [weight * row for weight, row in zip(embeddings.weights, _rows(embeddings), strict=True)]
+    total: Doubles = np.sum(weighted, axis=0)
+    return total / float(embeddings.weights.sum())
+
+
+def _rows(embeddings: TokenEmbeddings) -> Doubles:
+    return embeddings.vectors.astype(np.float64)
+
+
+ORACLES: Mapping[str, Oracle] = {
+    "bertscore_f1": bertscore,
+    "cmd": lambda a, b: 1 - least_cost(1 - plain_cosines(a, b)),
+    "cosine": lambda a, b: plain_cosine(_pooled(a), _pooled(b)),
+    "negative_euclidean": lambda a, b: -(float(sum((_pooled(a) - _pooled(b)) ** 2)) ** 0.5),
+    "negative_manhattan": lambda a, b: -float(sum(abs(_pooled(a) - _pooled(b)))),
+    "rcmd": lambda a, b: (one_way(a, b) + one_way(b, a)) / 2,
+    "rcmd1": one_way,
+    "rcmd2": lambda a, b: one_way(b, a),
+    "relaxed_word_movers": lambda a, b: -max(nearest(a, b), nearest(b, a)),
+    "word_movers": lambda a, b: -least_cost(plain_distances(a, b)),
+}

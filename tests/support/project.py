@@ -1,0 +1,8 @@
+"""Where the files of the project are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+GOLDEN_FILES = PROJECT / "tests" / "golden"

@@ -1,0 +1,87 @@
+"""Vectors of real sentences for benchmarks of indexes: encoded once by the built-in model, then read from a file.
+
+    python -m tests.support.sentence_vectors 100500
+
+takes distinct sentences, in an order that is random but always the same, from $SEMBLANCE_DATA/text/*.jsonl.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.progress import track
+
+from semblance.models.embeddings import Floats
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.model_files.checkpoint import read_checkpoint
+from semblance.models.runtime import Compute
+from semblance.models.runtimes.openvino import OpenVino
+from semblance.service.model_loading.registry import read_source
+from tests.support.figures import RESULTS
+
+MAX_TOKENS = 64  # a sentence that is longer is cut: the few there are would take much of the time
+BATCH = 64
+LEAST_WORDS = 4  # fewer are headings and names
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z\"'(])")
+
+
+def sentence_vectors(count: int) -> Floats:
+    """(count, d) unit vectors of as many distinct sentences.
+
+    Raises:
+        RuntimeError: the data is not there, or holds too few sentences.
+    """
+    checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
+    compute = Compute("cpu", OpenVino.fastest("cpu"), "openvino")
+    made_by = f"{checkpoint.space[:12]}-{compute.runtime}-{compute.precision}-{MAX_TOKENS}"
+    file = RESULTS / f"sentence-vectors-{made_by}-{count}.npy"
+    if not file.is_file():
+        vectors = _encode(Transformer("minilm", checkpoint, compute), sentences(count))
+        RESULTS.mkdir(exist_ok=True)
+        partial = file.with_suffix(".partial.npy")
+        np.save(partial, vectors)
+        partial.replace(file)
+    loaded: Floats = np.load(file, allow_pickle=False)
+    return loaded
+
+
+def sentences(count: int) -> list[str]:
+    """As many distinct sentences: those that `sentence_vectors` has the vectors of."""
+    data = os.environ.get("SEMBLANCE_DATA")
+    if not data:
+        raise RuntimeError("set SEMBLANCE_DATA to the folder that holds text/*.jsonl")
+    distinct = sorted({sentence for file in sorted(Path(data, "text").glob("*.jsonl")) for sentence in _read(file)})
+    if len(distinct) < count:
+        raise RuntimeError(f"{data}/text has {len(distinct)} distinct sentences, not {count}")
+    random.Random(0).shuffle(distinct)
+    return distinct[:count]
+
+
+def _read(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8") as stream:
+        for line in stream:
+            paragraph = json.loads(line)
+            given = paragraph["sentences"] if "sentences" in paragraph else SENTENCE_END.split(paragraph["text"])
+            yield from (sentence.strip() for sentence in given if len(sentence.split()) >= LEAST_WORDS)
+
+
+def _encode(encoder: Transformer, sentences: list[str]) -> Floats:
+    vectors = np.empty((len(sentences), encoder.dim), np.float32)
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # little padding
+    for start in track(range(0, len(order), BATCH), "encoding"):
+        batch = order[start : start + BATCH]
+        tokenized = encoder.tokenize([sentences[i] for i in batch], "document", "END")
+        vectors[batch] = [each.pooled() for each in encoder.encode(tokenized, "pooled")]
+    return vectors
+
+
+if __name__ == "__main__":
+    print(sentence_vectors(int(sys.argv[1])).shape)

@@ -1,0 +1,127 @@
+"""A whole deployment on loopback: PostgreSQL, Redis, replicas and nginx in front of them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import httpx2
+
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE, Service
+from tests.support.servers.nginx_server import NginxServer
+from tests.support.servers.postgres_server import PostgresServer
+from tests.support.servers.redis_server import RedisServer
+from tests.support.servers.word_models import write_model
+
+DATABASE_TIMEOUT_S = 2.0
+HEALTHY_S = 60.0
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+SETTINGS = {
+    "cache": "redis",
+    "database_timeout_s": str(DATABASE_TIMEOUT_S),
+    "drain_notice_s": "0.5",
+    "drain_s": "10",
+    "poll_s": "0.2",
+    "snapshot_s": "1",
+}
+
+
+class Unhealthy(Exception):
+    """A deployment did not come back to health in time."""
+
+
+class Deployment:
+    """Starts with the block and ends with it. The clock of the last replica goes as `clock` says.
+
+    Args:
+        folder: where models and the homes of replicas are kept.
+        replicas: how many there are.
+    """
+
+    def __init__(self, folder: Path, replicas: int) -> None:
+        self.models = {name: write_model(folder / f"{name}.npz", seed) for seed, name in enumerate(("plain", "other"))}
+        (folder / "redis").mkdir()
+        self.redis = RedisServer(folder / "redis")
+        self.postgres = PostgresServer()
+        self.clock = folder / "clock"
+        self.settings = SETTINGS | {
+            "database_url": self.postgres.url,
+            "redis_url": self.redis.url,
+            "models": ",".join(f"{name}={file}" for name, file in self.models.items()),
+        }
+        self.replicas = [self._replica(folder / f"replica-{i}", last=i == replicas - 1) for i in range(replicas)]
+        self.nginx = NginxServer([replica.url.removeprefix("http://") for replica in self.replicas])
+        self.url = self.nginx.url
+
+    def _replica(self, home: Path, *, last: bool) -> Service:
+        home.mkdir()
+        environment = {"OMP_NUM_THREADS": "1"}
+        if last:
+            environment |= {
+                "LD_PRELOAD": str(FAKETIME),
+                "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+                "FAKETIME_CACHE_DURATION": "1",
+                "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # else Python's threads wait for each other far too long
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # setting a clock moves no monotonic one
+            }
+        return Service(home, PROJECT, SEMBLANCE, environment, **self.settings)
+
+    def __enter__(self) -> Self:
+        try:
+            self.jump_clock(0)
+            self.redis.start()
+            self.postgres.start()
+            self.postgres.create_database()
+            with ThreadPoolExecutor() as pool:  # all at once: each may be the one that makes the tables
+                list(pool.map(Service.start, self.replicas))
+            self.nginx.start()
+            self.await_health()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for replica in self.replicas:
+            replica.kill()
+        self.redis.kill()
+        self.nginx.remove()
+        self.postgres.remove()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command of `semblance` needs to know of it."""
+        return {f"SEMBLANCE_{name.upper()}": value for name, value in self.settings.items()}
+
+    def jump_clock(self, seconds: int) -> None:
+        """Set the clock of the last replica, so many seconds from the true time."""
+        self.clock.write_text(f"{seconds:+d}\n")
+
+    def mend(self) -> None:
+        """Start the replicas that do not run, and wait for health. Raises Unhealthy."""
+        for replica in self.replicas:
+            if replica.pid is None:
+                replica.start()
+        self.await_health()
+
+    def await_health(self) -> None:
+        """Wait until every replica calls itself ready, with all it needs. Raises Unhealthy."""
+        give_up = time.monotonic() + HEALTHY_S
+        for replica in self.replicas:
+            while (said := readiness(replica))[1] != "ready":
+                if time.monotonic() > give_up:
+                    raise Unhealthy(f"{replica.url} says {said} after {HEALTHY_S:g} s; its log: {replica.log}")
+                time.sleep(0.05)
+
+
+def readiness(replica: Service) -> tuple[int, str]:
+    """What /ready of a replica says: status, and in a word."""
+    with suppress(httpx2.HTTPError, ValueError, KeyError):
+        answer = httpx2.get(f"{replica.url}/ready", timeout=5)
+        said = answer.json()
+        return answer.status_code, str(said.get("status") or said.get("code"))
+    return 0, "no answer"

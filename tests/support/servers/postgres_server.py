@@ -1,0 +1,111 @@
+"""A real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from tests.support.running_service import free_port
+from tests.support.servers.server_process import ServerProcess
+
+USER = "postgres"  # the server refuses to be run by root
+NAME = "semblance"
+PASSWORD = "kept-on-loopback"
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+
+
+class PostgresServer:
+    """`postgres` in a folder of its own, which syncs to the disk as it does in earnest.
+
+    The service's role owns its own database, and may do nothing else.
+    """
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.url = f"postgresql://{NAME}:{PASSWORD}@127.0.0.1:{self.port}/{NAME}"
+        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # not below a folder that only root may enter
+        data = self._folder / "data"
+        settings = ["fsync=on", "max_connections=60", "unix_socket_directories="]
+        options = [part for each in settings for part in ("-c", each)]
+        command = [program("postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(self.port), *options]
+        self._process = ServerProcess(command, self._answers, self._folder, USER)
+        self._make(data)
+
+    def start(self) -> None:
+        """Run it, and wait until it answers; after a crash it recovers first."""
+        self._process.start()
+
+    def create_database(self) -> None:
+        """Make the service's role and database, anew if they are there."""
+        role, password = sql.Identifier(NAME), sql.Literal(PASSWORD)
+        with self._superuser() as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(role))
+            connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(role))
+            connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
+            connection.execute(sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0").format(role, role))
+            connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(role))
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Ask it to end: sessions are cut off, what was committed is on the disk."""
+        self._process.stop(signal.SIGINT)
+
+    def pause(self) -> None:
+        """It still accepts connections and bytes, and answers nothing."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """It answers again."""
+        self._process.resume()
+
+    def remove(self) -> None:
+        """End it, and remove what it stored."""
+        self.kill()
+        shutil.rmtree(self._folder)
+
+    def _make(self, data: Path) -> None:
+        """A new cluster, of which the superuser's password is the same as the role's."""
+        secret = self._folder / "password"
+        secret.write_text(PASSWORD)
+        owner = USER if os.geteuid() == 0 else None
+        if owner:
+            for path in (self._folder, secret):
+                shutil.chown(path, owner, owner)
+        options = ["-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8"]
+        subprocess.run(
+            [program("initdb"), "-D", str(data), *options],
+            check=True,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            user=owner,
+            group=owner,
+        )
+
+    def _superuser(self) -> psycopg.Connection:
+        address = f"host=127.0.0.1 port={self.port} user={USER} password={PASSWORD} dbname=postgres connect_timeout=2"
+        return psycopg.connect(address, autocommit=True)
+
+    def _answers(self) -> bool:
+        try:
+            with self._superuser() as connection:
+                return connection.execute("SELECT 1").fetchone() == (1,)
+        except psycopg.OperationalError:
+            return False
+
+
+def program(name: str) -> str:
+    """Where a program of PostgreSQL is, on the path or where Debian puts it. Raises FileNotFoundError."""
+    found = shutil.which(name) or shutil.which(name, path=str(DEBIAN))
+    if found is None:
+        raise FileNotFoundError(f"{name} of PostgreSQL: install postgresql")
+    return found
