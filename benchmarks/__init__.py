@@ -1,1 +1,1 @@
-"""One question a file: each prints a table, and writes JSON beside it under benchmarks/results/."""
+"""Benchmarks; each answers one question and saves its figures in benchmarks/results/."""

@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that the code itself knows, between markers in the files: scripts/docs.
+"""Write the generated parts of the documentation, between markers in its files; run by scripts/docs.
 
 <!-- settings --> ... <!-- /settings -->
 """
@@ -20,46 +20,48 @@ from semblance.models.evaluation import datasets
 from semblance.models.origin.origin_settings import OriginSettings
 from semblance.models.training.recipe import LowRank, Recipe
 from semblance.service.api import errors
-from semblance.service.cli.train.asked import RECIPES
-from semblance.service.settings import Settings
+from semblance.service.cli.train import RECIPES
+from semblance.service.settings import Settings, settings_by_group
 
 ROOT = Path(__file__).parents[1]
 
 
 def settings() -> Iterator[str]:
-    """One line a setting."""
-    yield "| variable | default | what it does |"
-    yield "|---|---|---|"
-    for name, field in Settings.model_fields.items():
-        plain = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
-        default = "" if plain is PydanticUndefined else str(plain)
-        shown = f"`{default}`" if default else ""
-        yield f"| `SEMBLANCE_{name.upper()}` | {shown} | {field.description} |"
+    """A table for each group of settings."""
+    for title, names in settings_by_group().items():
+        yield from ("", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|")
+        for name in names:
+            field = Settings.model_fields[name]
+            plain = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+            default = "" if plain is PydanticUndefined or plain is None else str(plain)
+            shown = f"`{default}`" if default else ""
+            yield f"| `SEMBLANCE_{name.upper()}` | {shown} | {field.description} |"
+    yield ""
 
 
 def measures() -> Iterator[str]:
-    """One line a measure, from what its docstring says in paragraphs of their own."""
+    """Table of measures, from the paragraphs of their docstrings."""
     yield "| measure | what it is | formula | bounds | explains | cost | when | source |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in catalogue.names(catalogue.SIMILARITIES):
-        found = catalogue.similarity(name)
-        doc = inspect.getdoc(type(found)) or ""
+        similarity = catalogue.similarity(name)
+        doc = inspect.getdoc(type(similarity)) or ""
         cells = (
             f"`{name}`",
             catalogue.summary(name),
             f"`{_formula(doc)}`",
-            " to ".join(_bound(bound) for bound in found.bounds),
+            " to ".join(_bound(bound) for bound in similarity.bounds),
             "yes" if catalogue.explains(name) else "no",
             _paragraph(doc, "Costs "),
             _paragraph(doc, "Prefer "),
-            found.reference,
+            similarity.reference,
         )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def data_sets() -> Iterator[str]:
-    """One line a benchmark."""
-    yield "| set | what it asks | looked for in the folder of data | where to get it |"
+    """Table of evaluation sets."""
+    yield "| set | task | files in the data folder | where to get it |"
     yield "|---|---|---|---|"
     for each in datasets.data_sets().values():
         files = " or ".join(f"`{file}`" for file in each.files)
@@ -67,7 +69,7 @@ def data_sets() -> Iterator[str]:
 
 
 def codes() -> Iterator[str]:
-    """One line an error code."""
+    """Table of error codes."""
     yield "| code | status | when |"
     yield "|---|---|---|"
     rows = [(leaf.code, status, _first_line(leaf)) for leaf, status in errors.STATUS.items()]
@@ -77,7 +79,7 @@ def codes() -> Iterator[str]:
 
 
 def recipes() -> Iterator[str]:
-    """One line a recipe."""
+    """Table of training recipes."""
     yield "| recipe | what it is | columns | source |"
     yield "|---|---|---|---|"
     for name in catalogue.names(RECIPES):
@@ -91,46 +93,46 @@ def recipes() -> Iterator[str]:
 
 
 def recipe_settings() -> Iterator[str]:
-    """One line a setting of recipes: what all have, then what some have of their own."""
+    """Table of recipe settings: those of all recipes first, then those of some."""
     kinds = {name: catalogue.find(RECIPES, name) for name in catalogue.names(RECIPES)}
-    own = {name: field for kind in kinds.values() for name, field in kind.model_fields.items()}
+    specific = {name: field for kind in kinds.values() for name, field in kind.model_fields.items()}
     yield "| setting | default | what it does |"
     yield "|---|---|---|"
-    for name in dict.fromkeys((*Recipe.model_fields, *own)):
-        field = Recipe.model_fields.get(name, own[name])
+    for name in dict.fromkeys((*Recipe.model_fields, *specific)):
+        field = Recipe.model_fields.get(name, specific[name])
         yield f"| `{name}` | {_defaults(name, kinds)} | {field.description} |"
     for name, field in LowRank.model_fields.items():
-        yield f"| `low_rank.{name}` | {_shown(field.default)} | {field.description} |"
+        yield f"| `low_rank.{name}` | {_format(field.default)} | {field.description} |"
 
 
 def origin_settings() -> Iterator[str]:
-    """One line a setting of Origin, section by section."""
+    """Table of the settings of Origin, by section."""
     yield "| setting | default | what it does |"
     yield "|---|---|---|"
     for section, each in OriginSettings.model_fields.items():
         for name, field in type(each.default).model_fields.items():
-            yield f"| `{section}.{name}` | {_shown(field.default)} | {field.description} |"
+            yield f"| `{section}.{name}` | {_format(field.default)} | {field.description} |"
 
 
 def _defaults(name: str, kinds: Mapping[str, type[Recipe]]) -> str:
-    """The default of a setting, and the recipes that have another one."""
+    """The default of a recipe setting, with the recipes that override it."""
     by_value: dict[str, list[str]] = {}
     if name in Recipe.model_fields:
-        by_value[_shown(Recipe.model_fields[name].default)] = []
+        by_value[_format(Recipe.model_fields[name].default)] = []
     for kind, each in kinds.items():
         if name in each.model_fields:
-            by_value.setdefault(_shown(each.model_fields[name].default), []).append(f"`{kind}`")
+            by_value.setdefault(_format(each.model_fields[name].default), []).append(f"`{kind}`")
     shared, *_ = by_value if name in Recipe.model_fields else (None,)
     return "; ".join(value if value == shared else f"{value} for {', '.join(of)}" for value, of in by_value.items())
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     plain = ", ".join(map(str, value)) if isinstance(value, tuple) else value
     return "none" if plain is None or plain == "" else f"`{str(plain).lower() if isinstance(plain, bool) else plain}`"
 
 
 GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
-    "settings": ("README.md", settings),
+    "settings": ("docs/settings.md", settings),
     "measures": ("docs/measures.md", measures),
     "data_sets": ("docs/measures.md", data_sets),
     "codes": ("docs/errors.md", codes),
@@ -141,13 +143,13 @@ GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
 
 
 def filled(name: str) -> tuple[Path, str]:
-    """A file, and its text with the part of that name as it should be."""
+    """The file of a generated part, and its text with that part up to date."""
     file, lines = GENERATED[name]
     path = ROOT / file
     body = "\n".join(lines())
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
     text, count = re.subn(
-        pattern, lambda found: f"{found[1]}{body}\n{found[2]}", path.read_text("utf-8"), flags=re.DOTALL
+        pattern, lambda match: f"{match[1]}{body}\n{match[2]}", path.read_text("utf-8"), flags=re.DOTALL
     )
     if count != 1:
         raise SystemExit(f"{file} needs one <!-- {name} --> ... <!-- /{name} -->")
@@ -155,7 +157,7 @@ def filled(name: str) -> tuple[Path, str]:
 
 
 def _formula(doc: str) -> str:
-    """The first line of the first indented block, without the range that may stand at its end."""
+    """The first line of the first indented block, without a range at its end."""
     line = doc.partition("::\n\n")[2].partition("\n")[0]
     return " ".join(re.sub(r"\s+in [\[(].*", "", line).split())
 
@@ -165,9 +167,9 @@ def _bound(bound: float) -> str:
 
 
 def _paragraph(doc: str, opening: str) -> str:
-    """The paragraph that begins so, on one line; what the docstring lacks stays empty."""
-    found = [paragraph for paragraph in doc.split("\n\n") if paragraph.startswith(opening)]
-    return " ".join(found[0].split()) if found else ""
+    """The paragraph that begins with `opening`, on one line; empty if there is none."""
+    paragraphs = [paragraph for paragraph in doc.split("\n\n") if paragraph.startswith(opening)]
+    return " ".join(paragraphs[0].split()) if paragraphs else ""
 
 
 def _first_line(leaf: type[Exception]) -> str:
@@ -180,4 +182,4 @@ if __name__ == "__main__":
         path, text = filled(part)
         stale |= path.read_text("utf-8") != text
         path.write_text(text, "utf-8")
-    sys.stdout.write("written\n" if stale else "already up to date\n")
+    sys.stdout.write("updated\n" if stale else "already up to date\n")

@@ -1,4 +1,4 @@
-"""Draws the picture of the README with the default model."""
+"""Draw the explanation in the README, by the default model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from semblance.models.catalogue import similarity
 from semblance.models.protocols import Explainable
+from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.png import render_png
@@ -15,7 +16,7 @@ A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 
 if __name__ == "__main__":
-    encoder = read_source(MODEL).load(MODEL, "cpu", "float32")
+    encoder = read_source(MODEL).load(MODEL, Compute())
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd")
     assert isinstance(measure, Explainable)

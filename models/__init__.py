@@ -1,1 +1,1 @@
-"""The science: encoders and similarity measures. Pure and synchronous; knows no HTTP, SQL or environment."""
+"""Encoders and similarity measures: pure and synchronous, without HTTP, SQL or settings."""

@@ -1,4 +1,4 @@
-"""Token vectors of one text, and the vector of the whole."""
+"""Token vectors and pooled vector of one text."""
 
 from __future__ import annotations
 
@@ -15,92 +15,93 @@ Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Want: TypeAlias = Literal["pooled", "tokens"]
-Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; words are tokens that know their text
+Needs: TypeAlias = Literal["pooled", "tokens", "words"]  # of a measure; "words" are token vectors with their text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenEmbeddings:
-    """What an encoder made of one text of n tokens, in d dimensions. No padding: n is the text's own length.
+    """An encoder's output for one text of n tokens, in d dimensions, without padding.
 
     Attributes:
-        vectors: (n, d) float32, a vector a token, special ones included; (0, d) if only the pooled vector was wanted.
-        weights: (n,) float32 >= 0, the share of each token in a weighted mean.
-        text: the tokens that the vectors belong to; None where only vectors were kept (token codes).
-        given: (d,) float32, the pooled vector where it is not the weighted mean, or where the tokens were not wanted.
+        vectors: (n, d) float32, one vector a token, special tokens included; (0, d) if they were not requested.
+        weights: (n,) float32 >= 0, the weight of each token in the mean.
+        text: the tokens of the vectors; None where only vectors were stored (token codes).
+        pooled_vector: (d,) float32, where it is not the weighted mean, or where the token vectors were not requested.
         mean_pooled: whether the pooled vector is the weighted mean of the token vectors.
     """
 
     vectors: Floats
     weights: Floats
     text: TokenizedText | None = None
-    given: Floats | None = None
+    pooled_vector: Floats | None = None
     mean_pooled: bool = True
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def pooled(self) -> Floats:
-        """(d,) float32, the vector of the whole text, of any length.
+        """(d,) float32, the vector of the whole text; not necessarily of unit length.
 
         >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.ones(2, np.float32)).pooled()
         array([2., 1.], dtype=float32)
         """
-        return self.mean() if self.given is None else self.given
+        return self.mean() if self.pooled_vector is None else self.pooled_vector
 
     def mean(self) -> Floats:
-        """(d,) float32, the weighted mean of the token vectors, whatever the pooled vector is.
+        """(d,) float32, the weighted mean of the token vectors, whatever `pooled_vector` is.
 
         >>> tokens = np.array([[1, 2], [3, 0]], np.float32)
-        >>> TokenEmbeddings(tokens, np.ones(2, np.float32), given=np.ones(2, np.float32)).mean()
+        >>> TokenEmbeddings(tokens, np.ones(2, np.float32), pooled_vector=np.ones(2, np.float32)).mean()
         array([2., 1.], dtype=float32)
         """
         weights = self.weights.astype(np.float64)
         mean: Floats = (weights @ self.vectors / max(weights.sum(), 1e-9)).astype(np.float32)
         return mean
 
-    def tokens(self) -> Floats:
-        """(n, d) float32, the token vectors, of a text that kept them.
+    def token_vectors(self) -> Floats:
+        """(n, d) float32, the token vectors.
 
         Raises:
-            ValueError: only the pooled vector was kept.
+            ValueError: only the pooled vector is present.
         """
         if len(self) == 0:
-            raise ValueError("this measure compares token vectors, but only the pooled vector was kept")
+            raise ValueError("this measure compares token vectors, but only the pooled vector is present")
         return self.vectors
 
-    def finished(self, want: Want, normalize: bool) -> TokenEmbeddings:
-        """As an encoder hands it over: the pooled vector kept, at unit length if asked; tokens only if wanted.
+    def finalized(self, want: Want, normalize: bool) -> TokenEmbeddings:
+        """Set the pooled vector, normalized if requested; drop token vectors unless requested.
 
-        >>> made = TokenEmbeddings(np.array([[2, 3], [4, 5]], np.float32), np.ones(2, np.float32))
-        >>> made.finished("pooled", normalize=True).pooled(), made.finished("pooled", normalize=True).vectors.shape
+        >>> tokens = TokenEmbeddings(np.array([[2, 3], [4, 5]], np.float32), np.ones(2, np.float32))
+        >>> only_pooled = tokens.finalized("pooled", normalize=True)
+        >>> only_pooled.pooled(), only_pooled.vectors.shape
         (array([0.6, 0.8], dtype=float32), (0, 2))
         """
         pooled = self.pooled()
         return replace(
             self,
             vectors=self.vectors if want == "tokens" else self.vectors[:0].copy(),
-            given=unit_rows(pooled).astype(np.float32) if normalize else pooled,
+            pooled_vector=unit_rows(pooled).astype(np.float32) if normalize else pooled,
         )
 
-    def weighted(self) -> Doubles:
+    def weighted_vectors(self) -> Doubles:
         """(n, d) float64, each token vector times its weight.
 
         Raises:
-            ValueError: only the pooled vector was kept.
+            ValueError: only the pooled vector is present.
 
-        >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.array([1, 2], np.float32)).weighted()
+        >>> TokenEmbeddings(np.array([[1, 2], [3, 0]], np.float32), np.array([1, 2], np.float32)).weighted_vectors()
         array([[1., 2.],
                [6., 0.]])
         """
-        weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.tokens()
+        weighted: Doubles = self.weights.astype(np.float64)[:, None] * self.token_vectors()
         return weighted
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays and the text: what a cache pays for keeping this."""
-        given = 0 if self.given is None else self.given.nbytes
+        """Bytes of the arrays and the text: the size of a cache entry."""
+        pooled = 0 if self.pooled_vector is None else self.pooled_vector.nbytes
         text = 0 if self.text is None else self.text.nbytes
-        return self.vectors.nbytes + self.weights.nbytes + given + text
+        return self.vectors.nbytes + self.weights.nbytes + pooled + text
 
 
 def pooled_rows(texts: Sequence[TokenEmbeddings]) -> Floats:

@@ -1,7 +1,4 @@
-"""What can go wrong in the science, as a vocabulary: one root, small leaves.
-
-Every leaf has a stable `code` that the HTTP contract repeats.
-"""
+"""Errors of the models: one root class, and leaves with a `code` of the HTTP contract."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ from typing import ClassVar
 
 
 class SemblanceError(Exception):
-    """Root of every error that Semblance raises on purpose; its text may be shown to a client."""
+    """Root of all deliberate errors; the message may be shown to a client."""
 
     code: ClassVar[str] = "semblance_error"
 
 
 @dataclass(frozen=True, slots=True)
 class TextProblem:
-    """One refused text: its position in the sequence that was given, a stable code, and a sentence for people."""
+    """One rejected text: its position in the input, a stable code, and a message."""
 
     index: int
     code: str
@@ -26,10 +23,10 @@ class TextProblem:
 
 
 class BadTexts(SemblanceError):
-    """Some of the given texts cannot be encoded; `problems` names every one of them.
+    """Some texts cannot be encoded; `problems` lists all of them.
 
-    Codes: `empty_text` (no real token is left after tokenising), `ill_formed_text` (a lone surrogate) and
-    `text_too_long` (more tokens than the encoder takes, and truncation was not allowed).
+    Codes: `empty_text` (no token besides special ones), `ill_formed_text` (a lone surrogate) and
+    `text_too_long` (more tokens than the encoder accepts, and truncation is off).
     """
 
     code = "bad_texts"
@@ -42,13 +39,13 @@ class BadTexts(SemblanceError):
 
 
 class NotExplainable(SemblanceError):
-    """The score has no decomposition into token links, so there is nothing true to show."""
+    """The score does not decompose into token links."""
 
     code = "not_explainable"
 
 
 class UnknownName(SemblanceError):
-    """The catalogue holds nothing of that name in that family."""
+    """The family has no entry of that name."""
 
     code = "unknown_name"
 
@@ -58,37 +55,43 @@ class UnknownName(SemblanceError):
         super().__init__(f"there is no {name!r} among the {family}: choose one of {', '.join(known)}")
 
 
+class UnknownMeasure(UnknownName):
+    """There is no measure of this name."""
+
+    code = "unknown_measure"
+
+
 class BadCheckpoint(SemblanceError):
-    """A model folder cannot be served: a file is missing or altered, or it holds a module that is not supported."""
+    """A model folder cannot be served: a file is missing, altered or unsupported."""
 
     code = "bad_checkpoint"
 
 
 class BadDataSet(SemblanceError):
-    """A file of data is missing, or a row of it cannot be read; the message names file and line."""
+    """A data file is missing or has an invalid row; the message names file and line."""
 
     code = "bad_data_set"
 
 
 class BuildDisagrees(SemblanceError):
-    """A runtime's vectors are too far from the float32 ones to serve the same space."""
+    """A runtime's vectors deviate too far from float32 to serve the same space."""
 
     code = "build_disagrees"
 
 
 class NotExportable(SemblanceError):
-    """A runtime cannot run this network, or there is no room for the form of it that the runtime reads."""
+    """A runtime cannot run this network, or the disk has no room for its export."""
 
     code = "not_exportable"
 
 
 class DeviceLost(SemblanceError):
-    """The device that runs a network failed for good: no later pass in this process can succeed."""
+    """The device failed permanently: no later batch in this process can succeed."""
 
     code = "device_lost"
 
 
 class NotFitted(SemblanceError):
-    """A projection cannot be fitted to these vectors: they are too few, or too much alike."""
+    """A projection cannot be fitted: the vectors are too few or too similar."""
 
     code = "not_fitted"

@@ -1,4 +1,4 @@
-"""Which links between the tokens of two texts make a score, in parts that sum to it."""
+"""Decomposition of a score into links between the tokens of two texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from semblance.models.text import TokenizedText, Unit
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A join of unit `left` of the one text and unit `right` of the other (positions among the explanation's units)."""
+    """A link between two units, by their positions in the explanation's `left` and `right`."""
 
     left: int
     right: int
@@ -22,9 +22,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkList:
-    """An explanation as its strongest links, without the matrices behind it: what goes over the wire.
+    """The strongest links of an explanation, without its matrices, as sent to clients.
 
-    Law: as that of `Explanation`. The largest absolute contribution stands first.
+    Law: as for `Explanation`. Sorted by absolute contribution, largest first.
     """
 
     score: float
@@ -37,18 +37,18 @@ class LinkList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """A score and its parts, for n units on the left and m on the right.
+    """A score and its parts, for n units of the left text and m of the right.
 
     Law: the contributions of `links`, `special` and `omitted` sum to `score` within 1e-6, in float64.
 
     Attributes:
-        score: what the measure gave for the pair.
-        left, right: the n and m units (real tokens, or words), in reading order.
-        similarity: (n, m) float64, how alike two units are by themselves.
-        contribution: (n, m) float64, what each pair of units adds to the score; may be negative.
-        special: the share of everything that touches a special or prompt token.
-        texts: the whole texts that the units are stretches of.
-        omitted: the share of links that were left out to keep the explanation short.
+        score: the score of the pair.
+        left, right: the n and m units (tokens that are not special, or words), in reading order.
+        similarity: (n, m) float64, the similarity of each pair of units.
+        contribution: (n, m) float64, the part of the score of each pair of units; may be negative.
+        special: the total contribution of pairs with a special or prompt token.
+        texts: the two texts; the units are spans of them.
+        omitted: the total contribution of links that were dropped for brevity.
     """
 
     score: float
@@ -64,7 +64,7 @@ class Explanation:
     def of(
         cls, a: TokenEmbeddings, b: TokenEmbeddings, *, score: float, similarity: Doubles, contribution: Doubles
     ) -> Explanation:
-        """Token-level explanation from matrices over all tokens of `a` and `b`, the special ones included."""
+        """Token-level explanation from matrices over all tokens, special tokens included."""
         left, right = _tokens_of(a), _tokens_of(b)
         real = np.ix_(~left.special, ~right.special)
         own: Doubles = contribution[real]
@@ -79,7 +79,7 @@ class Explanation:
         )
 
     def by_word(self) -> Explanation:
-        """The same explanation between words: contributions add up, similarity is the largest among the tokens."""
+        """Aggregate tokens to words: contributions are summed, similarity is the maximum."""
         if not self.left or not self.right:
             return self
         left, rows = _words(self.left, self.texts[0])
@@ -89,7 +89,7 @@ class Explanation:
         return replace(self, left=left, right=right, similarity=largest, contribution=added)
 
     def strongest(self, max_links: int) -> Explanation:
-        """Keep the `max_links` links of largest absolute contribution; the rest moves to `omitted`.
+        """Keep the `max_links` links of largest absolute contribution; add the rest to `omitted`.
 
         Exact ties go to the lowest position.
         """
@@ -103,28 +103,28 @@ class Explanation:
         )
 
     def crop(self, rows: int, columns: int) -> Explanation:
-        """Keep the `rows` and `columns` units that carry most, in reading order; what falls away moves to `omitted`."""
+        """Keep the `rows` and `columns` units that contribute most; add the rest to `omitted`."""
         size = np.abs(self.contribution)
         left = np.sort(np.argsort(-size.sum(axis=1), kind="stable")[:rows])
         right = np.sort(np.argsort(-size.sum(axis=0), kind="stable")[:columns])
-        kept = self.contribution[np.ix_(left, right)]
+        cropped = self.contribution[np.ix_(left, right)]
         return replace(
             self,
             left=tuple(self.left[i] for i in left),
             right=tuple(self.right[j] for j in right),
             similarity=self.similarity[np.ix_(left, right)],
-            contribution=kept,
-            omitted=self.omitted + float(self.contribution.sum() - kept.sum()),
+            contribution=cropped,
+            omitted=self.omitted + float(self.contribution.sum() - cropped.sum()),
         )
 
     def link_list(self, max_links: int) -> LinkList:
-        """The `max_links` strongest links and what the rest adds up to."""
-        kept = self.strongest(max_links)
-        return LinkList(kept.score, kept.left, kept.right, kept.links, kept.special, kept.omitted)
+        """The `max_links` strongest links, and the sum of the others."""
+        short = self.strongest(max_links)
+        return LinkList(short.score, short.left, short.right, short.links, short.special, short.omitted)
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """All links that contribute, the largest absolute contribution first."""
+        """All links with a nonzero contribution, sorted by absolute contribution, largest first."""
         rows, columns = np.nonzero(self.contribution)
         order = np.argsort(-np.abs(self.contribution[rows, columns]), kind="stable")
         return tuple(
@@ -135,12 +135,12 @@ class Explanation:
 
 def _tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
     if embeddings.text is None:
-        raise ValueError("an explanation needs embeddings that know their tokens; these were kept as vectors only")
+        raise ValueError("an explanation needs embeddings with their text; these hold vectors only")
     return embeddings.text
 
 
 def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], list[int]]:
-    """The words that the units make up, and the position of each word's first unit."""
+    """Words of the units, and the position of each word's first unit."""
     starts = [i for i, unit in enumerate(units) if i == 0 or unit.word != units[i - 1].word]
     groups = [units[i:j] for i, j in zip(starts, [*starts[1:], len(units)], strict=True)]
     spans = [(group[0].start, max(unit.end for unit in group), group[0].word) for group in groups]

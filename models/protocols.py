@@ -1,4 +1,4 @@
-"""The things that can be swapped: what encodes a text, what compares two, or many with many, and what shows why."""
+"""Interfaces of encoders, similarity measures and explanations."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from semblance.models.text import Role, TokenizedText, Truncate
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors.
+    """Computes vectors of texts.
 
-    Laws: order is kept; the same text gives the same vectors, alone and in any batch (token vectors to cosine 0.9998,
-    pooled to 0.9999); truncation is reported, never silent.
+    Laws: the output has the order of the input; the same text gives the same vectors, alone and in any batch (token
+    vectors to cosine 0.9998, pooled to 0.9999); truncation is always reported.
     """
 
     @property
     def name(self) -> str:
-        """The name it is served under."""
+        """Name under which the model is served."""
 
     @property
     def dim(self) -> int:
@@ -27,37 +27,38 @@ class Encoder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens a text may have, special and prompt tokens included."""
+        """Maximum number of tokens of a text, special and prompt tokens included."""
 
     @property
     def space(self) -> str:
-        """Digest of everything that decides what a vector means: weights, tokenizer, pooling, length, prompts."""
+        """Digest of all that determines the vectors: weights, tokenizer, pooling, length, prompts."""
 
     @property
     def build(self) -> str:
-        """Digest of the space and of what computes it: runtime, number type, library versions."""
+        """Digest of the space and of its computation: runtime, number type, library versions."""
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-        """Tokens of each text. Safe to call from any thread.
+        """Tokenize each text. Thread-safe.
 
         Raises:
-            BadTexts: naming every text without a real token, ill-formed, or too long where `truncate` is NONE.
+            BadTexts: lists all texts without a token, ill-formed, or too long where `truncate` is NONE.
         """
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Vectors of each text, computed as one batch. Called by one thread only.
+        """Compute the vectors of one batch of texts. Called from one thread only.
 
         Raises:
-            DeviceLost: the device failed for good. Any other error concerns these texts only.
+            DeviceLost: the device failed permanently. Any other error concerns this batch only.
         """
 
 
 class Similarity(Protocol):
-    """A measure of how alike two texts are: higher is more alike. Scores are computed in float32 or better.
+    """A similarity measure of two texts: higher is more similar.
 
-    `needs` says what it compares: pooled vectors, token vectors, or words, which are tokens that know their text;
-    `bounds` holds its smallest and largest value, which may be infinite; `reference` is a key of references.bib and the
-    place in that work. A measure that weighs tokens at all does so by the weights of the embeddings.
+    Scores are computed in float32 or better. `needs` names its input: pooled vectors, token vectors, or words, which
+    are token vectors with their text; `bounds` holds the smallest and largest score, which may be infinite; `reference`
+    is a key of references.bib and the place in that work. A measure that weighs tokens uses the weights of the
+    embeddings.
     """
 
     name: ClassVar[str]
@@ -67,18 +68,18 @@ class Similarity(Protocol):
     needs: ClassVar[Needs]
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-        """How alike `a` and `b` are."""
+        """Similarity of `a` and `b`."""
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-        """(len(candidates),) the scores of `query` with each candidate; agrees with `score`."""
+        """(len(candidates),) scores of `query` with each candidate; agrees with `score`."""
 
 
 @runtime_checkable
 class ManyToMany(Protocol):
-    """A measure that scores every text of one list with every text of another faster than row by row."""
+    """A measure with a faster way to score all pairs of two lists than row by row."""
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-        """(len(left), len(right)) the scores of each left text with each right one; agrees with `score`."""
+        """(len(left), len(right)) scores of each left text with each right one; agrees with `score`."""
 
 
 @runtime_checkable
@@ -86,8 +87,8 @@ class Explainable(Protocol):
     """A measure whose score is a sum over pairs of tokens."""
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts of `score(a, b)`; both embeddings must hold their tokens.
+        """Decompose `score(a, b)`; both embeddings need their tokens and text.
 
         Raises:
-            NotExplainable: when the pooling of these embeddings does not decompose.
+            NotExplainable: the pooling of these embeddings does not decompose.
         """

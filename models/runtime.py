@@ -1,11 +1,11 @@
-"""What a network runs on: the port between an encoder, which knows texts, and a library that multiplies matrices."""
+"""Interface between encoders, which handle texts, and the libraries that run their networks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,14 @@ Pooling: TypeAlias = Literal["mean", "cls", "max"]
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Where a network runs, and how; a table of word vectors has no use for it.
+    """Where and how a network runs; a table of word vectors ignores it.
 
     Attributes:
         device: "cpu" or a CUDA device of torch.
-        precision: what it computes in.
-        runtime: the name of a file of `models/runtimes/`.
-        exports: the folder in which a runtime keeps networks in its own form; None makes that form anew each time.
-        threads: most processors that a pass uses on a CPU; None for all there are.
+        precision: number type of the computation.
+        runtime: name of a module of `models/runtimes/`.
+        exports: folder where a runtime caches exported networks; None exports on every load.
+        threads: maximum number of CPU threads of a batch; None for all processors.
     """
 
     device: str = "cpu"
@@ -39,14 +39,14 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class NetworkFacts:
-    """What an encoder needs to know of its network.
+    """Properties of a network that its encoder needs.
 
     Attributes:
-        dim: d, of the token vectors, behind the head where there is one.
-        max_tokens: most tokens a text may have, special and prompt tokens included.
-        pad_id: the vocabulary entry that fills up shorter texts.
-        first_position: what it calls the place of a text's first token.
-        tokenizer: the fast tokenizer as JSON; it neither pads nor truncates.
+        dim: d, the length of the token vectors, after the head if there is one.
+        max_tokens: maximum number of tokens of a text, special and prompt tokens included.
+        pad_id: id of the padding token.
+        first_position: position id of a text's first token.
+        tokenizer: the fast tokenizer as JSON, without padding and truncation.
     """
 
     dim: int
@@ -57,12 +57,12 @@ class NetworkFacts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Encoded:
-    """What one pass of b texts comes to.
+class BatchOutput:
+    """Output of one batch of b texts.
 
     Attributes:
-        pooled: (b, d) float32, the vector of each text, of any length.
-        vectors: (n_i, d) float32 for each text of n_i tokens, none a view of the others; empty if not wanted.
+        pooled: (b, d) float32, the vector of each text; not necessarily of unit length.
+        vectors: (n_i, d) float32 for each text of n_i tokens, each with its own memory; empty if not requested.
     """
 
     pooled: Floats
@@ -70,48 +70,59 @@ class Encoded:
 
 
 class Runtime(Protocol):
-    """A network made ready by one library. A file of `models/runtimes/` holds one, made of a checkpoint and a Compute.
+    """A network prepared by one library, constructed from a checkpoint and a `Compute`.
+
+    Each module of `models/runtimes/` holds one. Modules are imported to compare ranks, so they import large libraries
+    such as torch only when a network is loaded.
 
     Attributes:
-        facts: of the network.
-        versions: of the libraries that decide what it computes.
-        exact: (n_i, d) the token vectors of each probe (models/networks/agreement.py) as torch computes them in
-            float32; empty where this runtime does just that.
+        rank: where the runtime is not configured, those that serve a device are tried by ascending rank, fastest first.
+        facts: properties of the network.
+        versions: versions of the libraries that decide its vectors.
+        exact: (n_i, d) token vectors of each probe (models/networks/agreement.py) by torch in float32; empty if this
+            runtime itself computes them so.
     """
 
+    rank: ClassVar[int]
     facts: NetworkFacts
     versions: Mapping[str, str]
     exact: Sequence[Floats]
 
     @classmethod
-    def fastest(cls, device: str) -> Precision:
-        """The number type that it is fastest in on this machine, of those that may serve the space of float32."""
+    def serves(cls, device: str) -> bool:
+        """Whether it is a default choice for the device; False if its library is not installed."""
 
-    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
-        """One pass of all these texts.
+    @classmethod
+    def fastest_precision(cls, device: str) -> Precision:
+        """Fastest number type on this machine that may serve the space of float32."""
+
+    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
+        """Run one batch of texts.
 
         Args:
             ids: (n_i,) the tokens of each text, special ones included; at least one text, of at least one token.
-            weights: (n_i,) what each token counts in a mean.
-            want: "tokens" for the token vectors too.
+            weights: (n_i,) weight of each token in the mean.
+            want: "tokens" to return token vectors as well.
 
         Raises:
-            DeviceLost: the device failed for good.
+            DeviceLost: the device failed permanently.
         """
 
 
-def encoded(hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], pooling: Pooling, want: Want) -> Encoded:
-    """What a pass comes to, of its token vectors: (T, d), those of one text after another; more may follow.
+def pool_batch(
+    hidden: Floats, lengths: Sequence[int], weights: Sequence[Floats], pooling: Pooling, want: Want
+) -> BatchOutput:
+    """Pool token vectors (T, d), text after text; rows beyond the sum of `lengths` are ignored.
 
     >>> hidden = np.array([[1.0, 4.0], [3.0, 0.0], [9.0, 9.0]], np.float32)
-    >>> encoded(hidden, [2, 1], [np.ones(2, np.float32), np.ones(1, np.float32)], "mean", "pooled").pooled
+    >>> pool_batch(hidden, [2, 1], [np.ones(2, np.float32), np.ones(1, np.float32)], "mean", "pooled").pooled
     array([[2., 2.],
            [9., 9.]], dtype=float32)
     """
     ends: Integers = np.cumsum(lengths)
     starts: Integers = ends - np.asarray(lengths)
     vectors = [hidden[start:end].copy() for start, end in zip(starts, ends, strict=True)] if want == "tokens" else ()
-    return Encoded(_pooled(hidden[: ends[-1]], starts, np.concatenate(weights), pooling), vectors)
+    return BatchOutput(_pooled(hidden[: ends[-1]], starts, np.concatenate(weights), pooling), vectors)
 
 
 def _pooled(hidden: Floats, starts: Integers, weights: Floats, pooling: Pooling) -> Floats:

@@ -1,13 +1,17 @@
-"""A text and its tokens: the first step of the way from a string to a score."""
+"""A text and its tokens, from the string on its way to a score; and which texts are refused."""
 
 from __future__ import annotations
 
 import sys
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from semblance.models.errors import BadTexts, TextProblem
 
 Role: TypeAlias = Literal["query", "document"]
 Truncate: TypeAlias = Literal["END", "START", "NONE"]
@@ -16,13 +20,15 @@ Granularity: TypeAlias = Literal["token", "word"]
 Ints: TypeAlias = NDArray[np.int32]
 Booleans: TypeAlias = NDArray[np.bool_]
 
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")  # Unicode categories: controls, format characters, separators
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of text that a link can end in: a real token, or a whole word.
+    """A span of text that a link connects: a token that is not special, or a whole word.
 
     `start` and `end` count characters (Unicode code points) of the original text; `word` is the number of the
-    pre-tokeniser's word that the stretch belongs to.
+    pre-tokenizer's word that contains the span.
     """
 
     text: str
@@ -33,15 +39,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenizedText:
-    """A text with its n tokens, as an encoder reads them.
+    """A text with its n tokens, the input of an encoder.
 
     Attributes:
         text: the original text, without any prompt.
         ids: (n,) int32, the vocabulary entry of each token.
         spans: (n, 2) int32, first and one-past-last character of each token in `text`; (0, 0) for special tokens.
-        words: (n,) int32, the pre-tokeniser's word of each token; -1 for special and prompt tokens.
-        truncated: whether tokens were cut off to fit the encoder.
-        prompted: whether tokens of a prompt stand before the text's own.
+        words: (n,) int32, number of the pre-tokenizer's word of each token; -1 for special and prompt tokens.
+        truncated: whether tokens were removed to fit the encoder.
+        prompted: whether the tokens of a prompt precede those of the text.
     """
 
     text: str
@@ -61,14 +67,61 @@ class TokenizedText:
 
     @property
     def special(self) -> Booleans:
-        """(n,) True where a token is not the text's own: [CLS], [SEP], prompt tokens and their like."""
+        """(n,) True for tokens that are not from the text: [CLS], [SEP], prompt tokens and so on."""
         special: Booleans = self.words < 0
         return special
 
     def units(self) -> tuple[Unit, ...]:
-        """The real tokens, in reading order."""
+        """The tokens that are not special, in reading order."""
         real = ~self.special
         return tuple(
             Unit(self.text[start:end], int(start), int(end), int(word))
             for (start, end), word in zip(self.spans[real], self.words[real], strict=True)
         )
+
+
+def require_visible(texts: Sequence[str]) -> None:
+    """Reject texts before tokenization.
+
+    Raises:
+        BadTexts: lists every text that is `empty_text` or `ill_formed_text`.
+    """
+    _reject([TextProblem(i, *problem) for i, text in enumerate(texts) if (problem := text_problem(text))])
+
+
+def require_tokens(tokenized: Sequence[TokenizedText], truncate: Truncate) -> None:
+    """Reject texts after tokenization.
+
+    Raises:
+        BadTexts: lists every text that is `empty_text` (it has no tokens) or `text_too_long`.
+    """
+    problems = (_token_problem(text, truncate) for text in tokenized)
+    _reject([TextProblem(i, *problem) for i, problem in enumerate(problems) if problem])
+
+
+def _reject(problems: list[TextProblem]) -> None:
+    if problems:
+        raise BadTexts(problems)
+
+
+def text_problem(text: str) -> tuple[str, str] | None:
+    r"""Error code and message, if no encoder can encode this text.
+
+    >>> text_problem("a"), text_problem("\u200b")
+    (None, ('empty_text', 'it has no visible character'))
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "ill_formed_text", "it holds a lone surrogate, which is no character"
+    if all(unicodedata.category(character) in _INVISIBLE for character in text):
+        return "empty_text", "it has no visible character"
+    return None
+
+
+def _token_problem(text: TokenizedText, truncate: Truncate) -> tuple[str, str] | None:
+    if text.special.all():
+        return "empty_text", "it has no tokens"
+    if text.truncated and truncate == "NONE":
+        return "text_too_long", "it has more tokens than the model accepts, and truncate is NONE"
+    return None

@@ -1,6 +1,6 @@
-"""The product: what is served, and by what."""
+"""The HTTP service, its storage and its command line."""
 
 import os
 
-# NumPy's own threads, which wait by spinning, would take the processors from the model's
+# the spinning threads of NumPy's BLAS would compete with the model for processors
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Work with a running service that outlives its restarts, for the command line and the benchmarks."""
+"""HTTP client that survives restarts of the service, for command line and benchmarks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import httpx2
 from semblance.service.settings import CLIENT_KEY
 
 TIMEOUT_S = 300.0
-LINES_AT_ONCE = 256  # in a request: what is stored as one batch also passes nginx whole, see `StreamAnswer`
-BYTES_AT_ONCE = 1_000_000
-RETRY_S = 0.5
-PATIENCE_S = 60.0  # how long the service may stay away
-# codes that another try may mend
-PASSING = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading", "store_unavailable"})
+LINES_PER_REQUEST = 256  # stored as one batch, whose answer nginx passes on at once
+BYTES_PER_REQUEST = 1_000_000
+RETRY_INTERVAL_S = 0.5
+RETRY_FOR_S = 60.0  # without progress
+TRANSIENT = frozenset({"not_ready", "overloaded", "write_conflict", "model_loading", "store_unavailable"})
 
 
 class ServiceError(Exception):
@@ -30,31 +29,31 @@ class ServiceError(Exception):
 
 
 class Interrupted(ServiceError):
-    """The service went away, or sent us away, in the middle; what it had answered is stored."""
+    """The connection failed or the service refused for now; what it had answered is stored."""
 
 
-class _Patience:
-    """Waits before another try, until nothing was achieved for so long."""
+class _RetryTimer:
+    """Wait between retries, and give up after a time without progress."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._give_up: float | None = None  # set at the first interruption since any progress
+        self._deadline: float | None = None  # set at the first interruption after progress
 
-    def renew(self) -> None:
-        """There was progress."""
-        self._give_up = None
+    def reset(self) -> None:
+        """Start over, after progress."""
+        self._deadline = None
 
     def wait(self, interruption: Interrupted) -> None:
-        """Wait a moment, or raise `interruption` if there is no time left."""
-        self._give_up = self._give_up or time.monotonic() + self._seconds
-        if time.monotonic() > self._give_up:
+        """Wait before the next retry. Raises `interruption` once the time is up."""
+        self._deadline = self._deadline or time.monotonic() + self._seconds
+        if time.monotonic() > self._deadline:
             raise interruption
-        time.sleep(RETRY_S)
+        time.sleep(RETRY_INTERVAL_S)
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A line that was not stored: its number, and why."""
+class LineProblem:
+    """A line that was not stored, with its number and the reason."""
 
     line: int
     code: str
@@ -63,26 +62,26 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """What one batch came to."""
+    """Result of one batch of lines."""
 
     through_line: int
     upserted: int
     truncated: int
-    refused: tuple[Refused, ...]
+    refused: tuple[LineProblem, ...]
 
 
 class Client:
-    """A running service; close it with a `with` block.
+    """Client of a running service, used in a `with` block.
 
     Args:
-        url: where it is, such as http://127.0.0.1:8000.
-        key: shown with every request, for a service that wants one.
+        url: its address, such as http://127.0.0.1:8000.
+        key: API key sent with every request.
     """
 
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, headers=headers)
-        self._where = self._http.base_url.copy_with(userinfo=b"")  # as messages may show it: there may be a password
+        self._address = self._http.base_url.copy_with(userinfo=b"")  # for messages: without a password
 
     def __enter__(self) -> Self:
         return self
@@ -90,76 +89,78 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
-        """One request; any answer will do.
+    def send(self, method: str, path: str, body: object = None) -> httpx2.Response:
+        """Send a request and return its response, whatever the status.
 
         Raises:
-            Interrupted: nobody answered.
+            Interrupted: the service did not answer.
         """
         content = None if body is None else _json(body)
         try:
             return self._http.request(method, path, content=content, headers={"content-type": "application/json"})
         except httpx2.HTTPError as error:
-            raise Interrupted(f"cannot reach {self._where}: {error}; is the service running there?") from error
+            raise Interrupted(f"cannot reach {self._address}: {error}; is the service running there?") from error
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """One request, and its answer from JSON.
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request and return the decoded JSON of its answer.
 
         Raises:
             ServiceError: it was refused.
-            Interrupted: another try may be answered otherwise.
+            Interrupted: a retry may succeed.
         """
-        answer = self.call(method, path, body)
+        answer = self.send(method, path, body)
         if answer.is_error:
             raise _failure(method, path, answer)
         return answer.json() if answer.content else None
 
-    def insist(self, method: str, path: str, body: object = None, patience_s: float = PATIENCE_S) -> Any:
-        """As `ask`, again and again until it is answered, for up to `patience_s`.
+    def request_with_retries(
+        self, method: str, path: str, body: object = None, retry_for_s: float = RETRY_FOR_S
+    ) -> Any:
+        """As `request`, with retries for up to `retry_for_s` seconds.
 
-        An answer may be lost on its way: so the request may be served twice.
+        If an answer was lost, the request is served twice; it must be idempotent.
 
         Raises:
-            ServiceError: the service refused it, or stayed away.
+            ServiceError: the service refused it, or could not be reached in time.
         """
-        patience = _Patience(patience_s)
+        timer = _RetryTimer(retry_for_s)
         while True:
             try:
-                return self.ask(method, path, body)
+                return self.request(method, path, body)
             except Interrupted as interruption:
-                patience.wait(interruption)
+                timer.wait(interruption)
 
-    def index(self, collection: str, lines: Iterable[bytes], patience_s: float = PATIENCE_S) -> Iterator[StoredBatch]:
-        """Store documents, one JSON object a line; lines that the service refuses are reported, the others kept.
+    def index(self, collection: str, lines: Iterable[bytes], retry_for_s: float = RETRY_FOR_S) -> Iterator[StoredBatch]:
+        """Store documents, one JSON object a line; refused lines are reported, the others stored.
 
-        When the connection is cut, what was not answered is sent again, for up to `patience_s` without any progress.
+        After a lost connection, unacknowledged lines are sent again, for up to `retry_for_s` seconds without progress.
 
         Raises:
-            ServiceError: the service refused the whole, or stayed away.
+            ServiceError: the service refused the request, or could not be reached in time.
         """
         path = f"/collections/{collection}/documents"
         first = 1
-        for part in _parts(lines):
-            yield from self._store(path, first, part, patience_s)
-            first += len(part)
+        for chunk in _chunks(lines):
+            yield from self._store(path, first, chunk, retry_for_s)
+            first += len(chunk)
 
-    def _store(self, path: str, first: int, lines: list[bytes], patience_s: float) -> Iterator[StoredBatch]:
-        """Send lines, the first of which has the number `first`, until all of them are answered."""
-        patience = _Patience(patience_s)
+    def _store(self, path: str, first: int, lines: list[bytes], retry_for_s: float) -> Iterator[StoredBatch]:
+        """Send lines, numbered from `first`, until all are acknowledged."""
+        timer = _RetryTimer(retry_for_s)
         done = 0
         while True:
             try:
-                for progress in self._send(path, first + done, lines[done:]):
-                    done = progress.through_line - first + 1
-                    patience.renew()
-                    yield progress
+                for batch in self._send_lines(path, first + done, lines[done:]):
+                    done = batch.through_line - first + 1
+                    timer.reset()
+                    yield batch
             except Interrupted as interruption:
-                patience.wait(interruption)
+                timer.wait(interruption)
             else:
                 return
 
-    def _send(self, path: str, first: int, lines: Sequence[bytes]) -> Iterator[StoredBatch]:
-        """One request. Raises Interrupted unless its answer came to the end."""
+    def _send_lines(self, path: str, first: int, lines: Sequence[bytes]) -> Iterator[StoredBatch]:
+        """Send one request. Raises Interrupted unless its answer is complete."""
         headers = {"content-type": "application/x-ndjson"}
         try:
             with self._http.stream("POST", path, content=b"".join(lines), headers=headers) as answer:
@@ -167,48 +168,48 @@ class Client:
                     answer.read()
                     raise _failure("POST", path, answer)
                 for line in answer.iter_lines():
-                    said = json.loads(line)
-                    if said.get("done"):
+                    event = json.loads(line)
+                    if event.get("done"):
                         return
-                    if "error" in said:
-                        failure = Interrupted if said["error"] in PASSING else ServiceError
-                        raise failure(f"POST {path}: {said['error']}: {said['detail']}")
-                    yield stored_batch(said, first)
+                    if "error" in event:
+                        failure = Interrupted if event["error"] in TRANSIENT else ServiceError
+                        raise failure(f"POST {path}: {event['error']}: {event['detail']}")
+                    yield stored_batch(event, first)
         except httpx2.HTTPError as error:
-            raise Interrupted(f"lost {self._where}: {error}") from error
-        raise Interrupted(f"POST {path}: the answer broke off")
+            raise Interrupted(f"lost the connection to {self._address}: {error}") from error
+        raise Interrupted(f"POST {path}: the answer is incomplete")
 
 
-def stored_batch(said: Mapping[str, Any], first: int) -> StoredBatch:
-    """A line of the answer, with lines numbered as in the whole input."""
-    refused = [Refused(first - 1 + each["line"], each["code"], _in_words(each)) for each in said["errors"]]
-    return StoredBatch(first - 1 + said["through_line"], said["upserted"], len(said["truncated"]), tuple(refused))
+def stored_batch(event: Mapping[str, Any], first: int) -> StoredBatch:
+    """One line of the answer, with line numbers of the whole input."""
+    refused = [LineProblem(first - 1 + each["line"], each["code"], _description(each)) for each in event["errors"]]
+    return StoredBatch(first - 1 + event["through_line"], event["upserted"], len(event["truncated"]), tuple(refused))
 
 
-def _in_words(refused: Mapping[str, Any]) -> str:
+def _description(refused: Mapping[str, Any]) -> str:
     field = refused["pointer"].removeprefix("/")
     return f"{field}: {refused['detail']}" if field else refused["detail"]
 
 
-def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Lines, each with its end, as many as go into a request."""
-    part: list[bytes] = []
+def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Split lines into requests; each line gets a newline at its end."""
+    chunk: list[bytes] = []
     size = 0
-    for given in lines:
-        line = given.rstrip(b"\n") + b"\n"
-        if part and (len(part) == LINES_AT_ONCE or size + len(line) > BYTES_AT_ONCE):
-            yield part
-            part, size = [], 0
-        part.append(line)
+    for each in lines:
+        line = each.rstrip(b"\n") + b"\n"
+        if chunk and (len(chunk) == LINES_PER_REQUEST or size + len(line) > BYTES_PER_REQUEST):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(line)
         size += len(line)
-    if part:
-        yield part
+    if chunk:
+        yield chunk
 
 
 def _failure(method: str, path: str, answer: httpx2.Response) -> ServiceError:
-    """A refusal as an error: Interrupted if it is one that passes."""
+    """A refused request as an error: Interrupted if the code is transient."""
     code = _code(answer)
-    failure = Interrupted if code in PASSING else ServiceError
+    failure = Interrupted if code in TRANSIENT else ServiceError
     return failure(f"{method} {path}: {answer.status_code} {_detail(answer)}", code)
 
 
@@ -216,13 +217,13 @@ def _code(answer: httpx2.Response) -> str:
     try:
         return str(answer.json()["code"])
     except (ValueError, KeyError, TypeError):
-        return "not_ready" if answer.status_code in (502, 503, 504) else ""  # a proxy speaks for the service
+        return "not_ready" if answer.status_code in (502, 503, 504) else ""  # from a proxy, without a code of ours
 
 
 def _json(body: object) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate: the service says so
+    except UnicodeEncodeError:  # a lone surrogate, which the service will refuse
         return json.dumps(body).encode()
 
 
@@ -231,4 +232,4 @@ def _detail(answer: httpx2.Response) -> str:
         detail = str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
         detail = answer.text[:200]
-    return f"{detail}; set {CLIENT_KEY} to a key of that service" if answer.status_code == 401 else detail
+    return f"{detail}; set {CLIENT_KEY} to a key of this service" if answer.status_code == 401 else detail

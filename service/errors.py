@@ -1,4 +1,4 @@
-"""What can go wrong in the service, beside the errors of the science. Their texts may be shown to a client."""
+"""Errors of the service beside those in `models.errors`; clients may see their messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semblance.models.errors import SemblanceError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One refused part of a request: a JSON pointer to it, a stable code, and a sentence for people."""
+    """One invalid part of a request: JSON pointer, stable code, and a message."""
 
     pointer: str
     code: str
@@ -18,57 +18,57 @@ class Problem:
 
 
 class NoSuchDevice(SemblanceError):
-    """The configured device is not there; found at start, and no request ever meets it."""
+    """The configured device is not available; raised at start only."""
 
     code = "no_such_device"
 
 
 class StoreInUse(SemblanceError):
-    """Another process has the document store; found at start, and no request ever meets it."""
+    """Another process uses the document store; raised at start only."""
 
     code = "store_in_use"
 
 
 class BadKeys(SemblanceError):
-    """SEMBLANCE_API_KEYS is malformed; found at start, and no request ever meets it."""
+    """SEMBLANCE_API_KEYS is malformed; raised at start only."""
 
     code = "bad_keys"
 
 
 class Unauthorized(SemblanceError):
-    """The route wants a key, and the request shows none that is known here."""
+    """The route requires an API key, and the request has none or an unknown one."""
 
     code = "unauthorized"
 
 
 class Forbidden(SemblanceError):
-    """The key of the request lacks the scope that the route wants."""
+    """The API key lacks the scope that the route requires."""
 
     code = "forbidden"
 
 
 class StoreTooNew(SemblanceError):
-    """A later release has changed the tables of the store; found at start, and no request ever meets it."""
+    """A later release has migrated the document store; raised at start only."""
 
     code = "store_too_new"
 
 
 class NoStore(SemblanceError):
-    """There are no documents in the folder that a command should look at; no request ever meets it."""
+    """The folder named on the command line holds no documents; raised by commands only."""
 
     code = "no_store"
 
 
 class BadBackup(SemblanceError):
-    """A folder holds no backup, or one that is damaged or of a later release; no request ever meets it."""
+    """The folder holds no backup, or a damaged or newer one; raised by commands only."""
 
     code = "bad_backup"
 
 
 class InvalidRequest(SemblanceError):
-    """Parts of the request are refused, for different reasons or for how they go together.
+    """Parts of the request are invalid, or contradict each other.
 
-    `problems` names every one of them.
+    `problems` lists them all.
     """
 
     code = "invalid_request"
@@ -78,104 +78,98 @@ class InvalidRequest(SemblanceError):
         super().__init__(f"{self.problems[0].pointer}: {self.problems[0].detail}")
 
 
-class UnknownMeasure(SemblanceError):
-    """No measure of that name."""
-
-    code = "unknown_measure"
-
-
 class UnknownModel(SemblanceError):
-    """No model of that name is served."""
+    """No model of this name is served."""
 
     code = "unknown_model"
 
 
 class UnknownCollection(SemblanceError):
-    """No collection of that name."""
+    """There is no collection of this name."""
 
     code = "unknown_collection"
 
 
 class UnknownDocument(SemblanceError):
-    """No document of that id in the collection."""
+    """The collection has no document with this id."""
 
     code = "unknown_document"
 
 
 class CollectionDiffers(SemblanceError):
-    """The collection exists with other settings, which cannot change."""
+    """The collection exists with other settings; settings cannot be changed."""
 
     code = "collection_differs"
 
 
 class SpaceMismatch(SemblanceError):
-    """The collection's vectors were made by a model, or a version of it, that is not served now."""
+    """The vectors of the collection come from a model, or a version of it, that is not served."""
 
     code = "space_mismatch"
 
 
 class RolloverDiffers(SemblanceError):
-    """The collection is being re-embedded under another model already: finish that, or drop it."""
+    """The collection is being re-embedded under another model; finish or drop that first."""
 
     code = "rollover_differs"
 
 
 class NoRollover(SemblanceError):
-    """The collection is not being re-embedded: begin a roll-over first."""
+    """The collection is not being re-embedded; start a roll-over first."""
 
     code = "no_rollover"
 
 
 class RolloverUnfinished(SemblanceError):
-    """The next model has not embedded every document yet, so that it cannot take the place of the present one."""
+    """The new model has not embedded every document yet; the switch has to wait."""
 
     code = "rollover_unfinished"
 
 
 class VersionMismatch(SemblanceError):
-    """`min_version` is of another life of the collection: it was deleted and created anew, or restored."""
+    """`min_version` is from another epoch: the collection was recreated or restored since."""
 
     code = "version_mismatch"
 
 
 class VersionNotReached(SemblanceError):
-    """This process has not yet seen the version that was asked for; try again soon."""
+    """This replica has not reached the requested version yet; retry soon."""
 
     code = "version_not_reached"
 
 
 class StoreUnavailable(SemblanceError):
-    """The database that holds the documents did not answer; nothing, or all, of the write is stored. Try again soon."""
+    """The database did not answer; a write is stored entirely or not at all. Retry soon."""
 
     code = "store_unavailable"
 
 
 class WriteConflict(SemblanceError):
-    """Another writer changed the same documents at the same time, again and again; try again."""
+    """Concurrent writes to the same documents kept conflicting; retry."""
 
     code = "write_conflict"
 
 
 class ModelUnavailable(SemblanceError):
-    """The model could not be loaded; the operator finds the reason in the log."""
+    """The model could not be loaded; the log of the service has the reason."""
 
     code = "model_unavailable"
 
 
 class ModelLoading(SemblanceError):
-    """The model is being loaded; try again soon."""
+    """The model is being loaded; retry soon."""
 
     code = "model_loading"
 
 
 class TooManyTokens(SemblanceError):
-    """The texts of one request have more tokens than SEMBLANCE_MAX_REQUEST_TOKENS, those in the cache not counted."""
+    """The request exceeds SEMBLANCE_MAX_REQUEST_TOKENS, cached texts excluded."""
 
     code = "too_many_tokens"
 
 
 class Overloaded(SemblanceError):
-    """Too many tokens are waiting for the model; try again after the time that the answer says."""
+    """The queue of the model is full; retry after the time in the Retry-After header."""
 
     code = "overloaded"
 
@@ -185,21 +179,21 @@ class Overloaded(SemblanceError):
 
 
 class NotReady(SemblanceError):
-    """The process is going down, or cannot answer at the moment; try another one, or again soon."""
+    """The process is shutting down or cannot answer now; retry with another replica, or soon."""
 
     code = "not_ready"
 
-    def __init__(self, message: str = "the service is going down") -> None:
+    def __init__(self, message: str = "the service is shutting down") -> None:
         super().__init__(message)
 
 
-class Overtaken(Exception):
-    """Another writer was faster, and what this write counted on no longer holds: look again. Never reaches a client."""
+class OptimisticConflict(Exception):
+    """Optimistic concurrency conflict: read again and retry. Never reaches a client."""
 
 
-class TextChanged(Overtaken):
-    """A stored text is not what it was."""
+class TextChanged(OptimisticConflict):
+    """A stored text changed since it was read."""
 
 
-class CollectionReplaced(Overtaken):
-    """The collection was deleted and made anew, or other encoders are to fill it."""
+class CollectionReplaced(OptimisticConflict):
+    """The collection was recreated, or its encoders changed, since it was read."""

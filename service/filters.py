@@ -1,9 +1,9 @@
-"""Conditions on a document's metadata, as the HTTP contract writes them.
+"""Filters on document metadata: the JSON syntax of the HTTP API and its parsed form.
 
-{"category": "billing"}                       equal; on a list: one of its entries is equal
-{"category": {"in": ["billing", "plans"]}}    equal to one of these
-{"views": {"gte": 100, "lt": 5000}}           within bounds; numbers with numbers, strings with strings
-{"and": [...]}, {"or": [...]}                 all of them, one of them; several keys in one object are an "and"
+{"category": "billing"}                       equal; for a list, one of its entries is equal
+{"category": {"in": ["billing", "plans"]}}    equal to one of the values
+{"views": {"gte": 100, "lt": 5000}}           within bounds, all numbers or all strings
+{"and": [...]}, {"or": [...]}                 all or at least one; several keys in one object are an "and"
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BOUNDS = ("gt", "gte", "lt", "lte")
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """The field holds one of these values."""
+    """The field has one of these values."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -30,7 +30,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The field holds a value within the bounds; None is no bound."""
+    """The field has a value within the bounds; None means no bound."""
 
     field: str
     low: str | float | None
@@ -41,14 +41,14 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds."""
+    """Every part matches."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At least one part holds."""
+    """At least one part matches."""
 
     parts: tuple[Filter, ...]
 
@@ -56,54 +56,54 @@ class Either:
 Filter: TypeAlias = OneOf | Between | All | Either
 
 
-def parse_filter(given: object) -> Filter:
-    """The filter that a JSON object describes.
+def parse_filter(json: object) -> Filter:
+    """Parse the JSON form of a filter.
 
     >>> parse_filter({"views": {"gte": 100}})
     Between(field='views', low=100, high=None, includes_low=True, includes_high=True)
 
     Raises:
-        ValueError: saying what is wrong with it.
+        ValueError: it is malformed or too large; the message says why.
     """
-    parsed = _parse(given, depth=1)
-    if _conditions(parsed) > MAX_CONDITIONS:
-        raise ValueError(f"a filter has at most {MAX_CONDITIONS} conditions")
+    parsed = _parse(json, depth=1)
+    if _count_conditions(parsed) > MAX_CONDITIONS:
+        raise ValueError(f"a filter can have at most {MAX_CONDITIONS} conditions")
     return parsed
 
 
-def _parse(given: object, depth: int) -> Filter:
-    if not isinstance(given, Mapping) or not given:
-        raise ValueError("a filter is an object with at least one field")
+def _parse(json: object, depth: int) -> Filter:
+    if not isinstance(json, Mapping) or not json:
+        raise ValueError("a filter must be an object with at least one field")
     if depth > MAX_DEPTH:
-        raise ValueError(f"a filter is nested at most {MAX_DEPTH} deep")
-    parts = tuple(_part(key, value, depth) for key, value in given.items())
+        raise ValueError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
+    parts = tuple(_part(key, value, depth) for key, value in json.items())
     return parts[0] if len(parts) == 1 else All(parts)
 
 
 def _part(key: str, value: object, depth: int) -> Filter:
     if key in ("and", "or"):
         if not isinstance(value, list) or not value:
-            raise ValueError(f"{key!r} takes a list of filters")
+            raise ValueError(f"{key!r} must be a non-empty list of filters")
         parts = tuple(_parse(part, depth + 1) for part in value)
         return All(parts) if key == "and" else Either(parts)
     if not isinstance(value, Mapping):
         return OneOf(key, (_scalar(value),))
     if value.keys() == {"in"}:
         if not isinstance(value["in"], list):
-            raise ValueError("'in' takes a list of values")
+            raise ValueError("'in' must be a list of values")
         return OneOf(key, tuple(_scalar(entry) for entry in value["in"]))
     return _between(key, value)
 
 
-def _between(field: str, given: Mapping[str, object]) -> Between:
-    unknown = [name for name in given if name not in _BOUNDS]
-    if unknown or not given:
-        raise ValueError(f"a condition is a value, or an object with 'in' or some of {', '.join(_BOUNDS)}")
-    if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
-        raise ValueError("give one lower and one upper bound at most")
-    bounds = {name: _ordered(value) for name, value in given.items()}
+def _between(field: str, condition: Mapping[str, object]) -> Between:
+    unknown = [name for name in condition if name not in _BOUNDS]
+    if unknown or not condition:
+        raise ValueError(f"a condition must be a value, or an object with 'in' or with bounds ({', '.join(_BOUNDS)})")
+    if {"gt", "gte"} <= condition.keys() or {"lt", "lte"} <= condition.keys():
+        raise ValueError("a condition can have at most one lower and one upper bound")
+    bounds = {name: _ordered(value) for name, value in condition.items()}
     if len({isinstance(bound, str) for bound in bounds.values()}) > 1:
-        raise ValueError("both bounds must be numbers, or both strings")
+        raise ValueError("the bounds must both be numbers or both be strings")
     return Between(
         field,
         low=bounds.get("gt", bounds.get("gte")),
@@ -115,23 +115,23 @@ def _between(field: str, given: Mapping[str, object]) -> Between:
 
 def _scalar(value: object) -> Scalar:
     if value is not None and not isinstance(value, str | int | float | bool):
-        raise ValueError("a value to compare with is a string, a number, true, false or null")
+        raise ValueError("a value must be a string, a number, true, false or null")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a number to compare with is finite")
+        raise ValueError("a number must be finite")
     return value
 
 
 def _ordered(value: object) -> str | float:
     scalar = _scalar(value)
     if isinstance(scalar, bool) or scalar is None:
-        raise ValueError("a bound is a number or a string")
+        raise ValueError("a bound must be a number or a string")
     return scalar
 
 
-def _conditions(given: Filter) -> int:
-    match given:
+def _count_conditions(parsed: Filter) -> int:
+    match parsed:
         case All(parts) | Either(parts):
-            return sum(map(_conditions, parts))
+            return sum(map(_count_conditions, parts))
         case OneOf(values=values):
             return max(1, len(values))
         case Between():

@@ -52,6 +52,12 @@ def built_in_checkpoint() -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The event loop that runs async tests."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def minilm() -> Transformer:
     """The built-in model without an adapter, whose figures are known, in float32 on the CPU."""
     return Transformer("minilm", built_in_checkpoint())

@@ -1,1 +1,1 @@
-"""How good: recall of indexes, candidates, claims of papers."""
+"""Benchmarks of quality: recall, claims of papers, length of the request path."""

@@ -1,1 +1,1 @@
-"""Pages and pictures of figures."""
+"""Pages and pictures of the figures."""

@@ -1,1 +1,1 @@
-"""How fast, and how much memory; one question a file."""
+"""Benchmarks of speed and memory."""

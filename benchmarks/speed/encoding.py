@@ -1,17 +1,17 @@
-"""How fast are sentences encoded in one process, beside sentence-transformers with the same model?
+"""How fast are sentences encoded in one process, compared with sentence-transformers?
 
     python -m benchmarks.speed.encoding
 
-encodes 2,000 sentences of STS Benchmark in batches of 32 of like length, and then some of them one at a time, by this
-project's encoder and by `SentenceTransformer.encode` with its defaults: each in a process of its own that sleeps while
-another one works and takes as many threads as it thinks best, in turn, several rounds. It prints sentences a second in
-the median round with the least and the most, how many times as fast each of ours was as each of theirs, and how close
-all vectors are to those of sentence-transformers in float32. $SEMBLANCE_DATA holds the sentences.
+encodes 2,000 sentences of STS Benchmark in batches of 32 of similar length, and some of them one at a time, by this
+project's encoder and by `SentenceTransformer.encode` with its defaults and the same model. Each runs in its own process
+with its default number of threads; they run alternately for several rounds. It prints sentences per second in the
+median round with minimum and maximum, the ratios of our rates to theirs, and the smallest cosine of each encoder's
+vectors to those of sentence-transformers in float32. $SEMBLANCE_DATA contains the sentences.
 
-sentence-transformers computes by torch as this project's own environment has it (constraints.txt). Its backends `onnx`
-and `openvino` have an environment of theirs, which is made when it is missing, with the newest versions that go
-together: its `onnx` needs a transformers older than 5 (benchmarks/peers/sentence-transformers.txt). Each exports the
-model itself. `openvino` is told to multiply in bfloat16; `onnx` knows no such hint.
+sentence-transformers with torch runs in this project's environment (constraints.txt). Its backends `onnx` and
+`openvino` have their own environment, which is created if it is missing, with the newest compatible versions: `onnx`
+needs transformers older than 5 (benchmarks/baselines/sentence-transformers.txt). Each exports the model itself.
+`openvino` is configured for bfloat16; `onnx` has no such option.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
 
-from benchmarks.peers.encoder_process import EncoderProcess
-from benchmarks.peers.libraries import CONTESTANTS, OURS, PEERS, REFERENCE
-from benchmarks.peers.sentences import sentences
+from benchmarks.baselines.encoder_process import EncoderProcess
+from benchmarks.baselines.encoders import BASELINES, ENCODERS, OURS, REFERENCE
+from benchmarks.baselines.texts import sts_sentences
 from semblance.models.embeddings import unit_rows
-from tests.support.figures import keep
+from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
 BATCH = 32
-ALONE = 10  # of as many sentences, one is among those encoded one at a time
+ALONE = 10  # one sentence of this many is also encoded alone
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Sentences a second of one encoder in the median round; and the least cosine of its vectors to the reference."""
+    """Sentences per second in the median round, and smallest cosine to the reference."""
 
     encoder: str
     batched: float
@@ -53,7 +53,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast one encoder is as another, in the median round."""
+    """Ratio of the rates of two encoders in the median round."""
 
     encoder: str
     beside: str
@@ -63,62 +63,63 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Sentences a second in each round by encoder, in batches and one at a time; and their least cosines."""
+    """Sentences per second by encoder and round, and the smallest cosines."""
 
     batched: Mapping[str, Sequence[float]]
     alone: Mapping[str, Sequence[float]]
     least_cosine: Mapping[str, float]
 
 
-def measured(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
-    """All of them, the reference among them, over the same texts, in turn."""
+def measure(names: Sequence[str], texts: Sequence[str], rounds: int) -> Rounds:
+    """Measure these encoders, which include the reference, on the same texts, alternately."""
     with ExitStack() as stack:
-        contestants = [stack.enter_context(EncoderProcess(name, CONTESTANTS[name]())) for name in names]
-        vectors = {each.name: unit_rows(each.vectors(texts[::ALONE])) for each in track(contestants, "loading")}
+        encoders = [stack.enter_context(EncoderProcess(name, ENCODERS[name]())) for name in names]
+        vectors = {each.name: unit_rows(each.vectors(texts[::ALONE])) for each in track(encoders, "loading")}
         batched: dict[str, list[float]] = {name: [] for name in names}
         alone: dict[str, list[float]] = {name: [] for name in names}
         for number in track(range(rounds), "rounds"):
-            for each in contestants if number % 2 == 0 else reversed(contestants):
+            for each in encoders if number % 2 == 0 else reversed(encoders):
                 batched[each.name].append(each.per_second(texts, len(texts)))
                 alone[each.name].append(each.per_second(texts[::ALONE], 1))
     exact = vectors[REFERENCE]
-    return Rounds(batched, alone, {name: float((exact * made).sum(axis=1).min()) for name, made in vectors.items()})
+    cosines = {name: float((exact * each).sum(axis=1).min()) for name, each in vectors.items()}
+    return Rounds(batched, alone, cosines)
 
 
 def rates(rounds: Rounds) -> list[Rates]:
-    """A line for each encoder."""
+    """One row per encoder."""
     return [
-        Rates(name, *_spread(rounds.batched[name]), *_spread(rounds.alone[name]), cosine)
+        Rates(name, *_median_and_range(rounds.batched[name]), *_median_and_range(rounds.alone[name]), cosine)
         for name, cosine in rounds.least_cosine.items()
     ]
 
 
 def ratios(rounds: Rounds) -> list[Ratio]:
-    """How many times as fast as each of theirs each of ours is."""
+    """The ratio of each of our encoders to each baseline."""
     names = list(rounds.least_cosine)
     return [
-        Ratio(ours, theirs, *(_times(each[ours], each[theirs]) for each in (rounds.batched, rounds.alone)))
+        Ratio(ours, theirs, *(_ratio(each[ours], each[theirs]) for each in (rounds.batched, rounds.alone)))
         for ours in names
         if ours in OURS
         for theirs in names
-        if theirs in PEERS
+        if theirs in BASELINES
     ]
 
 
-def _spread(rates: Sequence[float]) -> tuple[float, float, float]:
+def _median_and_range(rates: Sequence[float]) -> tuple[float, float, float]:
     return median(rates), min(rates), max(rates)
 
 
-def _times(ours: Sequence[float], theirs: Sequence[float]) -> float:
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def show(rows: Sequence[Rates], compared: Sequence[Ratio], console: Console) -> None:
-    """Both tables."""
+    """Print the rates and the ratios."""
     table = Table(
         Column("encoder", no_wrap=True), "batched", "least", "most", "one at a time", "least", "most", "least cosine"
     )
-    table.title = "sentences a second"
+    table.title = "sentences per second"
     for row in rows:
         batched = (row.batched, row.batched_least, row.batched_most)
         alone = (row.one_at_a_time, row.one_at_a_time_least, row.one_at_a_time_most)
@@ -133,17 +134,17 @@ def show(rows: Sequence[Rates], compared: Sequence[Ratio], console: Console) -> 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ours", nargs="+", choices=list(OURS), default=list(OURS), help="which of ours")
+    parser.add_argument("--ours", nargs="+", choices=list(OURS), default=list(OURS), help="which of our runtimes")
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one round of few sentences, whose figures are not kept")
-    asked = parser.parse_args(arguments)
-    count, rounds = (4 * BATCH, 1) if asked.quick else (asked.sentences, asked.rounds)
-    made = measured([*asked.ours, *PEERS], sentences()[:count], rounds)
-    rows, compared = rates(made), ratios(made)
+    parser.add_argument("--quick", action="store_true", help="one round of few sentences; saves no figures")
+    options = parser.parse_args(arguments)
+    count, rounds = (4 * BATCH, 1) if options.quick else (options.sentences, options.rounds)
+    results = measure([*options.ours, *BASELINES], sts_sentences()[:count], rounds)
+    rows, compared = rates(results), ratios(results)
     show(rows, compared, wide_console())
-    if not asked.quick:
-        keep("encoding", [[asdict(row) for row in rows], [asdict(line) for line in compared]])
+    if not options.quick:
+        save_results("encoding", [[asdict(row) for row in rows], [asdict(line) for line in compared]])
 
 
 if __name__ == "__main__":

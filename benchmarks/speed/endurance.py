@@ -1,12 +1,11 @@
-"""Does memory stay flat over a million requests, and how soon does the service answer after its start?
+"""Does memory stay flat over a million requests, and how fast does the service start?
 
     python -m benchmarks.speed.endurance --cached 1000000 --uncached 50000
 
-starts a service several times on the same store and asks it for a similarity; then 32 clients ask one service for
-similarities of the same texts again and again, and another one, which has no cache, for vectors of texts of 3 to 200
-words that were never there before. It prints the seconds from the start to the first answer, and the resident memory in
-the course of the requests. A million cached requests take some ten minutes. The exit code is 1 if memory grew after the
-first quarter, or the median start took too long.
+starts a service several times on the same store and sends it a similarity. Then 32 clients send one service
+similarities of the same texts repeatedly, and another one without a cache new texts of 3 to 200 words to embed. It
+prints the seconds from start to first response, and the resident memory during the requests. A million cached requests
+take about ten minutes. The exit code is 1 if memory grew after the first quarter, or if the median start took too long.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from tests.support.clients import Load, ask_all, post, put_under
-from tests.support.figures import keep
-from tests.support.questions import excerpts
+from tests.support.checked_requests import excerpts
+from tests.support.load_generator import Load, post, run_loads, send_all
+from tests.support.results import save_results
 from tests.support.running_service import Service, running_process
-from tests.support.vital_signs import VitalSigns, watched
+from tests.support.service_monitor import ServiceMonitor, monitored
 from tests.support.wide_console import wide_console
 
 CLIENTS = 32
 MODEL = "minilm"
 CACHED_PAIRS = 500
 STARTS = 5
-START_S = 6.0  # longest median
-GROWN_SHARE, GROWN_MB = 0.03, 20.0  # memory that grew by no more than the larger of these is flat
+START_S = 6.0  # longest permitted median
+GROWN_SHARE, GROWN_MB = 0.03, 20.0  # memory that grew by at most the larger of these counts as flat
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident memory over requests of one kind, once what is loaded on first use is loaded; at its least, see below.
+    """Resident memory during requests of one kind: minima of two quarters, and maximum.
 
-    Between two trims (service/process/tuning.py) memory rises: what leaks is never given back.
+    Minima, because memory rises between two trims (service/process/server.py); a leak is never returned.
     """
 
     requests: str
@@ -58,65 +57,66 @@ class Memory:
 
     @property
     def flat(self) -> bool:
-        """Whether it hardly grew."""
+        """Whether it grew by no more than the bounds."""
         return self.grown_mb <= max(GROWN_MB, GROWN_SHARE * self.second_quarter_mb)
 
 
 def starts(count: int) -> list[float]:
-    """Seconds from the start of a process to its first answer, when the files are in the machine's memory."""
+    """Seconds from process start to first response, with a warm page cache."""
     with TemporaryDirectory() as folder:
         return [_start(Service(Path(folder))) for _ in track(range(count + 1), "starts")][1:]
 
 
 def _start(service: Service) -> float:
-    began = time.perf_counter()
+    start_s = time.perf_counter()
     try:
         url = service.start()
-        ask_all(url, [_similarity("A man is playing a guitar.", "Someone plays an instrument.")])
-        return time.perf_counter() - began
+        send_all(url, [_similarity("A man is playing a guitar.", "Someone plays an instrument.")])
+        return time.perf_counter() - start_s
     finally:
         service.stop()
 
 
-def cached(count: int) -> tuple[Memory, VitalSigns]:
-    """The same texts again and again."""
+def cached(count: int) -> tuple[Memory, ServiceMonitor]:
+    """Send the same texts repeatedly."""
     texts = excerpts(2 * CACHED_PAIRS, seed=0)
     pairs = [_similarity(a, b) for a, b in zip(texts[::2], texts[1::2], strict=True)]
     with running_process() as service:
         return _memory(service, "cached", cycle(pairs), count)
 
 
-def uncached(count: int) -> tuple[Memory, VitalSigns]:
-    """Texts that were never there before."""
+def uncached(count: int) -> tuple[Memory, ServiceMonitor]:
+    """Send new texts only."""
     texts = excerpts(count, seed=1)
     requests = (post("/v1/embeddings", {"model": MODEL, "input": [text], "truncate": "END"}) for text in texts)
     with running_process(cache="none", models=MODEL) as service:
         return _memory(service, "uncached", requests, count)
 
 
-def _memory(service: Service, kind: str, requests: Iterator[bytes], count: int) -> tuple[Memory, VitalSigns]:
+def _memory(service: Service, kind: str, requests: Iterator[bytes], count: int) -> tuple[Memory, ServiceMonitor]:
     print(f"{count:,} {kind} requests ...", flush=True)
-    with watched(service) as signs:
-        seen = put_under(service.url, float("inf"), Load(islice(requests, count), CLIENTS))
-    grown = signs.final_mb - signs.settled_mb
-    sizes = (signs.settled_mb, signs.final_mb, max(signs.memory_mb), grown)
-    return Memory(kind, count, seen.loads[0].wall_s, *sizes, signs.live_spread.p99_ms), signs
+    with monitored(service) as monitor:
+        run = run_loads(service.url, float("inf"), Load(islice(requests, count), CLIENTS))
+    grown = monitor.final_mb - monitor.settled_mb
+    sizes_mb = (monitor.settled_mb, monitor.final_mb, max(monitor.memory_mb), grown)
+    return Memory(kind, count, run.loads[0].wall_s, *sizes_mb, monitor.live_percentiles.p99_ms), monitor
 
 
 def _similarity(a: str, b: str) -> bytes:
     return post("/similarity", {"pairs": [{"a": a, "b": b}]})
 
 
-def show(rows: Sequence[Memory], started_s: Sequence[float], console: Console) -> None:
-    """Print them."""
+def show(rows: Sequence[Memory], start_times_s: Sequence[float], console: Console) -> None:
+    """Print the memory and the start times."""
     names = ("requests", "count", "seconds", "second quarter, MB", "last quarter, MB", "most, MB", "grown, MB")
-    table = Table(*names, "/live p99, ms", title="resident memory, at its least in a quarter of the time")
+    table = Table(*names, "/live p99, ms", title="resident memory, minimum of a quarter of the time")
     for row in rows:
-        sizes = (row.second_quarter_mb, row.last_quarter_mb, row.most_mb, row.grown_mb, row.live_p99_ms)
-        table.add_row(row.requests, f"{row.count:,}", f"{row.seconds:.0f}", *(f"{size:,.1f}" for size in sizes))
+        figures = (row.second_quarter_mb, row.last_quarter_mb, row.most_mb, row.grown_mb, row.live_p99_ms)
+        table.add_row(row.requests, f"{row.count:,}", f"{row.seconds:.0f}", *(f"{each:,.1f}" for each in figures))
     console.print(table)
-    span = f"{min(started_s):.2f} to {max(started_s):.2f}"
-    console.print(f"from the start to the first answer: {median(started_s):.2f} s, {span} in {len(started_s)} starts")
+    span = f"{min(start_times_s):.2f} to {max(start_times_s):.2f}"
+    middle = median(start_times_s)
+    console.print(f"from start to first response: {middle:.2f} s, {span} in {len(start_times_s)} starts")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -125,21 +125,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cached", type=int, default=1_000_000)
     parser.add_argument("--uncached", type=int, default=50_000)
     parser.add_argument("--starts", type=int, default=STARTS)
-    parser.add_argument("--quick", action="store_true", help="few requests, whose figures are not kept")
-    asked = parser.parse_args(arguments)
-    counts = (10_000, 300, 1) if asked.quick else (asked.cached, asked.uncached, asked.starts)
-    started_s = starts(counts[2])
-    measured = [cached(counts[0]), uncached(counts[1])]
-    rows = [memory for memory, _ in measured]
-    show(rows, started_s, wide_console())
-    if asked.quick:
+    parser.add_argument("--quick", action="store_true", help="few requests; saves no figures")
+    options = parser.parse_args(arguments)
+    counts = (10_000, 300, 1) if options.quick else (options.cached, options.uncached, options.starts)
+    start_times_s = starts(counts[2])
+    measurements = [cached(counts[0]), uncached(counts[1])]
+    rows = [memory for memory, _ in measurements]
+    show(rows, start_times_s, wide_console())
+    if options.quick:
         return
-    figures = {"starts": len(started_s), "median_s": median(started_s), "least_s": min(started_s)}
-    keep("endurance", [[asdict(row) for row in rows], [figures | {"most_s": max(started_s)}]])
-    keep("endurance-memory", {memory.requests: signs.memory_mb for memory, signs in measured})
+    figures = {"starts": len(start_times_s), "median_s": median(start_times_s), "least_s": min(start_times_s)}
+    save_results("endurance", [[asdict(row) for row in rows], [figures | {"most_s": max(start_times_s)}]])
+    save_results("endurance-memory", {memory.requests: monitor.memory_mb for memory, monitor in measurements})
     grown = [row.requests for row in rows if not row.flat]
-    if grown or median(started_s) > START_S:
-        sys.exit(f"memory grew: {', '.join(grown) or 'no'}; median start {median(started_s):.1f} s")
+    if grown or median(start_times_s) > START_S:
+        sys.exit(f"memory grew: {', '.join(grown) or 'no'}; median start {median(start_times_s):.1f} s")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,15 @@
     python -m benchmarks.speed.gpu
     python -m benchmarks.speed.gpu --device cpu --quick
 
-measures, on networks of random weights, so that nothing need be there but torch, transformers and
-sentence-transformers: sentences a second of the packed runtime beside sentence-transformers in bfloat16, in turn, and
-the share of the matrix product's peak; RCMD of all pairs; memory and time of a training step of CLRCMD; exhaustive
-search. It takes some minutes. What it finds is printed and kept as JSON, in the folder $OUT where that is set.
+uses networks with random weights, so that it needs only torch, transformers and sentence-transformers. It measures
+sentences per second of the packed runtime and of sentence-transformers in bfloat16, alternately, and the share of the
+matrix product's peak; RCMD of all pairs; memory and time of a CLRCMD training step; exhaustive search. It takes some
+minutes. The figures are printed, and saved as JSON in the folder $OUT if it is set.
 
-A part that fails is named, and the others go on. It fails in the end if one did, or if vectors differ from those in
-float32, or in a batch from those alone, by more than an encoder may.
+If a part fails, the others still run. The exit status is nonzero if any part failed, or if vectors differ more than an
+encoder may from those in float32, or in a batch from those of a text alone.
 
-The second line is for machines without a GPU: it shows that the script runs, and its figures say nothing.
+The second command is for machines without a GPU: it shows that the script runs; its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,16 @@ import torch
 import transformers
 
 from benchmarks.speed.on_device.encoding import encoding, lines
-from benchmarks.speed.on_device.other_work import scoring, search, training
 from benchmarks.speed.on_device.timing import copy_rate, matrix_peak
-from tests.support.figures import RESULTS, keep
+from benchmarks.speed.on_device.workloads import scoring, search, training
+from tests.support.results import RESULTS, save_results
 
 BOUNDS = {"tokens to float32": 0.999, "tokens alone and in a batch": 0.9998, "pooled alone and in a batch": 0.9999}
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything."""
+    """Sizes of all parts."""
 
     shapes: tuple[str, ...] = ("minilm", "bert-base")
     sentences: int = 16_384
@@ -55,7 +56,7 @@ QUICK = Sizes(("tiny",), 64, 1, 256, 1 << 16, 16, ("tiny", 4), 5000)
 
 
 class Report:
-    """What is printed and kept, part by part."""
+    """Prints and saves the figures part by part."""
 
     def __init__(self, device: str) -> None:
         name = torch.cuda.get_device_name(device) if device != "cpu" else "cpu"
@@ -69,75 +70,75 @@ class Report:
         self.figures["faults"] = self.faults
         print(f"{name}, torch {torch.__version__}, transformers {transformers.__version__}")
         if device == "cpu":
-            print("not measured: this is no GPU, and what follows only shows that the script runs")
+            print("not measured: without a GPU, this only shows that the script runs")
 
-    def part(self, name: str, measure: Callable[[], Mapping[str, Any]], say: Callable[[Any], Iterator[str]]) -> None:
-        """One part; its fault, if it has one, ends nothing but itself."""
-        began = time.perf_counter()
+    def part(self, name: str, measure: Callable[[], Mapping[str, Any]], show: Callable[[Any], Iterator[str]]) -> None:
+        """Run one part; a failure is recorded, and does not affect other parts."""
+        start_s = time.perf_counter()
         try:
-            found = measure()
-        except Exception as error:  # noqa: BLE001 - a machine with a GPU is scarce: the other parts go on
+            figures = measure()
+        except Exception as error:  # noqa: BLE001 - time on a GPU is scarce: run the other parts
             traceback.print_exc()
             self.faults.append(f"{name} failed: {error}")
         else:
-            self.figures[name] = found
-            print("\n".join(say(found)), f"\n  ({time.perf_counter() - began:.0f} s)", flush=True)
-        self._keep()
+            self.figures[name] = figures
+            print("\n".join(show(figures)), f"\n  ({time.perf_counter() - start_s:.0f} s)", flush=True)
+        self._save()
 
-    def _keep(self) -> None:
-        keep("gpu" if self.figures["measured"] else "gpu_quick", self.figures, Path(os.environ.get("OUT", RESULTS)))
+    def _save(self) -> None:
+        name = "gpu" if self.figures["measured"] else "gpu_quick"
+        save_results(name, self.figures, Path(os.environ.get("OUT", RESULTS)))
 
 
-def listed(title: str) -> Callable[[Mapping[str, float]], Iterator[str]]:
-    """A line a figure."""
+def show_list(title: str) -> Callable[[Mapping[str, float]], Iterator[str]]:
+    """Format figures as one line each, below a title."""
 
-    def say(found: Mapping[str, float]) -> Iterator[str]:
+    def show(figures: Mapping[str, float]) -> Iterator[str]:
         yield title
-        for name, figure in found.items():
+        for name, figure in figures.items():
             yield f"  {name:45}{figure:18,.3f}"
 
-    return say
+    return show
 
 
-def ceiling(report: Report, name: str, a_second: Callable[[], float]) -> float:
-    """What the device does at most, in units of 10^12; no number if that fails, and then no share of it is one."""
-    report.part(name, lambda: {name: a_second() / 1e12}, listed("what the device does at most"))
+def peak_rate(report: Report, name: str, per_second: Callable[[], float]) -> float:
+    """Measure a peak rate of the device, in units of 10^12; NaN if that fails."""
+    report.part(name, lambda: {name: per_second() / 1e12}, show_list("peak rate of the device"))
     return float(report.figures.get(name, {}).get(name, math.nan))
 
 
 def measure(report: Report, device: str, sizes: Sizes) -> None:
-    """All parts."""
+    """Run all parts."""
 
-    def encoded(shape: str) -> Mapping[str, Any]:
-        found = encoding(shape, device, sizes.sentences, sizes.rounds, 1e12 * peak)
-        for name, least in BOUNDS.items():
-            if not found.cosines[name] >= least:
-                report.faults.append(f"{shape}: {name} have cosine {found.cosines[name]:.6f}, less than {least}")
-        return {**asdict(found), "lines": list(lines(found))}
+    def encode(shape: str) -> Mapping[str, Any]:
+        figures = encoding(shape, device, sizes.sentences, sizes.rounds, 1e12 * peak)
+        for name, bound in BOUNDS.items():
+            if not figures.cosines[name] >= bound:
+                report.faults.append(f"{shape}: cosine of {name} is {figures.cosines[name]:.6f}, below {bound}")
+        return {**asdict(figures), "lines": list(lines(figures))}
 
-    peak = ceiling(report, "bfloat16 product, TFLOP/s", lambda: matrix_peak(device, sizes.matrix_side))
-    rate = ceiling(report, "copy, TB/s", lambda: copy_rate(device, sizes.copied))
+    peak = peak_rate(report, "bfloat16 product, TFLOP/s", lambda: matrix_peak(device, sizes.matrix_side))
+    rate = peak_rate(report, "copy, TB/s", lambda: copy_rate(device, sizes.copied))
     for shape in sizes.shapes:
-        report.part(f"encoding {shape}", lambda shape=shape: encoded(shape), lambda found: iter(found["lines"]))  # type: ignore[misc]
-    report.part("scoring", lambda: scoring(device, sizes.scored, sizes.rounds), listed("RCMD, float32"))
+        report.part(f"encoding {shape}", partial(encode, shape), lambda figures: iter(figures["lines"]))
+    report.part("scoring", lambda: scoring(device, sizes.scored, sizes.rounds), show_list("RCMD, float32"))
     name, batch = sizes.trained
-    report.part("training", lambda: training(device, name, batch, 3), listed(f"a step of CLRCMD, {name}"))
-    report.part(
-        "search", lambda: search(device, sizes.searched, 9, 1e12 * rate), listed("exhaustive search, 384 numbers a row")
-    )
+    report.part("training", lambda: training(device, name, batch, 3), show_list(f"a CLRCMD step, {name}"))
+    title = "exhaustive search, 384 numbers per row"
+    report.part("search", lambda: search(device, sizes.searched, 9, 1e12 * rate), show_list(title))
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", help="cuda or cpu")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
-    given = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to check that it runs")
+    options = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    report = Report(given.device)
-    began = time.perf_counter()
-    measure(report, given.device, QUICK if given.quick else Sizes())
-    print(f"{time.perf_counter() - began:.0f} s in all")
+    report = Report(options.device)
+    start_s = time.perf_counter()
+    measure(report, options.device, QUICK if options.quick else Sizes())
+    print(f"{time.perf_counter() - start_s:.0f} s in all")
     if report.faults:
         raise SystemExit("\n".join(report.faults))
 

@@ -2,10 +2,9 @@
 
     python -m benchmarks.speed.measures
 
-prints how many pairs of texts a second each measure of the catalogue scores, for random token vectors of several
-numbers of tokens, beside the same measure as its formula reads (tests/support/plain_measures.py); then how long `rcmd`
-takes over the same pairs of random texts as `cosine`, when the built-in model encodes them first: for up to 48 tokens
-the paper sees no difference.
+prints how many pairs of texts per second each measure scores, for random token vectors and several numbers of tokens,
+beside a plain implementation of its formula (tests/support/plain_measures.py). Then it compares `rcmd` with `cosine` on
+random texts, including the time to encode them by the built-in model: the paper finds no difference up to 48 tokens.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.text import TokenizedText
 from semblance.service.model_loading.registry import read_source
-from tests.support.figures import keep
 from tests.support.plain_measures import ORACLES
 from tests.support.project import PROJECT
+from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
 TOKENS = (8, 16, 32, 48, 64, 128)
 DIM = 384  # of the built-in model
-TRIAL_S = 0.2  # least time that one rate is measured for
+TRIAL_S = 0.2  # minimum duration of a measurement
 BATCH_PAIRS = 16
-PAPER_TOKENS = 48  # up to which the paper sees no difference
+PAPER_TOKENS = 48  # length up to which the paper finds no difference
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many pairs a second a measure scores, and its oracle, where there is one."""
+    """Pairs per second of a measure, and of its oracle if there is one."""
 
     measure: str
     tokens: int
@@ -52,8 +51,8 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Seconds to encode and score the pairs by either measure; how much longer `rcmd` takes in the median batch."""
+class CosineComparison:
+    """Seconds to encode and score pairs by either measure, and their median ratio."""
 
     tokens: int
     pairs: int
@@ -62,20 +61,20 @@ class Beside:
     ratio: float
 
 
-def drawn(rng: np.random.Generator, n: int) -> TokenEmbeddings:
-    """Random vectors for a text of n tokens, of which the first and the last are special."""
+def random_embeddings(rng: np.random.Generator, n: int) -> TokenEmbeddings:
+    """Random vectors of a text with n tokens, the first and the last of which are special."""
     numbers = np.arange(n, dtype=np.int32)
     words = np.where((numbers == 0) | (numbers == n - 1), -1, numbers).astype(np.int32)
     spans = np.where(words[:, None] < 0, 0, np.stack((2 * numbers, 2 * numbers + 1), axis=1)).astype(np.int32)
     text = TokenizedText("w " * n, numbers, spans, words)
     vectors = rng.normal(size=(n, DIM)).astype(np.float32)
-    return TokenEmbeddings(vectors, np.ones(n, np.float32), text, given=vectors.mean(axis=0))
+    return TokenEmbeddings(vectors, np.ones(n, np.float32), text, pooled_vector=vectors.mean(axis=0))
 
 
 def rates() -> Iterator[Rate]:
-    """Every measure at every number of tokens."""
+    """Rates of all measures at all numbers of tokens."""
     rng = np.random.default_rng(0)
-    pairs = {n: [(drawn(rng, n), drawn(rng, n)) for _ in range(8)] for n in TOKENS}
+    pairs = {n: [(random_embeddings(rng, n), random_embeddings(rng, n)) for _ in range(8)] for n in TOKENS}
     for name in track(catalogue.names(catalogue.SIMILARITIES), "measures"):
         oracle = ORACLES.get(name)
         for n in TOKENS:
@@ -86,16 +85,16 @@ def rates() -> Iterator[Rate]:
 def _rate(
     score: Callable[[TokenEmbeddings, TokenEmbeddings], float], pairs: Sequence[tuple[TokenEmbeddings, TokenEmbeddings]]
 ) -> float:
-    score(*pairs[0])  # what it loads on its first use does not count
-    began, count = time.perf_counter(), 0
-    while (seconds := time.perf_counter() - began) < TRIAL_S:
+    score(*pairs[0])  # warm-up
+    start_s, count = time.perf_counter(), 0
+    while (seconds := time.perf_counter() - start_s) < TRIAL_S:
         score(*pairs[count % len(pairs)])
         count += 1
     return count / seconds
 
 
-def beside(encoder: Encoder, tokens: int, pairs: int) -> Beside:
-    """Both measures over the same pairs, batch by batch in turn, so that neither has the quieter time."""
+def compare_with_cosine(encoder: Encoder, tokens: int, pairs: int) -> CosineComparison:
+    """Time both measures on the same pairs, alternating by batch."""
     texts = random_texts(encoder, tokens, 2 * pairs)
     times: dict[str, list[float]] = {"cosine": [], "rcmd": []}
     for start in range(0, len(texts), 2 * BATCH_PAIRS):
@@ -103,38 +102,38 @@ def beside(encoder: Encoder, tokens: int, pairs: int) -> Beside:
         for name in sorted(times, reverse=len(times["rcmd"]) % 2 == 1):
             times[name].append(_encode_and_score(encoder, name, batch))
     ratio = median(slow / fast for fast, slow in zip(times["cosine"], times["rcmd"], strict=True))
-    return Beside(tokens, pairs, sum(times["cosine"]), sum(times["rcmd"]), ratio)
+    return CosineComparison(tokens, pairs, sum(times["cosine"]), sum(times["rcmd"]), ratio)
 
 
 def _encode_and_score(encoder: Encoder, name: str, texts: Sequence[str]) -> float:
-    """Seconds."""
+    """Seconds to encode the texts and score their pairs."""
     similarity = catalogue.similarity(name)
-    began = time.perf_counter()
-    embeddings = encoder.encode(encoder.tokenize(texts, "query", "END"), catalogue.wanted(similarity))
+    start_s = time.perf_counter()
+    embeddings = encoder.encode(encoder.tokenize(texts, "query", "END"), catalogue.required_vectors(similarity))
     half = len(texts) // 2
     for a, b in zip(embeddings[:half], embeddings[half:], strict=True):
         similarity.score(a, b)
-    return time.perf_counter() - began
+    return time.perf_counter() - start_s
 
 
 def random_texts(encoder: Encoder, tokens: int, count: int) -> list[str]:
-    """Texts of exactly so many tokens, of random words that are one token each."""
+    """Texts of exactly `tokens` tokens, made of random words with one token each."""
     sample = (PROJECT / "service" / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     words = sorted({word for line in sample for word in json.loads(line)["text"].split() if word.isalpha()})
-    whole = [word for word, text in zip(words, encoder.tokenize(words, "query", "END"), strict=True) if len(text) == 3]
+    single = [word for word, text in zip(words, encoder.tokenize(words, "query", "END"), strict=True) if len(text) == 3]
     rng = random.Random(tokens)
-    return [" ".join(rng.choices(whole, k=tokens - 2)) for _ in range(count)]
+    return [" ".join(rng.choices(single, k=tokens - 2)) for _ in range(count)]
 
 
-def show(rows: Sequence[Rate], compared: Sequence[Beside], console: Console) -> None:
-    """Both tables."""
-    speed = Table("measure", *(f"{n} tokens" for n in TOKENS), title="pairs a second")
+def show(rows: Sequence[Rate], compared: Sequence[CosineComparison], console: Console) -> None:
+    """Print the rates and the comparison."""
+    speed = Table("measure", *(f"{n} tokens" for n in TOKENS), title="pairs per second")
     by_name = {(row.measure, row.tokens): row for row in rows}
     for name in dict.fromkeys(row.measure for row in rows):
         of_name = [by_name[name, n] for n in TOKENS]
         speed.add_row(name, *(f"{row.pairs_per_s:,.0f}" for row in of_name))
         oracles = [row.oracle_pairs_per_s for row in of_name]
-        speed.add_row("  as its formula reads", *("" if rate is None else f"{rate:,.0f}" for rate in oracles))
+        speed.add_row("  plain formula", *("" if rate is None else f"{rate:,.0f}" for rate in oracles))
     console.print(speed)
     gap = Table(
         "tokens", "pairs", "cosine, s", "rcmd, s", "ratio", title="seconds to encode by the built-in model and score"
@@ -150,14 +149,14 @@ def show(rows: Sequence[Rate], compared: Sequence[Beside], console: Console) -> 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=512, help="pairs that are encoded and scored, as in the paper")
+    parser.add_argument("--pairs", type=int, default=512, help="pairs to encode and score, as in the paper")
     pairs = parser.parse_args().pairs
     console = wide_console()
     rows = list(rates())
     encoder = read_source("minilm").load("minilm", Compute())
-    compared = [beside(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]
+    compared = [compare_with_cosine(encoder, n, pairs) for n in track(TOKENS, "rcmd beside cosine")]
     show(rows, compared, console)
-    keep("measures", {"rates": [asdict(row) for row in rows], "beside": [asdict(line) for line in compared]})
+    save_results("measures", {"rates": [asdict(row) for row in rows], "beside": [asdict(line) for line in compared]})
 
 
 if __name__ == "__main__":

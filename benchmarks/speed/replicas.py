@@ -1,10 +1,10 @@
-"""What does it cost to serve documents by replicas, each with a copy of its own?
+"""What does it cost to serve documents from replicas with local copies?
 
     python -m benchmarks.speed.replicas --documents 100000
 
-On a real PostgreSQL, with an encoder of words that costs next to nothing (16 numbers a document): how fast documents
-are stored, how fast a new replica catches up, how long it starts from nothing and from its own copy and snapshot, how
-far it lags behind 200 documents a second in batches of 20, and how much memory a document takes.
+uses a real PostgreSQL and an encoder of words that costs next to nothing (16 numbers per document). It prints the rates
+of storing documents and of a new replica catching up, the start time from nothing and from its copy and snapshot, the
+replica lag behind 200 documents per second in batches of 20, and the memory per document.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from semblance.service.client import LINES_AT_ONCE, Client
-from tests.support.figures import keep
+from semblance.service.client import LINES_PER_REQUEST, Client
+from tests.support.results import save_results
 from tests.support.running_service import Service
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import DIM, sentence, write_model
-from tests.support.vital_signs import resident_mb
+from tests.support.service_monitor import resident_mb
 from tests.support.wide_console import wide_console
 
 COLLECTION = "replicas"
-RATE = 200  # documents a second, while the lag is measured
+RATE = 200  # documents per second while the lag is measured
 BATCH = 20
-LOOK_S = 0.002  # between looks at the version of the other replica
+POLL_S = 0.002  # between requests for the version of the other replica
 
 
 @dataclass(slots=True)
 class Costs:
-    """What it came to."""
+    """All figures."""
 
     documents: int
     numbers_per_vector: int
@@ -60,7 +60,7 @@ class Costs:
 
 
 def run(documents: int, seconds: float, console: Console) -> Costs:
-    """All of it, on servers that live for its time."""
+    """Measure all figures on servers started for this run."""
     with tempfile.TemporaryDirectory() as folder, _postgres() as postgres:
         model = write_model(Path(folder) / "words.npz", seed=0)
         first, second = (_replica(Path(folder) / name, postgres.url, model) for name in ("first", "second"))
@@ -69,10 +69,10 @@ def run(documents: int, seconds: float, console: Console) -> Costs:
             empty_s, empty_mb = _start(second), resident_mb(second.process.pid)
             second.stop()
             stored = _fill(first.url, documents, console)
-            console.print("a replica from nothing, and from what it keeps ...")
+            console.print("starting a replica from nothing, and from its copy and snapshot ...")
             _remove_copy(Path(folder) / "second")
             nothing_s = _start(second)
-            second.stop()  # it keeps a snapshot
+            second.stop()  # writes a snapshot
             snapshot_s = _start(second)
             memory_mb = resident_mb(second.process.pid)
             lags, rate = _lags(first.url, second.url, seconds, console)
@@ -113,9 +113,9 @@ def _replica(home: Path, database_url: str, model: Path) -> Service:
 
 
 def _start(service: Service) -> float:
-    began = time.perf_counter()
+    start_s = time.perf_counter()
     service.start()
-    return time.perf_counter() - began
+    return time.perf_counter() - start_s
 
 
 def _remove_copy(home: Path) -> None:
@@ -124,72 +124,71 @@ def _remove_copy(home: Path) -> None:
 
 
 def _fill(url: str, documents: int, console: Console) -> float:
-    """Store documents through one replica; how many a second."""
-    chance = random.Random(0)
+    """Store documents through one replica; returns documents per second."""
+    rng = random.Random(0)
     lines = [
-        json.dumps({"id": f"d{number:07}", "text": sentence(chance), "metadata": {"part": number % 10}}).encode()
-        + b"\n"
+        json.dumps({"id": f"d{number:07}", "text": sentence(rng), "metadata": {"part": number % 10}}).encode() + b"\n"
         for number in range(documents)
     ]
     with Client(url) as client:
-        client.ask("PUT", f"/collections/{COLLECTION}")
-        began = time.perf_counter()
-        for start in track(range(0, documents, LINES_AT_ONCE), "storing", console=console):
-            for _ in client.index(COLLECTION, lines[start : start + LINES_AT_ONCE]):
+        client.request("PUT", f"/collections/{COLLECTION}")
+        start_s = time.perf_counter()
+        for start in track(range(0, documents, LINES_PER_REQUEST), "storing", console=console):
+            for _ in client.index(COLLECTION, lines[start : start + LINES_PER_REQUEST]):
                 pass
-    return documents / (time.perf_counter() - began)
+    return documents / (time.perf_counter() - start_s)
 
 
-def _lags(writing: str, watched: str, seconds: float, console: Console) -> tuple[list[float], float]:
-    """Seconds from the answer to a write on one replica to its version on the other; and documents written a second.
+def _lags(writing_url: str, other_url: str, seconds: float, console: Console) -> tuple[list[float], float]:
+    """Replica lags in seconds, and documents written per second.
 
-    A version that was there before the answer came has no lag.
+    The lag of a write is the time from its response on one replica until the other one has its version; 0 if earlier.
     """
-    chance, path = random.Random(1), f"/collections/{COLLECTION}"
-    answered: dict[int, float] = {}
-    seen: list[tuple[int, float]] = []
-    over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(watched, path, seen, over))
+    rng, path = random.Random(1), f"/collections/{COLLECTION}"
+    written: dict[int, float] = {}
+    observed: list[tuple[int, float]] = []
+    stop = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(other_url, path, observed, stop))
     watcher.start()
-    with httpx2.Client(base_url=writing, timeout=60) as http:
-        began = time.perf_counter()
+    with httpx2.Client(base_url=writing_url, timeout=60) as http:
+        start_s = time.perf_counter()
         for number in track(range(round(seconds * RATE / BATCH)), "writing and watching", console=console):
-            time.sleep(max(0.0, began + number * BATCH / RATE - time.perf_counter()))
-            batch = [{"id": f"lag-{number % 50}-{i}", "text": sentence(chance)} for i in range(BATCH)]
+            time.sleep(max(0.0, start_s + number * BATCH / RATE - time.perf_counter()))
+            batch = [{"id": f"lag-{number % 50}-{i}", "text": sentence(rng)} for i in range(BATCH)]
             answer = http.post(f"{path}/documents", json={"documents": batch}).raise_for_status()
-            answered[int(answer.json()["version"].rpartition(":")[2])] = time.perf_counter()
-        rate = len(answered) * BATCH / (time.perf_counter() - began)
-    last = max(answered)
-    while not seen or seen[-1][0] < last:
-        time.sleep(LOOK_S)
-    over.set()
+            written[int(answer.json()["version"].rpartition(":")[2])] = time.perf_counter()
+        rate = len(written) * BATCH / (time.perf_counter() - start_s)
+    last = max(written)
+    while not observed or observed[-1][0] < last:
+        time.sleep(POLL_S)
+    stop.set()
     watcher.join()
-    there = {version: next(at for number, at in seen if number >= version) for version in answered}
-    return [max(0.0, there[version] - at) for version, at in answered.items()], rate
+    copied = {version: next(at for number, at in observed if number >= version) for version in written}
+    return [max(0.0, copied[version] - at) for version, at in written.items()], rate
 
 
-def _watch(url: str, path: str, seen: list[tuple[int, float]], over: threading.Event) -> None:
-    """Note when each new version is first seen."""
+def _watch(url: str, path: str, observed: list[tuple[int, float]], stop: threading.Event) -> None:
+    """Record when each new version is first seen."""
     with httpx2.Client(base_url=url, timeout=60) as http:
-        while not over.wait(LOOK_S):
+        while not stop.wait(POLL_S):
             number = int(http.get(path).json()["version"].rpartition(":")[2])
-            if not seen or number > seen[-1][0]:
-                seen.append((number, time.perf_counter()))
+            if not observed or number > observed[-1][0]:
+                observed.append((number, time.perf_counter()))
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of writing while the lag is measured")
+    parser.add_argument("--seconds", type=float, default=30.0, help="duration of writing while the lag is measured")
     options = parser.parse_args()
     console = wide_console()
     costs = asdict(run(options.documents, options.seconds, console))
-    table = Table("figure", "value", title="what replicas cost")
+    table = Table("figure", "value", title="costs of replicas")
     for name, value in costs.items():
         table.add_row(name.replace("_", " "), f"{value:,.3g}" if isinstance(value, float) else f"{value:,}")
     console.print(table)
-    keep("replicas", costs)
+    save_results("replicas", costs)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How long does a search take that scores its candidates anew by their tokens, and how fast is a matrix of scores?
+"""How long does a search with rescoring by tokens take, and how fast is a matrix of scores?
 
     python -m benchmarks.speed.rescoring
 
-stores documents of random token vectors in an embedded store, through the same use cases as the service, with token
-codes; searches them with queries that the cache knows, by `rcmd` and by `cosine` in turn, and prints the median and the
-99th percentile of either: what lies between them is the rescoring. Then it compares texts that the cache knows, as a
-matrix and as pairs, and prints how many pairs a second that makes, beside one `score` after another. It fails where the
-median search by `rcmd` of 100 candidates of 200 tokens takes more than 25 ms.
+stores documents with random token vectors and token codes in an embedded store, through the use cases of the service.
+It searches them with cached queries by `rcmd` and by `cosine` alternately, and prints median and 99th percentile of
+either: the difference is the rescoring. Then it compares cached texts as a matrix and as pairs, and prints pairs per
+second, beside single calls of `score`. It fails if the median search by `rcmd` of 100 candidates of 200 tokens takes
+more than 25 ms.
 """
 
 from __future__ import annotations
@@ -34,32 +34,31 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability import Metrics
 from semblance.service.ports.documents import Document
-from semblance.service.replication.local_node import LocalCollections
+from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection
-from semblance.service.usecases.compare import Compare, Comparison
-from semblance.service.usecases.embed_documents import DocumentEmbedder
-from semblance.service.usecases.embed_texts import Given, TextEmbedder
+from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.search import Search, SearchFor
-from tests.support.drawn_encoder import DrawnEncoder
-from tests.support.figures import keep
+from semblance.service.usecases.search import Search, SearchParams
+from tests.support.random_encoder import RandomEncoder
+from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
 DIM = 384  # of the built-in model
 QUERIES, QUERY_TOKENS = 8, 20
 DOCUMENTS, DOCUMENT_TOKENS = 400, (50, 200)
 CANDIDATES = (50, 100, 200)
-MOST_P50_MS, BOUNDED = 25.0, (100, 200)  # a search of so many candidates, of so many tokens each
+MAX_P50_MS, BOUNDED = 25.0, (100, 200)  # bound of a search with this many candidates of this many tokens
 MATRIX, TEXT_TOKENS = 32, (8, 20, 50, 200)
 WORDS = 5000
-MANY = 10**9  # a limit that is out of the way
+UNLIMITED = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Rescored:
-    """Milliseconds of a search: by `rcmd`, and by `cosine`, which has nothing to score anew."""
+class SearchTimes:
+    """Milliseconds of a search: by `rcmd`, and by `cosine`, which rescores nothing."""
 
     candidates: int
     tokens: int
@@ -70,8 +69,8 @@ class Rescored:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Pairs a second of texts of so many tokens by `rcmd`: as a matrix, as pairs, and one `score` after another."""
+class ComparisonRates:
+    """Pairs per second by `rcmd`: as a matrix, as pairs, and by single calls."""
 
     tokens: int
     matrix_per_s: float
@@ -79,112 +78,118 @@ class Compared:
     score_per_s: float
 
 
-class Parts:
-    """The use cases over an embedded store; they also are the models that they serve: the one whose words are drawn."""
+class UseCases:
+    """The use cases over an embedded store, with a single model."""
 
     def __init__(self, folder: Path, worker: Worker, metrics: Metrics) -> None:
-        self.encoder = DrawnEncoder("drawn", "drawn", DIM)
-        self.local = LocalCollections(SqlDocumentStore(sqlite_engine(folder / "d.sqlite")), IndexFolder(folder / "i"))
-        self.texts = TextEmbedder(worker, MemoryCache(1 << 30), metrics, MANY)
+        self.encoder = RandomEncoder("random", "random", DIM)
+        self.local = LocalNode(SqlDocumentStore(sqlite_engine(folder / "d.sqlite")), IndexFolder(folder / "i"))
+        self.texts = TextEmbedder(worker, MemoryCache(1 << 30), metrics, UNLIMITED)
         self.collections = Collections(self, self.local)
         self.index = IndexDocuments(self.collections, self.local, DocumentEmbedder(self.texts))
-        self.search = Search(self.collections, self.local, self.texts, MANY)
+        self.search = Search(self.collections, self.local, self.texts, UNLIMITED)
         self.compare = Compare(self, self.texts)
 
-    async def get(self, name: str | None) -> DrawnEncoder:
-        """The model of any name."""
+    async def get(self, name: str | None) -> RandomEncoder:
+        """The model, whatever the name."""
         del name
         return self.encoder
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Parts]:
-    """The use cases, for the time of the block."""
+async def running_use_cases() -> AsyncIterator[UseCases]:
+    """Create the use cases, and close them when the block ends."""
     metrics = Metrics()
-    worker = Worker(Limits(4096, MANY, MANY), metrics, idle_check_s=MANY)
+    worker = Worker(Limits(4096, UNLIMITED, UNLIMITED), metrics, idle_check_s=UNLIMITED)
     with tempfile.TemporaryDirectory() as folder:
-        parts = Parts(Path(folder), worker, metrics)
+        use_cases = UseCases(Path(folder), worker, metrics)
         try:
-            yield parts
+            yield use_cases
         finally:
-            await asyncio.to_thread(parts.local.close)
+            await asyncio.to_thread(use_cases.local.close)
             await asyncio.to_thread(worker.stop)
 
 
 def texts(seed: int, count: int, tokens: int) -> list[str]:
-    """Texts of so many random words, each a token."""
+    """Texts of random words, which are one token each."""
     words = np.random.default_rng(seed).integers(WORDS, size=(count, tokens))
     return [" ".join(f"w{word}" for word in row) for row in words]
 
 
-async def fill(parts: Parts, name: str, tokens: int) -> None:
-    """A collection of documents with token codes."""
-    await parts.collections.create(name, NewCollection(index="exact", tokens="int8"))
+async def fill(use_cases: UseCases, name: str, tokens: int) -> None:
+    """Create a collection of documents with token codes."""
+    await use_cases.collections.create(name, NewCollection(index="exact", tokens="int8"))
     documents = [Document(f"d{i}", text, {}) for i, text in enumerate(texts(tokens, DOCUMENTS, tokens))]
     for start in track(range(0, DOCUMENTS, 20), f"storing documents of {tokens} tokens", transient=True):
-        await parts.index(name, documents[start : start + 20])
+        await use_cases.index(name, documents[start : start + 20])
 
 
-async def rescored(parts: Parts, tokens: int, candidates: int, searches: int) -> Rescored:
-    """Both measures in turn, so that neither has the quieter time."""
+async def measure_search(use_cases: UseCases, tokens: int, candidates: int, searches: int) -> SearchTimes:
+    """Time searches by both measures alternately."""
     queries = texts(0, QUERIES, QUERY_TOKENS)
     times: Mapping[str, list[float]] = {"rcmd": [], "cosine": []}
     for i in range(searches + QUERIES):
-        for measure, taken in times.items():
-            given = [Given(queries[i % QUERIES], "/query")]
-            request = SearchFor(given, f"of-{tokens}", k=10, candidates=candidates, measure=measure)
-            began = time.perf_counter()
-            await parts.search(request)
-            taken.append(1000 * (time.perf_counter() - began))
+        for measure, milliseconds in times.items():
+            query = [InputText(queries[i % QUERIES], "/query")]
+            request = SearchParams(query, f"of-{tokens}", k=10, candidates=candidates, measure=measure)
+            start_s = time.perf_counter()
+            await use_cases.search(request)
+            milliseconds.append(1000 * (time.perf_counter() - start_s))
     p50, p99, cosine_p50, cosine_p99 = (  # the first round fills the cache
         float(np.percentile(times[measure][QUERIES:], share)) for measure in ("rcmd", "cosine") for share in (50, 99)
     )
-    return Rescored(candidates, tokens, p50, p99, cosine_p50, cosine_p99)
+    return SearchTimes(candidates, tokens, p50, p99, cosine_p50, cosine_p99)
 
 
-async def compared(parts: Parts, tokens: int, rounds: int) -> Compared:
-    """All three in turn, and the median of each."""
-    left, right = ([Given(text, "") for text in texts(side, MATRIX, tokens)] for side in (1, 2))
+async def measure_comparison(use_cases: UseCases, tokens: int, rounds: int) -> ComparisonRates:
+    """Time the three ways alternately; returns their medians."""
+    left, right = ([InputText(text, "") for text in texts(side, MATRIX, tokens)] for side in (1, 2))
     rows, columns = [each for each in left for _ in right], [each for _ in left for each in right]
-    known = (await parts.texts.embed(parts.encoder, [*left, *right], "query", "tokens")).embeddings
-    rcmd, with_ = similarity("rcmd"), Comparison("rcmd", None, "END")
-    taken: list[tuple[float, float, float]] = []
+    embeddings = (await use_cases.texts.embed(use_cases.encoder, [*left, *right], "query", "tokens")).embeddings
+    rcmd, options = similarity("rcmd"), CompareOptions("rcmd", None, "END")
+    times: list[tuple[float, float, float]] = []
     for _ in range(rounds):
-        began = time.perf_counter()
-        await parts.compare.matrix(left, right, with_)
+        start_s = time.perf_counter()
+        await use_cases.compare.matrix(left, right, options)
         matrix = time.perf_counter()
-        await parts.compare.pairs(rows, columns, with_, explain=False)
+        await use_cases.compare.pairs(rows, columns, options, explain=False)
         pairs = time.perf_counter()
-        for a in known[:MATRIX]:
-            for b in known[MATRIX:]:
+        for a in embeddings[:MATRIX]:
+            for b in embeddings[MATRIX:]:
                 rcmd.score(a, b)
-        taken.append((matrix - began, pairs - matrix, time.perf_counter() - pairs))
-    return Compared(tokens, *(MATRIX * MATRIX / median(each) for each in zip(*taken, strict=True)))
+        times.append((matrix - start_s, pairs - matrix, time.perf_counter() - pairs))
+    return ComparisonRates(tokens, *(MATRIX * MATRIX / median(each) for each in zip(*times, strict=True)))
 
 
-def show(searches: Sequence[Rescored], matrices: Sequence[Compared], console: Console) -> None:
-    """Both tables."""
-    title = f"ms a search, {QUERY_TOKENS} tokens of {DIM} numbers a query"
+def show(searches: Sequence[SearchTimes], matrices: Sequence[ComparisonRates], console: Console) -> None:
+    """Print the times of searches and the rates of comparisons."""
+    title = f"ms per search, {QUERY_TOKENS} tokens of {DIM} numbers per query"
     grid = Table("candidates", "tokens each", "rcmd p50", "p99", "cosine p50", "p99", title=title)
     for row in searches:
         figures = (row.p50_ms, row.p99_ms, row.cosine_p50_ms, row.cosine_p99_ms)
         grid.add_row(str(row.candidates), str(row.tokens), *(f"{figure:.1f}" for figure in figures))
     console.print(grid)
-    rates = Table("tokens each", "matrix", "pairs", "one by one", title=f"pairs a second, {MATRIX} by {MATRIX} texts")
+    rates = Table("tokens each", "matrix", "pairs", "one by one", title=f"pairs per second, {MATRIX} by {MATRIX} texts")
     for line in matrices:
-        figures_of = (line.matrix_per_s, line.pairs_per_s, line.score_per_s)
-        rates.add_row(str(line.tokens), *(f"{figure:,.0f}" for figure in figures_of))
+        per_second = (line.matrix_per_s, line.pairs_per_s, line.score_per_s)
+        rates.add_row(str(line.tokens), *(f"{figure:,.0f}" for figure in per_second))
     console.print(rates)
 
 
-async def measured(searches: int, rounds: int) -> tuple[list[Rescored], list[Compared]]:
-    """All rows of both tables."""
-    async with running() as parts:
+async def measure(searches: int, rounds: int) -> tuple[list[SearchTimes], list[ComparisonRates]]:
+    """Measure all rows of both tables."""
+    async with running_use_cases() as use_cases:
         for tokens in DOCUMENT_TOKENS:
-            await fill(parts, f"of-{tokens}", tokens)
-        found = [await rescored(parts, *case, searches) for case in track(list(_cases()), "searching", transient=True)]
-        rates = [await compared(parts, tokens, rounds) for tokens in track(TEXT_TOKENS, "comparing", transient=True)]
-        return found, rates
+            await fill(use_cases, f"of-{tokens}", tokens)
+        times = [
+            await measure_search(use_cases, *case, searches)
+            for case in track(list(_cases()), "searching", transient=True)
+        ]
+        rates = [
+            await measure_comparison(use_cases, tokens, rounds)
+            for tokens in track(TEXT_TOKENS, "comparing", transient=True)
+        ]
+        return times, rates
 
 
 def _cases() -> Iterator[tuple[int, int]]:
@@ -194,18 +199,19 @@ def _cases() -> Iterator[tuple[int, int]]:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--searches", type=int, default=200, help="how often each search is done by each measure")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each matrix is computed")
-    given = parser.parse_args()
-    with threadpool_limits(1):  # as a service has it (service/__init__.py)
-        searches, matrices = asyncio.run(measured(given.searches, given.rounds))
+    parser.add_argument("--searches", type=int, default=200, help="searches per measure and case")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each matrix")
+    options = parser.parse_args()
+    with threadpool_limits(1):  # as in the service (service/__init__.py)
+        searches, matrices = asyncio.run(measure(options.searches, options.rounds))
     show(searches, matrices, wide_console())
-    keep("rescoring", {"searches": [asdict(row) for row in searches], "compared": [asdict(row) for row in matrices]})
+    save_results(
+        "rescoring", {"searches": [asdict(row) for row in searches], "compared": [asdict(row) for row in matrices]}
+    )
     [bounded] = [row for row in searches if (row.candidates, row.tokens) == BOUNDED]
-    if bounded.p50_ms > MOST_P50_MS:
-        raise SystemExit(
-            f"{BOUNDED[0]} candidates of {BOUNDED[1]} tokens take {bounded.p50_ms:.1f} ms, more than {MOST_P50_MS}"
-        )
+    if bounded.p50_ms > MAX_P50_MS:
+        what = f"{BOUNDED[0]} candidates of {BOUNDED[1]} tokens"
+        raise SystemExit(f"a search of {what} takes {bounded.p50_ms:.1f} ms, more than {MAX_P50_MS}")
 
 
 if __name__ == "__main__":

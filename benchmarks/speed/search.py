@@ -1,13 +1,12 @@
-"""What does /search cost beside FAISS alone, and beside txtai?
+"""What does /search cost, compared with FAISS alone and with txtai?
 
     python -m benchmarks.speed.search --documents 10000 100000
 
-fills a service with vectors of distinct sentences from $SEMBLANCE_DATA/text, for more than 100,000 with vectors
-scattered about them, and asks it, over HTTP and one query at a time, for the 10 nearest to sentences that are not among
-them, whose vectors it has in its cache. In turn with that, the same FAISS index is searched in this process for the
-vectors that the service made of these sentences, and up to 100,000 documents txtai is asked in a process of its own: it
-gets the same vectors, and finds those of the queries in a dictionary. The first run encodes the documents, which takes
-minutes, and makes an environment for txtai.
+fills a service with vectors of distinct sentences from $SEMBLANCE_DATA/text, beyond 100,000 with noisy copies of them.
+It sends queries over HTTP, one at a time, for the 10 nearest to other sentences, whose vectors are cached. Alternately,
+the same FAISS index is searched in this process for the same query vectors, and, up to 100,000 documents, txtai in its
+own process, which has the same vectors and looks those of queries up in a dictionary. The first run encodes the
+documents, which takes minutes, and creates an environment for txtai.
 """
 
 from __future__ import annotations
@@ -32,35 +31,34 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.peers.txtai_store import running_txtai
+from benchmarks.baselines.txtai_store import running_txtai
 from semblance.models.embeddings import Floats
 from semblance.service.indexes.engines import faiss_hnsw, faiss_ivf
-from tests.support.figures import keep
-from tests.support.loaded_store import fill
+from tests.support.prefilled_store import fill_collection
+from tests.support.results import save_results
 from tests.support.running_service import Service
 from tests.support.sentence_vectors import sentence_vectors, sentences
-from tests.support.synthetic_vectors import scattered
-from tests.support.vital_signs import Spread, resident_mb, spread
+from tests.support.service_monitor import Percentiles, percentiles, resident_mb
+from tests.support.synthetic_vectors import perturbed_vectors
 from tests.support.wide_console import wide_console
 
 K = 10
-REAL = 100_000  # vectors of sentences; documents beyond lie about them
-SPARE = 500  # sentences that are not among the documents: queries
+REAL = 100_000  # vectors of sentences; further documents are noisy copies
+SPARE = 500  # further sentences, for queries
 COLLECTION = "search"
 MODEL = "minilm"
-MOST_BEYOND_MS = 3.0  # at p50
+MAX_BEYOND_MS = 3.0  # at p50
 OK = 200
 RAW, OURS, TXTAI = "FAISS alone", "semblance", "txtai"
 
-Ask: TypeAlias = Callable[[int], Sequence[int]]  # the numbers of the documents that query i finds
+SearchFunction: TypeAlias = Callable[[int], Sequence[int]]  # number of a query -> numbers of the documents found
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How long one who is asked took: the median of rounds, and the least and the most that a round came to.
+    """Latency of one system: medians over rounds, with the range of the rounds.
 
-    `beyond` is what it took more than FAISS alone in the same round, and `shared` how much of what FAISS finds it
-    finds too.
+    `beyond` is the difference to FAISS alone in the same round, and `shared` the share of FAISS's hits that it finds.
     """
 
     documents: int
@@ -75,8 +73,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What the service held, and what it took to answer queries that it had never seen."""
+class ServiceState:
+    """Index and memory of the service, and its latency for queries that are not cached."""
 
     documents: int
     index: str
@@ -84,51 +82,54 @@ class Held:
     uncached_p50_ms: float
 
 
-def run(documents: int, queries: int, rounds: int, beside_txtai: bool) -> tuple[list[Row], Held]:
-    """All of them on so many documents."""
-    asked, texts, vectors = _drawn(documents, queries)
+def run(documents: int, queries: int, rounds: int, beside_txtai: bool) -> tuple[list[Row], ServiceState]:
+    """Measure all systems with this number of documents."""
+    query_texts, texts, vectors = _texts_and_vectors(documents, queries)
     with TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         service = Service(home, models=MODEL)
-        index = faiss.read_index(str(fill(service, home, COLLECTION, texts, vectors)))
+        index = faiss.read_index(str(fill_collection(service, home, COLLECTION, texts, vectors)))
         service.start()
         stack.callback(service.stop)
-        first = _semblance(service.url, asked)
+        first = _semblance(service.url, query_texts)
         uncached = [_timed(first, i) for i in range(queries)]
-        about = _embedded(service.url, asked)
-        # not the connection of before, which the service closes while txtai starts
-        peers: dict[str, Ask] = {RAW: _faiss(index, about), OURS: _semblance(service.url, asked)}
+        query_vectors = _embedded(service.url, query_texts)
+        # a new connection: the service closes the first one while txtai starts
+        systems: dict[str, SearchFunction] = {
+            RAW: _faiss(index, query_vectors),
+            OURS: _semblance(service.url, query_texts),
+        }
         if beside_txtai:
-            url = stack.enter_context(running_txtai(home, texts, vectors, asked, about))
-            peers[TXTAI] = _txtai(url, asked)
-        found = {name: [ask(i) for i in range(queries)] for name, ask in peers.items()}
-        times = _rounds(peers, queries, rounds)
-        held = Held(
+            url = stack.enter_context(running_txtai(home, texts, vectors, query_texts, query_vectors))
+            systems[TXTAI] = _txtai(url, query_texts)
+        hits = {name: [search(i) for i in range(queries)] for name, search in systems.items()}
+        times = _rounds(systems, queries, rounds)
+        state = ServiceState(
             documents=documents,
             index=type(index).__name__,
             memory_mb=resident_mb(service.process.pid),
-            uncached_p50_ms=spread(uncached).p50_ms,
+            uncached_p50_ms=percentiles(uncached).p50_ms,
         )
-    return [_row(documents, name, times, _shared(found[name], found[RAW])) for name in peers], held
+    return [_row(documents, name, times, _shared(hits[name], hits[RAW])) for name in systems], state
 
 
-def _drawn(documents: int, queries: int) -> tuple[Sequence[str], Sequence[str], Floats]:
+def _texts_and_vectors(documents: int, queries: int) -> tuple[Sequence[str], Sequence[str], Floats]:
     """Queries, and documents with their vectors."""
     count = min(documents, REAL)
     texts, vectors = sentences(REAL + SPARE), sentence_vectors(REAL + SPARE)
     numbered = [f"{texts[SPARE + i % count]} ({i})" for i in range(documents)]
-    return texts[:queries], numbered, scattered(vectors[SPARE : SPARE + count], documents)
+    return texts[:queries], numbered, perturbed_vectors(vectors[SPARE : SPARE + count], documents)
 
 
-def _embedded(url: str, asked: Sequence[str]) -> Floats:
-    """(q, d) the vectors that the service compares with documents: those that its cache has since they were asked."""
-    request = {"model": MODEL, "input": asked, "encoding_format": "base64", "truncate": "END"}
+def _embedded(url: str, query_texts: Sequence[str]) -> Floats:
+    """(q, d) the vectors of queries in the service's cache."""
+    request = {"model": MODEL, "input": query_texts, "encoding_format": "base64", "truncate": "END"}
     answer = httpx2.post(f"{url}/v1/embeddings", json=request, timeout=60).raise_for_status()
     return np.stack([np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in answer.json()["data"]])
 
 
-def _faiss(index: Any, about: Floats) -> Ask:
-    """The index of the service, searched as the service does."""
+def _faiss(index: Any, query_vectors: Floats) -> SearchFunction:
+    """Search the index of the service with its parameters."""
     faiss.omp_set_num_threads(1)
     match index:
         case faiss.IndexHNSWFlat():
@@ -137,28 +138,28 @@ def _faiss(index: Any, about: Floats) -> Ask:
             parameters = faiss.SearchParametersIVF(nprobe=faiss_ivf.PROBES)  # type: ignore[call-arg]
         case _:
             parameters = None
-    return lambda i: index.search(about[i : i + 1], K, params=parameters)[1][0].tolist()
+    return lambda i: index.search(query_vectors[i : i + 1], K, params=parameters)[1][0].tolist()
 
 
-def _semblance(url: str, asked: Sequence[str]) -> Ask:
+def _semblance(url: str, query_texts: Sequence[str]) -> SearchFunction:
     connection = _connection(url)
-    bodies = [json.dumps({"query": text, "collection": COLLECTION, "k": K}).encode() for text in asked]
+    bodies = [json.dumps({"query": text, "collection": COLLECTION, "k": K}).encode() for text in query_texts]
 
-    def ask(i: int) -> list[int]:
+    def search(i: int) -> list[int]:
         connection.request("POST", "/search", bodies[i], {"content-type": "application/json"})
         return [int(hit["id"]) for hit in json.loads(_answer(connection))["results"][0]["hits"]]
 
-    return ask
+    return search
 
 
-def _txtai(url: str, asked: Sequence[str]) -> Ask:
+def _txtai(url: str, query_texts: Sequence[str]) -> SearchFunction:
     connection = _connection(url)
 
-    def ask(i: int) -> list[int]:
-        connection.request("GET", f"/search?query={quote(asked[i])}&limit={K}")
+    def search(i: int) -> list[int]:
+        connection.request("GET", f"/search?query={quote(query_texts[i])}&limit={K}")
         return [int(hit["id"]) for hit in json.loads(_answer(connection))]
 
-    return ask
+    return search
 
 
 def _connection(url: str) -> HTTPConnection:
@@ -173,27 +174,27 @@ def _answer(connection: HTTPConnection) -> bytes:
     return body
 
 
-def _timed(ask: Ask, i: int) -> float:
-    """Seconds."""
-    began = time.perf_counter()
-    ask(i)
-    return time.perf_counter() - began
+def _timed(search: SearchFunction, i: int) -> float:
+    """Seconds of one search."""
+    start_s = time.perf_counter()
+    search(i)
+    return time.perf_counter() - start_s
 
 
-def _rounds(peers: Mapping[str, Ask], queries: int, rounds: int) -> dict[str, list[Spread]]:
-    """What each round came to: in it, all are asked one query after the other, and none is always the first."""
-    came_to: dict[str, list[Spread]] = {name: [] for name in peers}
+def _rounds(systems: Mapping[str, SearchFunction], queries: int, rounds: int) -> dict[str, list[Percentiles]]:
+    """Latency in each round; systems take turns after each query, in alternating order."""
+    latencies: dict[str, list[Percentiles]] = {name: [] for name in systems}
     for turn in range(rounds):
-        seconds: dict[str, list[float]] = {name: [] for name in peers}
+        seconds: dict[str, list[float]] = {name: [] for name in systems}
         for i in range(queries):
-            for name in sorted(peers, reverse=(turn + i) % 2 == 1):
-                seconds[name].append(_timed(peers[name], i))
-        for name in peers:
-            came_to[name].append(spread(seconds[name]))
-    return came_to
+            for name in sorted(systems, reverse=(turn + i) % 2 == 1):
+                seconds[name].append(_timed(systems[name], i))
+        for name in systems:
+            latencies[name].append(percentiles(seconds[name]))
+    return latencies
 
 
-def _row(documents: int, name: str, times: Mapping[str, Sequence[Spread]], shared: float) -> Row:
+def _row(documents: int, name: str, times: Mapping[str, Sequence[Percentiles]], shared: float) -> Row:
     p50s, p99s = [each.p50_ms for each in times[name]], [each.p99_ms for each in times[name]]
     pairs = list(zip(times[name], times[RAW], strict=True))
     return Row(
@@ -209,12 +210,12 @@ def _row(documents: int, name: str, times: Mapping[str, Sequence[Spread]], share
     )
 
 
-def _shared(found: Sequence[Sequence[int]], by_faiss: Sequence[Sequence[int]]) -> float:
-    return fmean(len(set(ours) & set(theirs)) / K for ours, theirs in zip(found, by_faiss, strict=True))
+def _shared(hits: Sequence[Sequence[int]], faiss_hits: Sequence[Sequence[int]]) -> float:
+    return fmean(len(set(ours) & set(theirs)) / K for ours, theirs in zip(hits, faiss_hits, strict=True))
 
 
-def _show(rows: Sequence[Row], held: Sequence[Held], console: Console) -> None:
-    names = ("documents", "asked", "p50 ms", "p99 ms", "p50 beyond FAISS", "p99 beyond FAISS", "finds as FAISS")
+def _show(rows: Sequence[Row], states: Sequence[ServiceState], console: Console) -> None:
+    names = ("documents", "system", "p50 ms", "p99 ms", "p50 beyond FAISS", "p99 beyond FAISS", "FAISS's hits found")
     table = Table(*names, title=f"a query of a cached text, {K} hits: median of rounds (least to most)")
     for row in rows:
         table.add_row(
@@ -227,10 +228,10 @@ def _show(rows: Sequence[Row], held: Sequence[Held], console: Console) -> None:
             f"{row.shared:.4f}",
         )
     console.print(table)
-    for each in held:
+    for state in states:
         console.print(
-            f"{each.documents:,} documents: {each.index}, {each.memory_mb:,.0f} MB; a text that was not cached took "
-            f"{each.uncached_p50_ms:.2f} ms (p50)"
+            f"{state.documents:,} documents: {state.index}, {state.memory_mb:,.0f} MB; "
+            f"p50 for uncached queries {state.uncached_p50_ms:.2f} ms"
         )
 
 
@@ -240,19 +241,19 @@ def main() -> None:
     parser.add_argument("--documents", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, choices=range(1, SPARE + 1), metavar="N", default=200)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--no-txtai", action="store_true", help="leave txtai out")
+    parser.add_argument("--no-txtai", action="store_true", help="do not measure txtai")
     options = parser.parse_args()
     console = wide_console()
-    measured = []
+    results = []
     for documents in options.documents:
         console.print(f"{documents:,} documents ...")
-        measured.append(run(documents, options.queries, options.rounds, not options.no_txtai and documents <= REAL))
-    rows, held = [row for rows, _ in measured for row in rows], [each for _, each in measured]
-    _show(rows, held, console)
-    keep("search", {"asked": [asdict(row) for row in rows], "held": [asdict(each) for each in held]})
+        results.append(run(documents, options.queries, options.rounds, not options.no_txtai and documents <= REAL))
+    rows, states = [row for rows, _ in results for row in rows], [state for _, state in results]
+    _show(rows, states, console)
+    save_results("search", {"asked": [asdict(row) for row in rows], "held": [asdict(state) for state in states]})
     worst = max(row.p50_beyond_ms for row in rows if row.asked == OURS and row.documents <= REAL)
-    if worst > MOST_BEYOND_MS:
-        raise SystemExit(f"the service takes {worst:.2f} ms beyond FAISS, more than {MOST_BEYOND_MS}")
+    if worst > MAX_BEYOND_MS:
+        raise SystemExit(f"the service takes {worst:.2f} ms more than FAISS alone; the limit is {MAX_BEYOND_MS}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An affine map of vectors: what every projection comes down to, as a value and as a file."""
+"""Affine maps of vectors, the result of fitting a projection, and their files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FORMAT = "semblance projection 1"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffineMap:
-    """x (d,) -> (x - mean) W, in k dimensions. A mean with weights that sum to 1 commutes with it.
+    """x (d,) -> (x - mean) W (k,). It commutes with weighted means whose weights sum to 1.
 
-    The zero vector is no direction, and stays zero.
+    The zero vector has no direction, and stays zero.
 
     Attributes:
         mean: (d,) float64.
         matrix: W (d, k) float64.
-        about: where it comes from, such as its `kind` and the `space` that it was fitted in.
+        metadata: origin of the map, such as its `kind` and the `space` of the vectors it was fitted to.
 
     >>> halve = AffineMap(np.array([1.0, 0.0]), np.array([[0.5], [0.0]]))
     >>> halve(np.array([[3, 7], [0, 0]], np.float32)).tolist()
@@ -35,7 +35,7 @@ class AffineMap:
 
     mean: Doubles
     matrix: Doubles
-    about: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, vectors: Floats) -> Floats:
         """(n, d) -> (n, k), computed in float64."""
@@ -45,33 +45,33 @@ class AffineMap:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its numbers."""
+        """SHA-256 of the shape and the numbers."""
         numbers = hashlib.sha256(repr(self.matrix.shape).encode())
         numbers.update(self.mean.tobytes())
         numbers.update(self.matrix.tobytes())
         return numbers.hexdigest()
 
     def save(self, file: Path) -> None:
-        """Write it as safetensors, with `about` as metadata.
+        """Write a safetensors file with `metadata`.
 
         Raises:
             OSError: the file cannot be written.
         """
         tensors = {"mean": np.ascontiguousarray(self.mean), "matrix": np.ascontiguousarray(self.matrix)}
-        file.write_bytes(save(tensors, {**self.about, "format": _FORMAT}))
+        file.write_bytes(save(tensors, {**self.metadata, "format": _FORMAT}))
 
 
 def read_affine_map(file: Path) -> AffineMap:
-    """Inverse of `save`.
+    """Read a file written by `AffineMap.save`.
 
     Raises:
-        BadCheckpoint: it cannot be read, or is no projection.
+        BadCheckpoint: the file cannot be read, or is no projection.
     """
     try:
         with safe_open(file, framework="numpy") as tensors:
-            about = dict(tensors.metadata() or {})
-            if about.pop("format", None) != _FORMAT:
-                raise BadCheckpoint(f"{file} is no projection: `semblance project` writes them")
+            metadata = dict(tensors.metadata() or {})
+            if metadata.pop("format", None) != _FORMAT:
+                raise BadCheckpoint(f"{file} is no projection; create one with `semblance project`")
             mean, matrix = (tensors.get_tensor(name).astype(np.float64) for name in ("mean", "matrix"))
     except (OSError, SafetensorError) as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
@@ -80,5 +80,5 @@ def read_affine_map(file: Path) -> AffineMap:
         or matrix.ndim != 2
         or not (np.isfinite(mean).all() and np.isfinite(matrix).all())
     ):
-        raise BadCheckpoint(f"{file} holds a mean {mean.shape} and a matrix {matrix.shape} that make no affine map")
-    return AffineMap(mean, matrix, about)
+        raise BadCheckpoint(f"{file}: a mean {mean.shape} and a matrix {matrix.shape} are no finite affine map")
+    return AffineMap(mean, matrix, metadata)

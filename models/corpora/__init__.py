@@ -1,1 +1,1 @@
-"""Weak pairs of sentences that people made without meaning to: tweets and what answers them."""
+"""Weakly similar pairs of sentences from conversations: tweets and their answers."""

@@ -1,4 +1,4 @@
-"""Folders of tweets: compressed streams of JSON, plain ones, and tables."""
+"""Read folders of tweets: JSON streams, compressed or not, and tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from semblance.models.corpora.tweet_json import tweet_of
-from semblance.models.corpora.tweets import NO_FIELDS, NOT_JSON, Refused, Tally, Tweet
+from semblance.models.corpora.tweets import NO_FIELDS, NOT_JSON, Tally, Tweet, TweetRejected, parse_tweet
 from semblance.models.errors import BadDataSet
 from semblance.models.files.lines import Advance
 
-_OPENED_BY: dict[str, Callable[[BinaryIO], Any]] = {
+_READERS: dict[str, Callable[[BinaryIO], Any]] = {
     ".json.bz2": bz2.BZ2File,
     ".json.gz": lambda stream: gzip.GzipFile(fileobj=stream),
     ".jsonl": lambda stream: stream,
@@ -26,28 +25,28 @@ _NEEDED = ("id", "text")
 
 
 def tweet_files(path: Path) -> list[Path]:
-    """The files with tweets under a folder at any depth, in the order of their names; or the one file.
+    """The files with tweets in a folder at any depth, ordered by path; or the one file.
 
     Raises:
-        BadDataSet: there are none.
+        BadDataSet: no such file.
     """
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    found = [file for file in files if _kind(file)]
-    if not found:
-        raise BadDataSet(f"{path} holds no tweets: names must end in {', '.join(_OPENED_BY)}")
-    return found
+    readable = [file for file in files if _suffix(file)]
+    if not readable:
+        raise BadDataSet(f"{path} contains no files of tweets; names must end in {', '.join(_READERS)}")
+    return readable
 
 
 def read_tweets(files: Sequence[Path], tally: Tally, advance: Advance) -> Iterator[Tweet]:
-    """The tweets of files, one JSON object a line or a table by tabs whose header names at least id and text.
+    """Read tweets from files of one JSON object a line, or tab-separated tables.
 
-    A line that will not do is counted by its reason and passed over. A compressed file that breaks off is read up to
-    there, and named.
+    Tables have a header with at least the columns id and text. Rejected lines are skipped and counted by reason. A
+    truncated compressed file is read up to the break, and listed in the tally.
 
     Args:
-        files: what `tweet_files` found.
-        tally: counts what becomes of the lines.
-        advance: is told how many bytes of the files, as they lie on disk, have been read since the last call.
+        files: from `tweet_files`.
+        tally: counts kept and rejected lines.
+        advance: callback that receives the number of bytes read from disk since the last call.
 
     Raises:
         BadDataSet: a file cannot be opened, or a table lacks a column.
@@ -55,27 +54,27 @@ def read_tweets(files: Sequence[Path], tally: Tally, advance: Advance) -> Iterat
     for file in files:
         is_table = file.suffix == ".tsv"
         for row in table_rows(file, _NEEDED, tally, advance) if is_table else _json_rows(file, tally, advance):
-            if (tweet := _kept(row, tally)) is not None:
+            if (tweet := _parse(row, tally)) is not None:
                 yield tweet
 
 
-def _kept(row: dict[str, Any] | str, tally: Tally) -> Tweet | None:
-    """The tweet of a row, or of the reason why it is none; counted either way."""
+def _parse(row: dict[str, Any] | str, tally: Tally) -> Tweet | None:
+    """Parse and count the tweet of a row, if usable; a string says why a row is invalid."""
     try:
         if isinstance(row, str):
-            raise Refused(row)  # noqa: TRY301 - counted in the same way as those that `tweet_of` refuses
-        tweet = tweet_of(row, tally)
-    except Refused as refused:
-        tally.refused[refused.reason] += 1
+            raise TweetRejected(row)  # noqa: TRY301 - counted in the same way as the rejections of `parse_tweet`
+        tweet = parse_tweet(row, tally)
+    except TweetRejected as rejection:
+        tally.refused[rejection.reason] += 1
         return None
     tally.kept += 1
     return tweet
 
 
 def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Advance) -> Iterator[dict[str, Any] | str]:
-    """The rows of a table by tabs whose first line names its columns; a reason in the place of one that will not do.
+    """Read the rows of a tab-separated table with a header; a string replaces an invalid row.
 
-    Unlike the tables of benchmarks, of which any odd row is refused: archives always have some.
+    Unlike in tables of benchmarks, invalid rows are no error, because archives always have some.
 
     Raises:
         BadDataSet: the file cannot be opened, or lacks a needed column.
@@ -83,7 +82,7 @@ def table_rows(file: Path, needed: Sequence[str], tally: Tally, advance: Advance
     lines = _lines(file, tally, advance)
     names = _fields(next(lines, b""))
     if missing := [name for name in needed if name not in names]:
-        raise BadDataSet(f"{file}, line 1: no column is named {', '.join(missing)} (fields are parted by tabs)")
+        raise BadDataSet(f"{file}, line 1: no column is named {', '.join(missing)} (fields are separated by tabs)")
     for line in lines:
         tally.lines += 1
         fields = _fields(line)
@@ -94,19 +93,19 @@ def _json_rows(file: Path, tally: Tally, advance: Advance) -> Iterator[dict[str,
     for line in _lines(file, tally, advance):
         tally.lines += 1
         try:
-            found = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+            row = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError):
-            found = None
-        yield found if isinstance(found, dict) else NOT_JSON
+            row = None
+        yield row if isinstance(row, dict) else NOT_JSON
 
 
 def _lines(file: Path, tally: Tally, advance: Advance) -> Iterator[bytes]:
-    """The lines of a file that are not empty, up to where it breaks."""
+    """The non-empty lines of a file, up to the point where it is damaged."""
     before = 0
     try:
         with file.open("rb") as stream:
             try:
-                for line in _OPENED_BY[_kind(file)](stream):
+                for line in _READERS[_suffix(file)](stream):
                     if line.strip():
                         yield line
                     if (now := stream.tell()) > before:
@@ -120,10 +119,10 @@ def _lines(file: Path, tally: Tally, advance: Advance) -> Iterator[bytes]:
 
 
 def _fields(line: bytes) -> list[str]:
-    """The fields of a line of a table; bytes that are not UTF-8 are half characters, which are refused later."""
+    """Split a line of a table; invalid UTF-8 becomes lone surrogates, which are rejected later."""
     return line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n").decode("utf-8", "surrogateescape").split("\t")
 
 
-def _kind(file: Path) -> str:
-    """How its name ends, if so that there are tweets in it; else an empty string."""
-    return next((ending for ending in _OPENED_BY if file.name.endswith(ending)), "")
+def _suffix(file: Path) -> str:
+    """The suffix of a file of tweets; an empty string for other files."""
+    return next((suffix for suffix in _READERS if file.name.endswith(suffix)), "")

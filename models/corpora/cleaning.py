@@ -1,7 +1,7 @@
-r"""What of a tweet is text: the rules of Twitter4SSE, each a function of its own.
+r"""Clean the texts of tweets by the rules of Twitter4SSE, one function per rule.
 
-Source: digiovanni-brambilla-2021-twitter4sse, section 3; the order of the rules is that of the authors' code, but for
-the lower case, which comes first here and last there. So `HTTPS://...` goes as well as `https://...`.
+Source: digiovanni-brambilla-2021-twitter4sse, section 3; the rules are in the order of the authors' code, except that
+lowercasing comes first here and last there. So `HTTPS://...` is removed like `https://...`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-MORE_THAN_CHARS = 20  # a cleaned text is kept if it is longer than this
+MORE_THAN_CHARS = 20  # a usable cleaned text is longer than this
 
 _LINK = re.compile(r"http\S+")
 _ENTITY = re.compile(r"&(amp|gt|lt);")
@@ -18,11 +18,11 @@ _NAME = re.compile(r"(?<![\w@])@(\w{1,15})(?!\w)", re.ASCII)
 
 
 def clean(text: str) -> str:
-    r"""The text in lower case without links and "@", and with single spaces only.
+    r"""The text in lower case without links and "@", with single spaces only.
 
-    The result is in lower case and holds no "@", no tab or end of line, no two spaces in a row and none at the ends.
-    Hashtags and emoji stay. Names of mentioned people are another matter: `without_names`, which comes before. An
-    entity that was escaped twice is unescaped once, so cleaning again may change a text that holds one.
+    The result is in lower case and contains no "@", no tab or newline, no double space and none at the ends. Hashtags
+    and emoji are kept. Names of mentioned users are removed before, by `without_names`. An entity that was escaped
+    twice is unescaped once, so cleaning again may change such a text.
 
     >>> clean("Hello @Bob and\tAlice &amp; co\n&gt;&gt; 10 &lt; 20")
     'hello bob and alice & co >> 10 < 20'
@@ -35,7 +35,7 @@ def clean(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """The text without what begins with "http", up to the next white space.
+    """The text without strings from "http" to the next white space.
 
     >>> without_links("see https://t.co/AbC123 now")
     'see  now'
@@ -53,7 +53,7 @@ def without_at(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The text with its characters for &amp; &gt; &lt;, one level of them; other entities are kept.
+    """The text with &amp; &gt; &lt; unescaped once; other entities are kept.
 
     >>> unescaped("a &amp; b &amp;gt; &nbsp;")
     'a & b &gt; &nbsp;'
@@ -71,24 +71,24 @@ def one_line(text: str) -> str:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """The text without "@" and a name for each of these names, whatever their case.
+    """The text without "@name" for each of these names, ignoring case.
 
-    The authors' code deletes the names themselves wherever their letters stand, so that @ann takes letters out of
-    "anniversary" and leaves its own "@"; here only a whole @name goes.
+    The authors' code deletes the letters of a name everywhere, so that @ann changes "anniversary" and leaves its "@";
+    here only a complete @name is removed.
 
     Args:
         text: a tweet, before `clean`.
-        names: who is mentioned, as a tweet's entities tell, without "@".
+        names: mentioned users from a tweet's entities, without "@".
 
     >>> without_names("@Ann happy anniversary @anna", ["ann"])
     ' happy anniversary @anna'
     """
-    unwanted = {name.lower() for name in names}
-    return _NAME.sub(lambda found: "" if found[1].lower() in unwanted else found[0], text) if unwanted else text
+    mentioned = {name.lower() for name in names}
+    return _NAME.sub(lambda match: "" if match[1].lower() in mentioned else match[0], text) if mentioned else text
 
 
 def without_any_names(text: str) -> str:
-    """The same where nothing tells the names: every "@" with 1 to 15 letters, digits or "_" goes, addresses stay.
+    """The text without any "@name" of 1 to 15 letters, digits or "_"; addresses are kept.
 
     >>> without_any_names("@SpotifyCares write to me@example.org")
     ' write to me@example.org'
@@ -97,7 +97,7 @@ def without_any_names(text: str) -> str:
 
 
 def long_enough(text: str) -> bool:
-    """Whether a cleaned text is worth keeping: it has more than 20 characters.
+    """Whether a cleaned text has more than 20 characters.
 
     >>> long_enough(clean("Check THIS out https://t.co/AbC123 now!!"))
     False

@@ -1,24 +1,41 @@
-"""Links between tweets: which quotes or replies to which, all of them, before anything is drawn.
+"""Build the table of links between tweets: quotes, replies, and threads of a service desk.
 
-One table `links` serves everything that is drawn from it: a row has a relation ("quotes", "replies" or "threads"), the
-conversation that it belongs to, the tweet a that came first and the tweet b that quotes or answers it. Of a quote or
-reply the conversation is the tweet a; of a thread it is all that hangs together.
+All sets are drawn from the one table `links`: a row has a relation ("quotes", "replies" or "threads"), its
+conversation, the first tweet a and the tweet b that quotes or answers it. The conversation of a quote or reply is the
+tweet a; that of a thread is the connected component.
 
-The authors' code removes duplicates before it saves its tables, and then looks in them for tweets with two, five or six
-quotes, which there are none of any more. Here duplicates go last.
+The authors' code removes duplicates before it saves its tables, and then searches them for tweets with two, five or six
+quotes, which no longer exist. Here duplicates are removed last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from semblance.models.corpora.archive import table_rows
 from semblance.models.corpora.tables import Tables
-from semblance.models.corpora.tweets import Tweet
+from semblance.models.corpora.tweets import (
+    NO_TWEET,
+    SAME,
+    RawTweet,
+    Tally,
+    Tweet,
+    TweetRejected,
+    cleaned_text,
+    tweet_id,
+)
+from semblance.models.files.lines import Advance
 
-LINK = ("relation", "conversation", "a_id", "a_text", "b_id", "b_text")
+LINK_COLUMNS = ("relation", "conversation", "a_id", "a_text", "b_id", "b_text")
+THREAD_COLUMNS = ("tweet_id1", "tweet_id2", "text1", "text2")  # of a tweet, and of one that answers it
 
-
-# of several readings of one tweet the longest is whole; the rest of the order is only to be always the same
+# of several copies of a tweet the longest is complete; the other columns only make the order deterministic
 _TWEETS_ONCE = """
 CREATE TABLE tweets AS SELECT * FROM read_tweets
 QUALIFY row_number() OVER (
@@ -40,11 +57,11 @@ FROM tweets b JOIN tweets a ON b.reply_to = a.id WHERE a.id <> b.id AND a.text <
 
 
 def link_tweets(tables: Tables, tweets: Iterable[Tweet]) -> int:
-    """Make the table `links` of tweets as they are read, and say how many different ones there were.
+    """Create the table `links` from tweets, and return the number of distinct tweets.
 
-    A reply links to a tweet that was itself read; a quote brings the quoted tweet with it. A tweet may come several
-    times, as when it was retweeted. Tweets that say the same as what they quote or answer are left out: the pair would
-    teach nothing, and rank itself first.
+    A reply links to a tweet that was read, too; a quote contains the quoted tweet. A tweet may occur several times, for
+    example when it was retweeted. Tweets with the same text as the tweet that they quote or answer are left out: such a
+    pair would teach nothing, and rank first trivially.
     """
     tables.create("read_tweets", ("id", "text", "reply_to", "quoted_id"))
     tables.create("read_quoted", ("id", "text"))
@@ -59,5 +76,65 @@ def link_tweets(tables: Tables, tweets: Iterable[Tweet]) -> int:
 
 
 def count_links(tables: Tables) -> dict[str, int]:
-    """How many links there are of each relation."""
+    """The number of links of each relation."""
     return dict(tables.rows("SELECT relation, count(*) FROM links GROUP BY relation ORDER BY relation"))
+
+
+def link_threads(tables: Tables, file: Path, tally: Tally, advance: Advance) -> int:
+    """Create the table `links` from a file of threads: tab-separated, with the `THREAD_COLUMNS`.
+
+    A thread is a connected component of tweets, rejected tweets included. Its name is the first of its ids, so the
+    order of the rows does not matter. The links are in memory while they are joined.
+
+    Returns:
+        The number of threads, including those without a usable link.
+
+    Raises:
+        BadDataSet: the file cannot be read, or lacks a column.
+    """
+    texts: dict[str, str] = {}
+    joined: list[tuple[str, str]] = []
+    links: list[tuple[str, str]] = []
+    for row in table_rows(file, THREAD_COLUMNS, tally, advance):
+        try:
+            tweets = _linked_tweets(row)
+            joined.append((tweets[0].id, tweets[1].id))  # a rejected tweet still joins its thread
+            for tweet in tweets:
+                texts.setdefault(tweet.id, cleaned_text(tweet))
+            links.append(_require_different(*joined[-1], texts))
+            tally.kept += 1
+        except TweetRejected as rejection:
+            tally.refused[rejection.reason] += 1
+    threads = _threads(joined)
+    tables.create("links", LINK_COLUMNS)
+    with tables.appending("links") as rows:
+        for a, b in dict.fromkeys(links):
+            rows.add("threads", threads[a], a, texts[a], b, texts[b])
+    return len(set(threads.values()))
+
+
+def _linked_tweets(row: dict[str, Any] | str) -> tuple[RawTweet, RawTweet]:
+    """The two tweets of a row; a string is the reason why a row is invalid."""
+    if isinstance(row, str):
+        raise TweetRejected(row)
+    first, second = (tweet_id(row[name]) for name in ("tweet_id1", "tweet_id2"))
+    if first is None or second is None or first == second:
+        raise TweetRejected(NO_TWEET)
+    return RawTweet(first, row["text1"], "", None), RawTweet(second, row["text2"], "", None)
+
+
+def _require_different(a: str, b: str, texts: Mapping[str, str]) -> tuple[str, str]:
+    if texts[a] == texts[b]:
+        raise TweetRejected(SAME)
+    return a, b
+
+
+def _threads(joined: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Tweet -> its thread, named by the first id."""
+    names = sorted({name for link in joined for name in link})
+    number = {name: i for i, name in enumerate(names)}
+    ends = np.array([(number[a], number[b]) for a, b in joined], np.int64).reshape(-1, 2)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(names), len(names)))
+    _, labels = connected_components(graph, directed=False)
+    first: dict[int, str] = {}
+    return {name: first.setdefault(int(label), name) for name, label in zip(names, labels, strict=True)}

@@ -1,1 +1,1 @@
-"""The encoders, one a file: what turns tokens into vectors."""
+"""Encoders: tokens to vectors, one per module."""

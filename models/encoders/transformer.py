@@ -1,4 +1,4 @@
-"""A transformer network, whatever library it runs on."""
+"""Transformer encoder over any runtime."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadCheckpoint, DeviceLost
 from semblance.models.files.digests import digest
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.agreement import AGREEMENT, PROBES, require_agreement
+from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
 from semblance.models.runtime import RUNTIMES, Compute, Runtime
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.subwords import FastTokenizer
 
 
 class Transformer:
-    """The last layer of a transformer network as token vectors; their mean, maximum or first as the text's vector.
+    """Token vectors of a transformer's last layer; a text's vector is their mean, max or first.
 
-    With H (n, d) the last hidden states of a text's n tokens, the special ones included, or what the folder's affine
-    head makes of each of them, the pooled vector is::
+    With H (n, d) the last hidden states of a text's n tokens, special ones included, each mapped by the folder's affine
+    head if there is one, the pooled vector is::
 
         mean: sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
         cls:  H_1
         max:  max_i H_ij in each dimension j
 
-    brought to unit length where the model says so. Without `modules.json`, the mean of all tokens.
+    normalized to unit length if the model folder says so. Without `modules.json`, the mean of all tokens.
 
     Args:
         name: the name it is served under.
-        checkpoint: what its folder says.
-        compute: where it runs and how. Its vectors must agree with those of torch in float32 on `PROBES`.
+        checkpoint: the settings of its folder.
+        compute: where and how it runs. Its vectors must agree with those of torch in float32 on `PROBES`.
 
     Raises:
-        BadCheckpoint: the folder has no network or no fast tokenizer that transformers can load.
+        BadCheckpoint: transformers cannot load a network or a fast tokenizer from the folder.
         NotExportable: the runtime cannot run this network.
-        BuildDisagrees: its vectors are too far from those of torch in float32.
-        DeviceLost: the device failed for good.
+        BuildDisagrees: its vectors differ too much from those of torch in float32.
+        DeviceLost: the device failed permanently.
 
     Source: reimers-gurevych-2019-sbert, section 3.
     """
@@ -59,52 +59,52 @@ class Transformer:
             precision=compute.precision,
             versions=dict(self._runtime.versions),
         )
-        self._try_longest()
+        self._require_longest()
         if self._runtime.exact:
-            found = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
-            instead = "run it by torch" if compute.precision == "float32" else "serve it in float32"
-            require_agreement(self._runtime.exact, found, AGREEMENT, f"{name} in {compute.precision}", instead)
+            vectors = [each.vectors for each in self.encode(self.tokenize(PROBES, "document", "END"), "tokens")]
+            remedy = "run it by torch" if compute.precision == "float32" else "serve it in float32"
+            require_agreement(self._runtime.exact, vectors, MIN_COSINE, f"{name} in {compute.precision}", remedy)
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
-        """Tokens of each text, special and prompt tokens included.
+        """Tokenize each text, with special and prompt tokens.
 
         Raises:
-            BadTexts: naming every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
+            BadTexts: lists every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
         """
         return self._tokenizer.tokenize(texts, self._checkpoint.prompts[role], truncate)
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
-        """Vectors of each text; all of them pass through the network together.
+        """Encode all texts as one batch.
 
         Raises:
-            DeviceLost: the device failed for good.
+            DeviceLost: the device failed permanently.
         """
         if not tokenized:
             return []
         weights = [self._weights(text) for text in tokenized]
-        made = self._runtime.run([text.ids for text in tokenized], weights, want)
-        pooled = unit_rows(made.pooled).astype(np.float32) if self._checkpoint.normalize else made.pooled
-        vectors = made.vectors or [np.empty((0, self.dim), np.float32)] * len(tokenized)
+        output = self._runtime.run([text.ids for text in tokenized], weights, want)
+        pooled = unit_rows(output.pooled).astype(np.float32) if self._checkpoint.normalize else output.pooled
+        vectors = output.vectors or [np.empty((0, self.dim), np.float32)] * len(tokenized)
         return [
             TokenEmbeddings(
                 vectors=vectors[row],
                 weights=weights[row],
                 text=text,
-                given=pooled[row].copy(),  # not a view, which would keep the whole batch alive
+                pooled_vector=pooled[row].copy(),  # not a view, which would keep the whole batch alive
                 mean_pooled=self._checkpoint.pooling == "mean",
             )
             for row, text in enumerate(tokenized)
         ]
 
     def _weights(self, text: TokenizedText) -> Floats:
-        """(n,) 1 for every token that takes part in the mean."""
+        """(n,) 1 for every token that the mean includes, otherwise 0."""
         weights = np.ones(len(text), np.float32)
         if text.prompted and not self._checkpoint.include_prompt:
             weights[: int(np.argmin(text.special))] = 0.0  # everything before the text's own first token
         return weights
 
-    def _try_longest(self) -> None:
-        """One pass of as many tokens as are promised: what fails there would fail a caller later."""
+    def _require_longest(self) -> None:
+        """Encode a text of `max_tokens` tokens, so that it fails at load and not in a request."""
         try:
             self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "pooled")
         except DeviceLost:

@@ -1,1 +1,1 @@
-"""How good a measure is, against what people said."""
+"""Evaluation of measures against human judgments."""

@@ -1,4 +1,4 @@
-"""The texts that evaluations ask for, in the form by which they are kept out of training."""
+"""Texts of evaluation sets, and the normal form for comparing training texts with them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,36 @@ from collections.abc import Iterator
 from semblance.models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets
 
 
-class _Kept(dict[int, str]):
-    """Character code -> the character, or a space in the place of punctuation and symbols; filled as it is asked."""
+class _WordCharacters(dict[int, str]):
+    """Character code -> the character, or a space for punctuation and symbols; a lazy cache."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        kept = character if unicodedata.category(character)[0] in "LMN" else " "
-        self[code] = kept
-        return kept
+        self[code] = character if unicodedata.category(character)[0] in "LMN" else " "
+        return self[code]
 
 
-_KEPT = _Kept()
+_WORD_CHARACTERS = _WordCharacters()
 
 
 def normal_form(text: str) -> str:
-    """The text in lower case, with neither punctuation nor symbols, and one space between words.
+    """The text in lower case, without punctuation and symbols, with single spaces between words.
 
-    A letter with an accent is one character (NFC), in whichever way it is written.
+    A letter with an accent is one character (NFC), however it is encoded.
 
     >>> normal_form("A man's  dog, running!")
     'a man s dog running'
     >>> normal_form("Cafe\N{COMBINING ACUTE ACCENT}") == normal_form("caf\N{LATIN SMALL LETTER E WITH ACUTE}")
     True
     """
-    small = unicodedata.normalize("NFC", text).translate(_KEPT).lower()
-    return " ".join(unicodedata.normalize("NFC", small).split())  # again: there are accents on small letters only
+    small = unicodedata.normalize("NFC", text).translate(_WORD_CHARACTERS).lower()
+    return " ".join(
+        unicodedata.normalize("NFC", small).split()
+    )  # again: some accented letters exist in lower case only
 
 
 def texts_of(task: Task) -> Iterator[str]:
-    """Every text that an evaluation asks for."""
+    """Every text of an evaluation task."""
     match task:
         case ChunkAlignment():
             yield from (" ".join(words) for pair in task.pairs for words in (pair.left, pair.right))

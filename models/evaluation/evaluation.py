@@ -1,28 +1,28 @@
-"""One evaluation: tasks, measures, and what came out, with intervals and comparisons."""
+"""Evaluate measures on tasks: figures with intervals, and paired differences to a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from semblance.models.evaluation.metrics import judge
-from semblance.models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
+from semblance.models.evaluation.metrics import compute_metrics
+from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome, TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, bca, bca_mean, difference
-from semblance.models.evaluation.statistics.quantities import Judged, Quantity
+from semblance.models.evaluation.statistics.counts import Metric
 from semblance.models.evaluation.tasks import Task
 
-SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # whose plain mean the papers report
-AVERAGE = "sts_avg"
+STS_SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # the papers report their unweighted mean
+STS_AVERAGE = "sts_avg"
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """An outcome, the interval behind its first figure, and the one that this is compared with, if any."""
+class _Measurement:
+    """An outcome with the intervals of its main figure and of the baseline, if there is one."""
 
-    outcome: Outcome
+    outcome: MeasureOutcome
     interval: Interval
-    rival: Interval | None
+    baseline: Interval | None
 
 
 def evaluate(
@@ -32,99 +32,101 @@ def evaluate(
     resampling: Resampling,
     baseline: str | Scorer | None = None,
 ) -> Evaluation:
-    """Put every task to every measure. Where all seven STS sets are among them, their mean stands last.
+    """Evaluate every measure on every task; the mean over all seven STS sets comes last.
 
     Args:
         tasks: by name.
-        scorer: what gives the scores.
-        measures: by name; those that a task cannot be put to have no outcome there.
-        resampling: how intervals are made.
-        baseline: what figures are compared with, if anything, on the same resamples: the measure of that name, or each
-            measure with itself by another model.
+        scorer: computes the scores.
+        measures: by name; a measure has no outcome on a task that it does not support.
+        resampling: settings of the intervals.
+        baseline: what figures are compared with on the same resamples, if anything: the measure of that name, or each
+            measure with the same measure of another model.
     """
-    compared_with = baseline if baseline is None or isinstance(baseline, str) else baseline.about()["model"]
-    measured: list[_Measured] = []
+    baseline_name = baseline if baseline is None or isinstance(baseline, str) else baseline.about()["model"]
+    measured: list[_Measurement] = []
     for name, task in scorer.track(list(tasks.items()), "sets"):
-        judged = judge(task, scorer, measures)
-        found = {each: _intervals(judged[each], resampling) for each in scorer.track(list(judged), f"{name} intervals")}
+        metrics = compute_metrics(task, scorer, measures)
+        intervals = {
+            each: _intervals(metrics[each], resampling) for each in scorer.track(list(metrics), f"{name} intervals")
+        }
         if baseline is None or isinstance(baseline, str):
-            rivals = _rivals(judged, found, baseline)
+            baselines = _measure_baselines(metrics, intervals, baseline)
         else:
-            others = judge(task, baseline, measures)
-            rivals = {measure: _intervals(each, resampling) for measure, each in others.items()}
-        for measure, own in found.items():
-            rival = rivals.get(measure, [])
-            against = [_against(one, other, compared_with) for one, other in zip(own, rival, strict=False)]
-            outcome = _outcome(name, measure, judged[measure], own, against)
-            measured.append(_Measured(outcome, own[0], rival[0] if rival else None))
+            others = compute_metrics(task, baseline, measures)
+            baselines = {measure: _intervals(each, resampling) for measure, each in others.items()}
+        for measure, own in intervals.items():
+            other = baselines.get(measure, [])
+            against = [_difference(*pair, baseline_name) for pair in zip(own, other, strict=False)]
+            outcome = _outcome(name, measure, metrics[measure], own, against)
+            measured.append(_Measurement(outcome, own[0], other[0] if other else None))
     return Evaluation(
         about=scorer.about(),
-        settings=asdict(resampling) | ({} if compared_with is None else {"baseline": compared_with}),
-        outcomes=[*(each.outcome for each in measured), *_averages(measured, compared_with)],
+        settings=asdict(resampling) | ({} if baseline_name is None else {"baseline": baseline_name}),
+        outcomes=[*(each.outcome for each in measured), *_averages(measured, baseline_name)],
     )
 
 
-def _rivals(
-    judged: Mapping[str, Judged], found: Mapping[str, Sequence[Interval]], baseline: str | None
+def interval_of(metric: Metric, resampling: Resampling) -> Interval:
+    """The BCa interval of a metric."""
+    return _combined(metric, [bca(each.statistic, each.n, resampling) for each in metric.samples])
+
+
+def _measure_baselines(
+    metrics: Mapping[str, TaskMetrics], intervals: Mapping[str, Sequence[Interval]], baseline: str | None
 ) -> dict[str, Sequence[Interval]]:
-    """The intervals of the baseline, for every other measure that is on one scale with it."""
-    if baseline is None or baseline not in found or not judged[baseline].comparable:
+    """The intervals of the baseline measure, for every other measure on the same scale."""
+    if baseline is None or baseline not in intervals or not metrics[baseline].comparable:
         return {}
-    others = [measure for measure in found if measure != baseline and judged[measure].comparable]
-    return dict.fromkeys(others, found[baseline])
+    others = [measure for measure in intervals if measure != baseline and metrics[measure].comparable]
+    return dict.fromkeys(others, intervals[baseline])
 
 
 def _outcome(
-    name: str, measure: str, judged: Judged, intervals: Sequence[Interval], against: Sequence[Difference | None]
-) -> Outcome:
-    names = [each.name for each in judged.quantities]
+    name: str, measure: str, task: TaskMetrics, intervals: Sequence[Interval], against: Sequence[Difference | None]
+) -> MeasureOutcome:
+    names = [each.name for each in task.metrics]
     differences = {figure: each for figure, each in zip(names, against, strict=False) if each is not None}
-    return Outcome(
+    return MeasureOutcome(
         set=name,
-        kind=judged.kind,
-        n=judged.n,
+        kind=task.kind,
+        n=task.n,
         measure=measure,
-        figures=tuple(_figure(q.name, interval) for q, interval in zip(judged.quantities, intervals, strict=True)),
-        parts=judged.parts,
+        figures=tuple(_figure(*pair) for pair in zip(names, intervals, strict=True)),
+        parts=task.parts,
         against=differences.get(names[0]),
         further_against={figure: each for figure, each in differences.items() if figure != names[0]},
-        comparable=judged.comparable,
-        groups=judged.groups,
+        comparable=task.comparable,
+        groups=task.groups,
     )
 
 
-def interval_of(quantity: Quantity, resampling: Resampling) -> Interval:
-    """The BCa interval of a quantity."""
-    return _combined(quantity, [bca(each.statistic, each.n, resampling) for each in quantity.samples])
-
-
-def _intervals(judged: Judged, resampling: Resampling) -> list[Interval]:
-    """The interval of each quantity; samples that several of them have in common are drawn once."""
-    samples = dict.fromkeys(sample for quantity in judged.quantities for sample in quantity.samples)
+def _intervals(task: TaskMetrics, resampling: Resampling) -> list[Interval]:
+    """The interval of each metric; samples shared by several metrics are drawn once."""
+    samples = dict.fromkeys(sample for metric in task.metrics for sample in metric.samples)
     drawn = {sample: bca(sample.statistic, sample.n, resampling) for sample in samples}
-    return [_combined(each, [drawn[sample] for sample in each.samples]) for each in judged.quantities]
+    return [_combined(each, [drawn[sample] for sample in each.samples]) for each in task.metrics]
 
 
-def _combined(quantity: Quantity, intervals: Sequence[Interval]) -> Interval:
-    return intervals[0] if len(intervals) == 1 else bca_mean(intervals, quantity.shares)
+def _combined(metric: Metric, intervals: Sequence[Interval]) -> Interval:
+    return intervals[0] if len(intervals) == 1 else bca_mean(intervals, metric.shares)
 
 
-def _averages(measured: Sequence[_Measured], baseline: str | None) -> Iterator[Outcome]:
-    """The mean over the seven STS sets, for every measure that all of them were put to."""
+def _averages(measured: Sequence[_Measurement], baseline: str | None) -> Iterator[MeasureOutcome]:
+    """The mean over the seven STS sets, for every measure with an outcome on all of them."""
     for measure in dict.fromkeys(each.outcome.measure for each in measured):
-        known = {each.outcome.set: each for each in measured if each.outcome.measure == measure}
-        if not known.keys() >= set(SEVEN):
+        by_set = {each.outcome.set: each for each in measured if each.outcome.measure == measure}
+        if not by_set.keys() >= set(STS_SETS):
             continue
-        seven = [known[name] for name in SEVEN]
-        rivals = [each.rival for each in seven if each.rival is not None]
+        seven = [by_set[name] for name in STS_SETS]
+        baselines = [each.baseline for each in seven if each.baseline is not None]
         mean = bca_mean([each.interval for each in seven])
-        yield Outcome(
-            set=AVERAGE,
+        yield MeasureOutcome(
+            set=STS_AVERAGE,
             kind=seven[0].outcome.kind,
             n=sum(each.outcome.n for each in seven),
             measure=measure,
             figures=(_figure("spearman", mean),),
-            against=_against(mean, bca_mean(rivals) if len(rivals) == len(seven) else None, baseline),
+            against=_difference(mean, bca_mean(baselines) if len(baselines) == len(seven) else None, baseline),
         )
 
 
@@ -132,9 +134,9 @@ def _figure(name: str, interval: Interval) -> Figure:
     return Figure(name, interval.estimate, interval.low, interval.high)
 
 
-def _against(own: Interval, rival: Interval | None, baseline: str | None) -> Difference | None:
-    """How a figure differs from the one that it is compared with, if any."""
-    if rival is None or baseline is None:
+def _difference(own: Interval, other: Interval | None, baseline: str | None) -> Difference | None:
+    """The difference of a figure to the baseline's, if there is a baseline."""
+    if other is None or baseline is None:
         return None
-    found = difference(own, rival)
-    return Difference(baseline, found.estimate, found.low, found.high, found.significant)
+    paired = difference(own, other)
+    return Difference(baseline, paired.estimate, paired.low, paired.high, paired.significant)

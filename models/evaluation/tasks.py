@@ -1,6 +1,6 @@
-"""What a benchmark asks: the kinds of tasks, each with its texts and what people said of them.
+"""Types of evaluation tasks: texts with their human annotations.
 
-A file of `models/evaluation/datasets/` reads one benchmark and makes one of these of it.
+Each file of `models/evaluation/datasets/` reads one benchmark as one of these.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class GradedPairs:
-    """Pairs of sentences, and how alike people found each: n texts left, n right, n gold scores, any scale.
+    """Sentence pairs with similarity grades: n texts left, n right, n gold scores on any scale.
 
-    `subtasks` names the part of the benchmark that each pair comes from; all equal where there are no parts. `groups`
-    names the group of pairs that each belongs to, where pairs of a group depend on each other, as those that have
-    sentences in common; None where every pair stands alone.
+    `subtasks` names the part of the benchmark that each pair comes from; all equal without parts. `groups` names the
+    group of each pair if the pairs of a group depend on each other, such as those with common sentences; None if all
+    pairs are independent.
     """
 
     left: Sequence[str]
@@ -27,7 +27,7 @@ class GradedPairs:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPairs:
+class LabeledPairs:
     """Pairs of texts that match or do not: n texts left, n right, n labels."""
 
     left: Sequence[str]
@@ -37,7 +37,7 @@ class LabelledPairs:
 
 @dataclass(frozen=True, slots=True)
 class Triplets:
-    """Texts with one that is nearer and one that is further: n anchors, n positives, n negatives."""
+    """Texts with a more similar and a less similar one: n anchors, n positives, n negatives."""
 
     anchors: Sequence[str]
     positives: Sequence[str]
@@ -46,7 +46,7 @@ class Triplets:
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """Queries, each with its own candidates (5 + 25 in Twitter4SSE) and the relevance of each candidate."""
+    """Queries with their candidates (5 + 25 in Twitter4SSE) and the relevance of each candidate."""
 
     queries: Sequence[str]
     candidates: Sequence[Sequence[str]]
@@ -55,7 +55,7 @@ class Rankings:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A corpus, queries with a relevant document, and the judged documents of each query: id -> text or relevance."""
+    """A corpus, queries with relevant documents, and judgments: id -> text or relevance."""
 
     corpus: Mapping[str, str]
     queries: Mapping[str, str]
@@ -64,7 +64,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLink:
-    """One line of an iSTS alignment: 1-based word numbers of either side (empty: not aligned), labels and a score."""
+    """A line of an iSTS alignment: 1-based word numbers (empty: not aligned), labels, score."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -74,7 +74,7 @@ class ChunkLink:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedPair:
-    """A sentence pair of iSTS: words as the gold file splits them, chunks as 1-based word numbers, gold alignment."""
+    """A sentence pair of iSTS: words, chunks as 1-based word numbers, gold alignment."""
 
     id: str
     left: tuple[str, ...]
@@ -86,17 +86,17 @@ class ChunkedPair:
 
 @dataclass(frozen=True, slots=True)
 class ChunkAlignment:
-    """Sentence pairs whose chunks are to be aligned."""
+    """Sentence pairs whose chunks must be aligned."""
 
     pairs: Sequence[ChunkedPair]
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Pairs of texts from which words are deleted, to see whether the strongest links are what holds a score up."""
+    """Pairs of texts for the deletion test: do the strongest links carry the score?"""
 
     left: Sequence[str]
     right: Sequence[str]
 
 
-Task: TypeAlias = GradedPairs | LabelledPairs | Triplets | Rankings | Retrieval | ChunkAlignment | Deletion
+Task: TypeAlias = GradedPairs | LabeledPairs | Triplets | Rankings | Retrieval | ChunkAlignment | Deletion

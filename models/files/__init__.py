@@ -1,1 +1,1 @@
-"""Files on disk, read and written safely; nothing here knows a model."""
+"""Safe reading and writing of files; independent of models."""

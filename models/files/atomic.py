@@ -1,4 +1,4 @@
-"""Files that outlive a power failure, and are there whole or not at all."""
+"""Atomic, durable writes: after a power failure a file is complete or absent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 
-def sync(path: Path) -> None:
-    """Bring a file to disk; or of a folder, the names in it.
+def fsync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to disk.
 
     Raises:
-        OSError: the disk will not do.
+        OSError: the write failed.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -21,33 +21,33 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def publish(aside: Path, name: Path) -> None:
-    """Give a file or a folder that is written its name, after all of it is on disk.
+def publish(temporary: Path, target: Path) -> None:
+    """Rename a file or folder to its final name after flushing all of it to disk.
 
     Args:
-        aside: what is written, on the disk where `name` will be.
-        name: its name to be; a file may lie there, a folder only if it is empty.
+        temporary: the complete file or folder, on the file system of `target`.
+        target: the final name; may be an existing file, or an empty folder.
 
     Raises:
-        OSError: the disk will not do, or `name` is taken.
+        OSError: a write failed, or `target` is a folder that is not empty.
     """
-    for path in [*aside.rglob("*"), aside] if aside.is_dir() else [aside]:
-        sync(path)
-    aside.replace(name)
-    sync(name.parent)
+    for path in [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]:
+        fsync(path)
+    temporary.replace(target)
+    fsync(target.parent)
 
 
 def write_json(file: Path, value: Any) -> None:
-    """Write JSON in the place of what the file held.
+    """Replace the content of a file by JSON, atomically.
 
     Raises:
-        OSError: the disk will not do; the file is what it was.
+        OSError: the write failed; the file is unchanged.
     """
-    aside = partial(file)
-    aside.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    publish(aside, file)
+    temporary = partial_path(file)
+    temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    publish(temporary, file)
 
 
-def partial(file: Path) -> Path:
-    """Where a file is written before it gets its name."""
+def partial_path(file: Path) -> Path:
+    """Temporary path of a file while it is written."""
     return file.with_name(f"{file.name}.partial")

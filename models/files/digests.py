@@ -11,31 +11,31 @@ from typing import Any
 
 from semblance.models.errors import BadCheckpoint
 
-_SETTLED_NS = 2 * 10**9  # the clocks of file systems may not tell apart what is written within less
+_SETTLED_NS = 2 * 10**9  # file systems may give two writes within less the same time
 
 
 def digest(**parts: Any) -> str:
-    """SHA-256 of JSON values by name, in hexadecimal."""
+    """SHA-256 of named JSON values, in hexadecimal."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def file_sha256(file: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; a file that several models share is read once, unless it is written meanwhile.
+    """SHA-256 of a file, in hexadecimal; cached until the file changes.
 
     Raises:
-        BadCheckpoint: it cannot be read.
+        BadCheckpoint: the file cannot be read.
     """
     try:
-        found = file.stat()
-        if time.time_ns() - found.st_mtime_ns < _SETTLED_NS:
+        stat = file.stat()
+        if time.time_ns() - stat.st_mtime_ns < _SETTLED_NS:
             return _sha256(file)
-        return _known_sha256(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+        return _cached_sha256(file, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
     except OSError as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
 
 
 @lru_cache
-def _known_sha256(file: Path, _version: tuple[int, ...]) -> str:
+def _cached_sha256(file: Path, _version: tuple[int, ...]) -> str:
     return _sha256(file)
 
 

@@ -1,4 +1,4 @@
-"""JSON files whose content must be an object or an array."""
+"""Read JSON files that must contain an object or an array."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 def read_json(file: Path, kind: type[T]) -> T:
-    """What a JSON file holds: a dict or a list, as `kind` says.
+    """Read a JSON file whose content must be of `kind`: a dict or a list.
 
     Raises:
-        BadCheckpoint: it cannot be read, or holds something else.
+        BadCheckpoint: the file cannot be read, or its content is of another kind.
     """
     try:
-        found = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise BadCheckpoint(f"cannot read {file}: {error}") from error
-    if not isinstance(found, kind):
-        raise BadCheckpoint(f"{file} holds no JSON {'object' if kind is dict else 'array'}")
-    return found
+    if not isinstance(content, kind):
+        raise BadCheckpoint(f"{file} is not a JSON {'object' if kind is dict else 'array'}")
+    return content

@@ -1,4 +1,4 @@
-"""A folder for what takes long: begun once, gone on with by the same call, and by one process at a time."""
+"""Output folder of a resumable job, locked to one process."""
 
 from __future__ import annotations
 
@@ -11,86 +11,85 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from semblance.models.errors import SemblanceError
-from semblance.models.files.atomic import partial, write_json
+from semblance.models.files.atomic import partial_path, write_json
 from semblance.models.files.json_file import read_json
 
 LOCK = "lock"
 
 
 @contextmanager
-def only_process(lock: Path, busy: SemblanceError) -> Iterator[None]:
-    """Keep other processes out for the time of the block; the system lets go of the lock if this one dies.
+def process_lock(lock: Path, busy: SemblanceError) -> Iterator[None]:
+    """Hold a lock against other processes; the system releases it if this process dies.
 
     Args:
-        lock: a file of its own, made where there is none.
-        busy: what is raised where another process is there.
+        lock: the lock file, created if missing.
+        busy: the error to raise if another process holds the lock.
 
     Raises:
-        OSError: the file cannot be made.
+        OSError: the file cannot be created.
     """
-    held = FileLock(lock)
+    file_lock = FileLock(lock)
     try:
-        held.acquire(timeout=0)
+        file_lock.acquire(timeout=0)
     except Timeout as error:
         raise busy from error
     try:
         yield
     finally:
-        held.release()
+        file_lock.release()
 
 
 @contextmanager
-def claimed(about: Path, made_of: Mapping[str, Any], refused: type[SemblanceError]) -> Iterator[None]:
-    """The folder of a file that says what is made there: new or of the same, while no other process has it.
+def resumable_folder(about: Path, job: Mapping[str, Any], error_type: type[SemblanceError]) -> Iterator[None]:
+    """Lock the output folder of a new job or, to resume it, of the same job.
 
     Args:
-        about: the file.
-        made_of: what it says, or will say, as JSON values.
-        refused: the error of a folder that cannot be had: something else lies there, another process is at work, or
-            the disk will not do.
+        about: a JSON file in the folder that describes the job.
+        job: its content: the inputs and settings of the job, as JSON values.
+        error_type: the error to raise if the folder contains something else, is in use, or cannot be written.
 
     Raises:
-        BadCheckpoint: the file cannot be read.
+        BadCheckpoint: `about` cannot be read.
     """
     folder = about.parent
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(only_process(folder / LOCK, refused(f"another process is at work in {folder}")))
-            _require_same(about, made_of, refused)
+            stack.enter_context(process_lock(folder / LOCK, error_type(f"another process is using {folder}")))
+            _require_same(about, job, error_type)
         except OSError as error:
-            raise refused(f"{folder} cannot be written: {error}") from error
+            raise error_type(f"{folder} cannot be written: {error}") from error
         yield
 
 
-def _require_same(about: Path, made_of: Mapping[str, Any], refused: type[SemblanceError]) -> None:
+def _require_same(about: Path, job: Mapping[str, Any], error_type: type[SemblanceError]) -> None:
     folder = about.parent
     if not about.exists():
-        known = (LOCK, partial(about).name)
-        if strangers := [each.name for each in folder.iterdir() if each.name not in known]:
-            raise refused(f"{folder} holds {strangers[0]}, which was not left by such work: name another folder")
-        write_json(about, made_of)
-    elif changed := differing(json.loads(json.dumps(made_of)), read_json(about, dict)):
-        raise refused(
-            f"what was begun in {folder} has another value of {', '.join(changed)}: start it as it was, remove that "
-            "folder, or name another one"
+        own = (LOCK, partial_path(about).name)  # what a crash before the first write can leave
+        if others := [each.name for each in folder.iterdir() if each.name not in own]:
+            raise error_type(f"{folder} already contains {others[0]}; choose an empty folder")
+        write_json(about, job)
+    elif changed := changed_keys(json.loads(json.dumps(job)), read_json(about, dict)):
+        raise error_type(
+            f"the job in {folder} was started with another value of {', '.join(changed)}; repeat the original call, "
+            "remove the folder, or choose another one"
         )
 
 
-def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The names under which two makings do not say the same, but for the version of Semblance.
+def changed_keys(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:
+    """Dotted keys whose values differ between two jobs; the version of Semblance is ignored.
 
-    >>> differing({"seed": 1, "teacher": {"size": 100}}, {"seed": 1, "teacher": {"size": 500}})
+    >>> changed_keys({"seed": 1, "teacher": {"size": 100}}, {"seed": 1, "teacher": {"size": 500}})
     ['teacher.size']
     """
-    left, right = dict(_flat(one)), dict(_flat(other))
-    names = sorted((left.keys() | right.keys()) - {"semblance"})
-    return [name for name in names if left.get(name) != right.get(name)]
+    ours, theirs = dict(_flattened(left)), dict(_flattened(right))
+    keys = sorted((ours.keys() | theirs.keys()) - {"semblance"})
+    return [key for key in keys if ours.get(key) != theirs.get(key)]
 
 
-def _flat(about: Mapping[str, Any], of: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in about.items():
+def _flattened(job: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in job.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{of}{name}.")
+            yield from _flattened(value, f"{prefix}{key}.")
         else:
-            yield f"{of}{name}", value
+            yield f"{prefix}{key}", value

@@ -1,1 +1,1 @@
-"""The kinds of model files, one a file: what they say, and how to load them."""
+"""Formats of model files: how to read and load them, one per module."""

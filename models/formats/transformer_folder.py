@@ -17,22 +17,22 @@ from semblance.models.runtime import Compute, Pooling
 class TransformerFolder:
     """A folder with a transformer network in safetensors, and its tokenizer.
 
-    Options: `pooling` (mean, cls or max) in the place of what the folder says; `adapter`, the folder of a low-rank
+    Options: `pooling` (mean, cls or max) overrides the setting of the folder; `adapter` is the folder of a low-rank
     adapter as PEFT saves it, which is merged into the network.
     """
 
     options: ClassVar[tuple[str, ...]] = ("pooling", "adapter")
-    general: ClassVar[bool] = True
+    fallback: ClassVar[bool] = True
 
     def reads(self, path: Path) -> bool:
-        """Any folder: what is missing in it is said when it is read."""
+        """Any folder; `read` reports what is missing in it."""
         return path.is_dir()
 
     def read(self, source: Source) -> ModelFiles:
-        """What the folder says.
+        """Read the settings of the folder.
 
         Raises:
-            BadCheckpoint: a file is missing, altered or not supported, or there is no such pooling.
+            BadCheckpoint: a file is missing, altered or not supported, or the pooling is unknown.
         """
         checkpoint = read_transformer(source)
         return ModelFiles(
@@ -47,20 +47,20 @@ class TransformerFolder:
 
 
 def read_transformer(source: Source) -> Checkpoint:
-    """What the folder of a source says, with its options.
+    """Read the folder of a source, with its options.
 
     Raises:
-        BadCheckpoint: a file is missing, altered or not supported, or there is no such pooling.
+        BadCheckpoint: a file is missing, altered or not supported, or the pooling is unknown.
     """
     pooling = source.options.get("pooling")
     if pooling is not None and pooling not in get_args(Pooling):
-        raise BadCheckpoint(f"there is no pooling {pooling!r}: there are {', '.join(get_args(Pooling))}")
+        raise BadCheckpoint(f"unknown pooling {pooling!r}: choose one of {', '.join(get_args(Pooling))}")
     folder = source.options.get("adapter")
     adapter = None if folder is None else read_low_rank_adapter(Path(folder).expanduser(), source.adapter_sha256)
     return read_checkpoint(source.path, source.weights_sha256, cast("Pooling | None", pooling), adapter)
 
 
 def _load(checkpoint: Checkpoint, name: str, compute: Compute) -> Encoder:
-    from semblance.models.encoders.transformer import Transformer  # noqa: PLC0415 - a table of word vectors needs none of it
+    from semblance.models.encoders.transformer import Transformer  # noqa: PLC0415 - not needed for word vectors
 
     return Transformer(name, checkpoint, compute)

@@ -1,1 +1,1 @@
-"""What the measures share: alignments, transport plans, fuzzy sets."""
+"""Shared parts of the measures: alignments, transport plans, fuzzy sets, batched scoring."""

@@ -1,21 +1,21 @@
-"""A list in portions of bounded size."""
+"""Split lists into chunks of bounded total size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 
-def portions(sizes: Sequence[int], most: int) -> Iterator[slice]:
-    """Neighbours of at most `most` together, all of them in order; one that has more is a portion of its own.
+def split_by_size(sizes: Sequence[int], limit: int) -> Iterator[slice]:
+    """Consecutive slices whose sizes sum to at most `limit`; a larger item is a slice alone.
 
-    >>> list(portions([2, 2, 3, 9, 1], most=4))
+    >>> list(split_by_size([2, 2, 3, 9, 1], limit=4))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
     """
-    start = held = 0
+    start = total = 0
     for i, size in enumerate(sizes):
-        if i > start and held + size > most:
+        if i > start and total + size > limit:
             yield slice(start, i)
-            start, held = i, 0
-        held += size
+            start, total = i, 0
+        total += size
     if sizes:
         yield slice(start, len(sizes))

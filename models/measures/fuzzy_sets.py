@@ -1,6 +1,6 @@
-"""Texts as sets over a common universe: how far each token belongs to each element, and how alike two sets are.
+"""Texts as fuzzy sets over a common universe, and the similarity of two such sets.
 
-A measure joins one of the universes below with one of the formulas: `dynamax(a, b).score(jaccard)`.
+A measure combines one of the universes below with one of the formulas: `dynamax(a, b).score(jaccard)`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Formula: TypeAlias = Callable[[Doubles, Doubles], tuple[Doubles, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Degrees:
-    """How far each of n tokens on the left and m on the right belongs to each of the K elements of a universe.
+    """Degrees of membership of n left and m right tokens in the K elements of a universe.
 
-    A text belongs to an element as far as its best token does, and never less than 0: with L (n, K) and R (m, K) the
+    The membership of a text is the maximum over its tokens, clipped at 0: with L (n, K) and R (m, K) the
     degrees, the memberships are a_k = max(0, max_i L_ik) and b_k = max(0, max_j R_jk).
 
     Attributes:
@@ -39,13 +39,13 @@ class Degrees:
         return self.left.max(axis=0, initial=0.0), self.right.max(axis=0, initial=0.0)
 
     def score(self, formula: Formula) -> float:
-        """How alike the two sets are, in [0, 1]; 0 where the formula says 0/0."""
+        """Similarity of the two sets, in [0, 1]; 0 where the formula is 0/0."""
         terms, whole = formula(*self.memberships())
         # rounding must not push a score out of its bounds
         return min(1.0, float(terms.sum()) / whole) if whole > 0 else 0.0
 
     def parts(self, formula: Formula) -> Doubles:
-        """(n, m) the score shared out: that of element k goes to the tokens that give a_k and b_k.
+        """(n, m) parts of the score: that of element k goes to the tokens that attain a_k and b_k.
 
         Exact ties go to the lowest index.
         """
@@ -56,30 +56,30 @@ class Degrees:
         return parts
 
     def explanation(self, a: TokenEmbeddings, b: TokenEmbeddings, formula: Formula) -> Explanation:
-        """The parts of the score of `a` and `b`, each link with the cosine of its two vectors."""
+        """Explanation of the score; the similarity of a link is the cosine of its vectors."""
         score, parts = self.score(formula), self.parts(formula)
         return Explanation.of(a, b, score=score, similarity=cosine_matrix(a, b), contribution=parts)
 
 
 def max_pooled(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
     """Degrees over the d dimensions: L = X and R = Y, the weighted token vectors."""
-    return Degrees(a.weighted(), b.weighted())
+    return Degrees(a.weighted_vectors(), b.weighted_vectors())
 
 
 def dynamax(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
-    """Degrees over the n + m tokens of both texts: L = X U^T and R = Y U^T with U = [X; Y], all of them weighted."""
-    universe = np.concatenate((a.weighted(), b.weighted()))
+    """Degrees over the n + m tokens of both texts: L = X U^T, R = Y U^T, U = [X; Y], weighted."""
+    universe = np.concatenate((a.weighted_vectors(), b.weighted_vectors()))
     products = universe @ universe.T
     return Degrees(products[: len(a)], products[len(a) :])
 
 
 def word_set(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
-    """Degrees over the K distinct token ids of both texts: 1 where the token has that id; special tokens have none."""
+    """Degrees over the K distinct token ids: 1 where a token that is not special has the id."""
     return _crisp(_ids(a), _ids(b))
 
 
 def word_bag(a: TokenEmbeddings, b: TokenEmbeddings) -> Degrees:
-    """As `word_set`, over ids with their number: the first "the" of a text is another element than the second."""
+    """As `word_set`, where the first and the second "the" of a text are different elements."""
     return _crisp(_numbered(_ids(a)), _numbered(_ids(b)))
 
 
@@ -104,28 +104,28 @@ def cosine(a: Doubles, b: Doubles) -> tuple[Doubles, float]:
 
 
 def _ids(embeddings: TokenEmbeddings) -> list[int | None]:
-    """The id of each token, None for a special one and for a text of which no word is known."""
+    """Id of each token; None for special tokens and in a text without known words."""
     text = embeddings.text
     if text is None:
-        raise ValueError("this measure compares the tokens themselves, but these embeddings do not know their text")
+        raise ValueError("this measure compares tokens by their text, but these embeddings have none")
     pairs = zip(text.ids.tolist(), text.special, strict=True)
     return [None if special or entry < 0 else entry for entry, special in pairs]
 
 
 def _numbered(ids: list[int | None]) -> list[tuple[int, int] | None]:
-    """Each id with how many of its kind stand before it."""
-    seen = Counter[int | None]()
+    """Each id with the number of its earlier occurrences."""
+    counts = Counter[int | None]()
     numbered: list[tuple[int, int] | None] = []
     for entry in ids:
-        numbered.append(None if entry is None else (entry, seen[entry]))
-        seen[entry] += 1
+        numbered.append(None if entry is None else (entry, counts[entry]))
+        counts[entry] += 1
     return numbered
 
 
 def _crisp(left: Sequence[Hashable], right: Sequence[Hashable]) -> Degrees:
-    """1 where a token is the element, 0 elsewhere; None is no element."""
+    """Degree 1 where a token is the element, 0 elsewhere; None is no element."""
     elements = dict.fromkeys([*left, *right])
     elements.pop(None, None)
     column = {element: k for k, element in enumerate(elements)}
-    ones = np.eye(len(column) + 1, len(column))  # the last row is all zeros: for None
+    ones = np.eye(len(column) + 1, len(column))  # the last row, all zeros, is for None
     return Degrees(*(ones[[column.get(each, -1) for each in side]] for side in (left, right)))

@@ -1,4 +1,4 @@
-"""How a measure scores many texts, or many with many, that has no faster way than one after another."""
+"""Scores of many pairs, for measures without a faster method than pair by pair."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from semblance.models.embeddings import Doubles, TokenEmbeddings
 from semblance.models.protocols import ManyToMany, Similarity
 
 
-def one_by_one(measure: Similarity, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
-    """(len(candidates),) the scores of `query` with each candidate. In a measure: `score_many = one_by_one`."""
+def score_pairwise(measure: Similarity, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
+    """(len(candidates),) scores, pair by pair. In a measure: `score_many = score_pairwise`."""
     return np.array([measure.score(query, candidate) for candidate in candidates], np.float64)
 
 
-def all_with_all(measure: Similarity, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
-    """(len(left), len(right)) the scores of each left text with each right one, as fast as the measure can."""
+def score_all_pairs(measure: Similarity, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
+    """(len(left), len(right)) scores of all pairs, by the fastest method of the measure."""
     if isinstance(measure, ManyToMany):
         return measure.score_matrix(left, right)
     rows = [measure.score_many(text, right) for text in left]

@@ -1,1 +1,1 @@
-"""What the files of a model say."""
+"""Read and check the files of a model."""

@@ -1,9 +1,9 @@
-"""A model folder on disk: what it says of pooling, length and prompts, and the digest of what it means.
+"""Read the folder of a transformer: pooling, length, prompts, and the digest of its space.
 
-Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors; a
-module or setting that would change vectors and is not supported here is refused by name, never ignored. Of Dense
-modules one is supported: an affine map of every token vector that stands between the network and the pooling. A
-low-rank adapter stands in a folder of its own and is asked for beside this one.
+Reads folders of sentence-transformers (`modules.json`) and plain Hugging Face ones. Weights must be safetensors. A
+module or setting that would change vectors and is not supported here is rejected by name, never ignored. Of Dense
+modules, one is supported: an affine map of every token vector between the network and the pooling. A low-rank adapter
+has a separate folder and is named by an option.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from semblance.models.files.digests import digest, file_sha256
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.dense_head import TokenHead, read_token_head
 from semblance.models.model_files.lora import CONFIG, LowRankAdapter
-from semblance.models.model_files.untrusted import inside, require_no_code, require_own_shards
+from semblance.models.model_files.untrusted import require_no_code, require_own_shards, resolve_inside
 from semblance.models.runtime import Pooling
 from semblance.models.text import Role
 
@@ -28,7 +28,7 @@ _LEGACY_POOLING = {
     "pooling_mode_max_tokens": "max",
 }
 _PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage")}
-_MEANING = (  # files beside the weights that decide what a vector means
+_DIGESTED = (  # files that decide what a vector means, in addition to the weights
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -40,25 +40,26 @@ _MEANING = (  # files beside the weights that decide what a vector means
     "sentencepiece.bpe.model",
     "spiece.model",
 )
-_IN_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # the modules of sentence-transformers that are known
-_NO_LIMIT = 10**6  # tokenizers without a limit of their own state one of about 10**30
+_MODULE_ORDER = ("Transformer", "Dense", "Pooling", "Normalize")  # supported modules of sentence-transformers
+_NO_LIMIT = 10**6  # tokenizers without a limit state one of about 10**30
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a transformer needs to know of its folder.
+    """Settings of a transformer folder.
 
     Attributes:
-        folder: where the files of the network and its tokenizer are.
+        folder: folder of the network and its tokenizer.
         pooling: how token vectors become one vector.
-        normalize: whether that vector is brought to unit length.
-        lower_case: whether texts are lower-cased before the tokenizer sees them.
-        max_tokens: most tokens a text may have, special and prompt tokens included; None where only the network says.
-        prompts: what is put before a text in each role.
-        include_prompt: whether prompt tokens take part in the mean.
-        space: digest of the network's and the tokenizer's files and of the settings above, in hexadecimal.
-        head: the affine map of token vectors before pooling, if there is one.
-        adapter: what is merged into the network's weights, if that was asked for.
+        normalize: whether that vector is normalized to unit length.
+        lower_case: whether texts are lower-cased before tokenization.
+        max_tokens: maximum number of tokens of a text, special and prompt tokens included; None if only the network
+            knows.
+        prompts: prefix of a text in each role.
+        include_prompt: whether the mean includes prompt tokens.
+        space: digest of the files of network and tokenizer and of the settings above, in hexadecimal.
+        head: affine map of token vectors before pooling, if there is one.
+        adapter: adapter to merge into the network's weights, if one was given.
     """
 
     folder: Path
@@ -79,22 +80,22 @@ def read_checkpoint(
     pooling: Pooling | None = None,
     adapter: LowRankAdapter | None = None,
 ) -> Checkpoint:
-    """Read a model folder, and check its weights against a known SHA-256 if one is given.
+    """Read a model folder, and check its weights against a SHA-256 if one is given.
 
     Args:
-        folder: of the model.
-        weights_sha256: what its weights must have.
-        pooling: how to pool, whatever the folder says.
-        adapter: what is merged into the network's weights when it is loaded.
+        folder: the folder of the model.
+        weights_sha256: expected SHA-256 of its weights.
+        pooling: overrides the setting of the folder.
+        adapter: adapter to merge into the network's weights when it is loaded.
 
     Raises:
         BadCheckpoint: a file is missing, unreadable or altered, or a part of the model is not supported.
     """
     modules = _modules(folder)
     network = modules.get("Transformer", folder)
-    if (network / CONFIG).exists():  # where PEFT is installed, transformers would load whatever model this names
+    if (network / CONFIG).exists():  # if PEFT is installed, transformers would load the model that this file names
         raise BadCheckpoint(
-            f"{network} holds an adapter ({CONFIG}), not a whole model: give the model's own folder as the source and "
+            f"{network} holds an adapter ({CONFIG}), not a whole model: give the folder of the model as the source and "
             f"this one as its option, SOURCE?adapter={network}"
         )
     require_own_shards(network)
@@ -105,10 +106,10 @@ def read_checkpoint(
             "damaged or was replaced; install it again"
         )
     require_no_code(network)
-    transformer = _transformer_settings(network)
+    transformer = _read_optional(network / "sentence_bert_config.json")
     pooling_config = read_json(modules["Pooling"] / "config.json", dict) if "Pooling" in modules else {}
     prompts = _prompts(folder)
-    settings: dict[str, Any] = {
+    settings: dict[str, Any] = {  # these keys enter the digest: another name for one would change every space
         "pooling": pooling or _pooling_mode(pooling_config, folder),
         "normalize": "Normalize" in modules,
         "lower_case": bool(transformer.get("do_lower_case", False)),
@@ -118,30 +119,32 @@ def read_checkpoint(
     }
     head = read_token_head(modules["Dense"]) if "Dense" in modules else None
     parts = {"head": head, "adapter": adapter}
-    digests = {name: part.digest for name, part in parts.items() if part}  # no key without: spaces in use stay
-    space = _digest(network, weights, settings | digests)
+    digests = {name: part.digest for name, part in parts.items() if part}  # no key if absent: keeps existing spaces
+    space = _space(network, weights, settings | digests)
     return Checkpoint(folder=network, space=space, head=head, adapter=adapter, **settings)
 
 
 def _modules(folder: Path) -> dict[str, Path]:
-    """Module name -> its folder, as modules.json lists them; empty for a plain Hugging Face folder."""
+    """Module name -> folder, in the order of modules.json; empty without that file."""
     listing = folder / "modules.json"
     if not listing.exists():
         return {}
     modules: dict[str, Path] = {}
     for entry in read_json(listing, list):
         library, _, name = str(entry.get("type")).rpartition(".")
-        own = library.partition(".")[0] == "sentence_transformers"
-        if not own or name not in _IN_ORDER or name in modules:
+        known_library = library.partition(".")[0] == "sentence_transformers"
+        if not known_library or name not in _MODULE_ORDER or name in modules:
             raise BadCheckpoint(
-                f"{listing} has a module {entry.get('type')}, which is not supported: one Transformer, one Dense, one "
-                "Pooling and one Normalize of sentence_transformers are"
+                f"{listing} has a module {entry.get('type')}, which is not supported: it may list one Transformer, one "
+                "Dense, one Pooling and one Normalize of sentence_transformers"
             )
-        modules[name] = inside(folder, str(entry.get("path", "")))
+        modules[name] = resolve_inside(folder, str(entry.get("path", "")))
     if not {"Transformer", "Pooling"} <= modules.keys():
         raise BadCheckpoint(f"{listing} must list a Transformer and a Pooling module")
-    if list(modules) != sorted(modules, key=_IN_ORDER.index):
-        raise BadCheckpoint(f"{listing} lists {', '.join(modules)}; only the order {', '.join(_IN_ORDER)} is supported")
+    if list(modules) != sorted(modules, key=_MODULE_ORDER.index):
+        raise BadCheckpoint(
+            f"{listing} lists {', '.join(modules)}; only the order {', '.join(_MODULE_ORDER)} is supported"
+        )
     return modules
 
 
@@ -152,24 +155,22 @@ def _pooling_mode(config: Mapping[str, Any], folder: Path) -> Pooling:
     modes = [modes] if isinstance(modes, str) else list(modes)
     mode = _LEGACY_POOLING.get(modes[0], modes[0]) if len(modes) == 1 else " + ".join(modes)
     if mode not in get_args(Pooling):
-        raise BadCheckpoint(f"{folder} pools by {mode!r}, which is not supported ({', '.join(get_args(Pooling))} are)")
+        raise BadCheckpoint(f"{folder} pools by {mode!r}; supported are {', '.join(get_args(Pooling))}")
     return cast("Pooling", mode)
 
 
-def _transformer_settings(folder: Path) -> Mapping[str, Any]:
-    path = folder / "sentence_bert_config.json"
+def _read_optional(path: Path) -> Mapping[str, Any]:
     return read_json(path, dict) if path.exists() else {}
 
 
 def _prompts(folder: Path) -> dict[Role, str]:
-    """The prompt of each role: its own, or else the model's default one."""
-    path = folder / "config_sentence_transformers.json"
-    config = read_json(path, dict) if path.exists() else {}
-    given: Mapping[str, str] = config.get("prompts") or {}
-    default = given.get(config.get("default_prompt_name") or "", "")
+    """The prompt of each role, or else the model's default prompt."""
+    config = _read_optional(folder / "config_sentence_transformers.json")
+    prompts: Mapping[str, str] = config.get("prompts") or {}
+    default = prompts.get(config.get("default_prompt_name") or "", "")
     return {
-        role: next((given[name] for name in wanted if given.get(name)), default)
-        for role, wanted in _PROMPT_NAMES.items()
+        role: next((prompts[name] for name in names if prompts.get(name)), default)
+        for role, names in _PROMPT_NAMES.items()
     }
 
 
@@ -182,7 +183,7 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
     """(file name, SHA-256) of every weights file."""
     if not folder.is_dir():
         raise BadCheckpoint(
-            f"{folder} is not a folder: give the folder of a sentence-transformers or Hugging Face model"
+            f"no such folder: {folder}; give the folder of a sentence-transformers or Hugging Face model"
         )
     files = sorted(folder.glob("*.safetensors"))
     if not files:
@@ -192,6 +193,6 @@ def _weights(folder: Path) -> list[tuple[str, str]]:
     return [(file.name, file_sha256(file)) for file in files]
 
 
-def _digest(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
-    files = {name: file_sha256(folder / name) for name in _MEANING if (folder / name).exists()}
+def _space(folder: Path, weights: list[tuple[str, str]], settings: Mapping[str, Any]) -> str:
+    files = {name: file_sha256(folder / name) for name in _DIGESTED if (folder / name).exists()}
     return digest(weights=weights, files=files, settings=settings)

@@ -1,4 +1,4 @@
-"""The affine head that a model folder may put between its network and its pooling: what its files say."""
+"""Read the affine head that a model folder may have between network and pooling."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _TOKENS = "token_embeddings"
 
 @dataclass(frozen=True, slots=True)
 class TokenHead:
-    """One affine map h -> W h + b of every token vector, without an activation, before pooling.
+    """An affine map h -> W h + b of every token vector, without an activation, before pooling.
 
     A mean commutes with it, so the mean of the mapped tokens is the mapped mean. In the paper's code it is part of the
-    encoder in training and afterwards, on every token, special ones included.
+    encoder in training and inference, on every token, special ones included.
 
     Attributes:
         weights: file with `linear.weight` (out, in) and, with a bias, `linear.bias` (out,).
         in_features: d of the network.
-        out_features: d of the vectors afterwards.
+        out_features: d of the mapped vectors.
         bias: whether there is a b.
 
     Source: lee-etal-2022-clrcmd, section 4.1 and its code.
@@ -41,28 +41,28 @@ class TokenHead:
 
 
 def read_token_head(folder: Path) -> TokenHead:
-    """Read a folder that sentence-transformers' Dense module saved.
+    """Read a folder saved by the Dense module of sentence-transformers.
 
     Raises:
-        BadCheckpoint: it does anything else than an affine map of token vectors, or its files are missing.
+        BadCheckpoint: it is not an affine map of token vectors, or its files are missing.
     """
     config = read_json(folder / "config.json", dict)
-    found = {
+    actual = {
         "activation_function": config.get("activation_function", "Tanh"),
         "module_input_name": config.get("module_input_name", "sentence_embedding"),
         "module_output_name": config.get("module_output_name") or config.get("module_input_name"),
         "use_residual": config.get("use_residual", False),
     }
-    wanted = {
+    supported = {
         "activation_function": _IDENTITY,
         "module_input_name": _TOKENS,
         "module_output_name": _TOKENS,
         "use_residual": False,
     }
-    if wrong := [name for name in wanted if found[name] != wanted[name]]:
+    if wrong := [name for name in supported if actual[name] != supported[name]]:
         raise BadCheckpoint(
-            f"{folder} is a Dense module with {wrong[0]} {found[wrong[0]]!r}, which is not supported: "
-            f"{wanted[wrong[0]]!r} is"
+            f"{folder} is a Dense module with {wrong[0]} {actual[wrong[0]]!r}, which is not supported: "
+            f"only {supported[wrong[0]]!r} is"
         )
     weights = folder / "model.safetensors"
     if not weights.exists():

@@ -1,4 +1,4 @@
-"""A low-rank adapter of a network, as the library PEFT saves one: what its files say."""
+"""Read a low-rank adapter of a network, in the format of the library PEFT."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from semblance.models.files.json_file import read_json
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 
-_READ = frozenset({"peft_type", "r", "lora_alpha", "use_rslora", "bias", "init_lora_weights"})
-_HARMLESS = frozenset(  # of training, of other kinds, or which matrices there are, and those the weights name
+_SUPPORTED = frozenset({"peft_type", "r", "lora_alpha", "use_rslora", "bias", "init_lora_weights"})
+_IGNORED = frozenset(  # of training, of other adapters, or names of matrices, which the weights have as well
     {
         *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "task_type"),
         *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules"),
         *("lora_dropout", "megatron_core", "qalora_group_size", "eva_config", "runtime_config"),
     }
 )
-_LEAVES_THE_NETWORK = (True, False, "gaussian", "orthogonal", "eva")  # other ways to begin change its weights as well
+_HARMLESS_INIT = (True, False, "gaussian", "orthogonal", "eva")  # others change the weights of the network as well
 
 
 @dataclass(frozen=True, slots=True)
 class LowRankAdapter:
-    """An update of low rank for each of some weight matrices of a network, which is merged into them: W + s B A.
+    """Low-rank updates that are merged into weight matrices of a network: W + s B A.
 
-    A is (r, in) and B (out, r) where W is (out, in). The merged network costs what it did without an adapter.
+    A is (r, in) and B (out, r) for W (out, in). The merged network is as fast as without an adapter.
 
     Attributes:
         weights: file with `lora_A.weight` and `lora_B.weight` of every matrix.
         rank: r.
-        scale: s, which is alpha / r, or alpha / sqrt(r) where the rank is to make no difference (rsLoRA).
+        scale: s = alpha / r, or alpha / sqrt(r) for rsLoRA, which makes updates comparable across ranks.
 
     Source: hu-etal-2022-lora, section 4.1.
     """
@@ -46,15 +46,15 @@ class LowRankAdapter:
 
     @property
     def digest(self) -> str:
-        """Digest of all updates: of the weights, and of what multiplies them."""
+        """Digest of the weights and their scale."""
         return digest(weights=file_sha256(self.weights), scale=self.scale)
 
 
 def read_low_rank_adapter(folder: Path, weights_sha256: str | None = None) -> LowRankAdapter:
-    """Read a folder that PEFT's `save_pretrained` wrote, and check its weights against a SHA-256 if one is given.
+    """Read a folder saved by PEFT, and check its weights against a SHA-256 if one is given.
 
     Raises:
-        BadCheckpoint: a file is missing, unreadable or altered, or the adapter does anything else than W + s B A.
+        BadCheckpoint: a file is missing, unreadable or altered, or the adapter is not of the form W + s B A.
     """
     config = read_json(folder / CONFIG, dict)
     _require_supported(config, folder)
@@ -74,16 +74,16 @@ def read_low_rank_adapter(folder: Path, weights_sha256: str | None = None) -> Lo
 
 
 def _require_supported(config: Mapping[str, Any], folder: Path) -> None:
-    """Refuse, by its name, an entry that would change the result, or of which that is not known."""
-    odd = {name: value for name, value in config.items() if value and name not in _READ | _HARMLESS}
+    """Reject entries that change the result, or might: every unknown one."""
+    rejected = {name: value for name, value in config.items() if value and name not in _SUPPORTED | _IGNORED}
     if config.get("peft_type") != "LORA":
-        odd = {"peft_type": config.get("peft_type")}
+        rejected = {"peft_type": config.get("peft_type")}
     if config.get("bias", "none") != "none":
-        odd["bias"] = config["bias"]
-    if config.get("init_lora_weights", True) not in _LEAVES_THE_NETWORK:
-        odd["init_lora_weights"] = config["init_lora_weights"]
-    for name, value in odd.items():
+        rejected["bias"] = config["bias"]
+    if config.get("init_lora_weights", True) not in _HARMLESS_INIT:
+        rejected["init_lora_weights"] = config["init_lora_weights"]
+    for name, value in rejected.items():
         raise BadCheckpoint(
-            f"{folder} is an adapter with {name} {value!r}, which is not supported: of PEFT's adapters, plain ones of "
-            "low rank are (peft_type 'LORA'), with one rank and one alpha for all matrices, and with rsLoRA"
+            f"{folder} is an adapter with {name} {value!r}, which is not supported: use plain LoRA or rsLoRA "
+            "(peft_type 'LORA') with one rank and one alpha for all matrices"
         )

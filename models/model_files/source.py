@@ -1,7 +1,7 @@
-"""A model before it is loaded: where it comes from, what its files say, and what was asked of it.
+"""A model before it is loaded: its source, its options, and the settings in its files.
 
-A file of `models/formats/` reads one kind of model files, such as the folder of a transformer. It imports no library
-that takes long to import (torch), so that models can be listed and checked at once; `load` does.
+A module of `models/formats/` reads one format of model files, such as the folder of a transformer. It imports no large
+library such as torch, so that models are listed and checked quickly; `load` does.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FAMILY = "semblance.models.formats"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a model comes from.
+    """Files and options of a model.
 
     Attributes:
         path: its folder or file.
-        options: what was asked of it, by name, such as {"pooling": "max"}.
-        weights_sha256: the SHA-256 that its weights must have, where that is known.
-        adapter_sha256: the same of the weights in the folder that the option `adapter` names.
+        options: values by name, such as {"pooling": "max"}.
+        weights_sha256: expected SHA-256 of its weights, if known.
+        adapter_sha256: likewise for the weights in the folder of the option `adapter`.
     """
 
     path: Path
@@ -38,18 +38,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """What the files of a model say.
+    """Settings that were read from the files of a model, and how to load it.
 
     Attributes:
         location: the folder or file that holds the vectors or weights.
         pooling: how token vectors become one vector: mean, cls or max.
-        normalize: whether that vector is brought to unit length.
-        max_tokens: most tokens a text may have; None where only the loaded model says.
+        normalize: whether that vector is normalized to unit length.
+        max_tokens: maximum number of tokens of a text; None if only the loaded model knows.
         space: digest of everything that decides what a vector means.
-        needs_device: whether it is a network, which runs on a device of torch; else it is a table in memory.
-        load: makes the encoder, of the name it is served under and where and how it runs. It raises BadCheckpoint where
-            the files cannot be loaded, NotExportable where the runtime cannot run the network, and BuildDisagrees where
-            its vectors are too far from those of torch in float32.
+        needs_device: True for a network, which runs on a device of torch; False for a table in memory.
+        load: loads the encoder, given the name it is served under and a `Compute`. Raises BadCheckpoint if the files
+            cannot be loaded, NotExportable if the runtime cannot run the network, and BuildDisagrees if its vectors
+            differ too much from those of torch in float32.
     """
 
     location: Path
@@ -62,52 +62,51 @@ class ModelFiles:
 
 
 class Format(Protocol):
-    """One kind of model files.
+    """One format of model files.
 
     Attributes:
-        options: the options that it knows.
-        general: whether it takes any folder that no other format takes, and so is asked last.
+        options: names of its options.
+        fallback: whether it reads every folder that no other format reads, and so is tried last.
     """
 
     options: ClassVar[tuple[str, ...]]
-    general: ClassVar[bool]
+    fallback: ClassVar[bool]
 
     def reads(self, path: Path) -> bool:
-        """Whether this looks like such files."""
+        """Whether the folder or file appears to have this format."""
 
     def read(self, source: Source) -> ModelFiles:
-        """What the files say.
+        """Read the settings of the files.
 
         Raises:
-            BadCheckpoint: a file is missing, altered or not supported, or an option has no such value.
+            BadCheckpoint: a file is missing, altered or not supported, or the value of an option is unknown.
         """
 
 
 def format_of(path: Path) -> Format:
-    """The format that reads this folder or file.
+    """Find the format of this folder or file.
 
     Raises:
-        BadCheckpoint: none does.
+        BadCheckpoint: it does not exist, or no format reads it.
     """
     if not path.exists():
-        raise BadCheckpoint(f"{path} is not a folder, and no file either: give the folder or the file of a model")
+        raise BadCheckpoint(f"no such file or folder: {path}")
     formats: list[Format] = [catalogue.find(FAMILY, name)() for name in catalogue.names(FAMILY)]
-    for each in sorted(formats, key=lambda one: one.general):
+    for each in sorted(formats, key=lambda one: one.fallback):
         if each.reads(path):
             return each
     raise BadCheckpoint(
-        f"{path} is no file of vectors: give a text file of word2vec, GloVe or fastText, a .npz, or a model's folder"
+        f"{path} is no model: give a text file of word2vec, GloVe or fastText, a .npz, or the folder of a model"
     )
 
 
 def require_known(options: Iterable[str], known: Iterable[str], path: Path) -> None:
-    """Refuse options that do not exist for this model.
+    """Reject options that this model does not have.
 
     Raises:
-        BadCheckpoint: naming the first of them, and what there is.
+        BadCheckpoint: names the first of them, and the options of the model.
     """
     known = sorted(set(known))
     for name in options:
         if name not in known:
-            there = f"there are {', '.join(known)}" if known else "there are none"
-            raise BadCheckpoint(f"{path} has no option {name!r}: {there}")
+            raise BadCheckpoint(f"{path} has no option {name!r}: choose one of {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What the files of a model's folder may not lead to: code, whoever's it is, or files outside of the folder."""
+"""Reject model folders that reference code or paths outside the folder."""
 
 from __future__ import annotations
 
@@ -10,59 +10,58 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.files.json_file import read_json
 
 _IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
-_BUILT_IN = (None, "eager", "sdpa")
-_SHARDS = "model.safetensors.index.json"
+_BUILT_IN = (None, "eager", "sdpa")  # implementations
+_SHARD_INDEX = "model.safetensors.index.json"
 
 
 def require_no_code(network: Path) -> None:
-    """Refuse a folder for which transformers would run code that came with it, or fetch some.
+    """Reject a folder that would make transformers run code from the folder, or download code.
 
-    An `auto_map` names classes in files beside it. An implementation that is not built in stands for a compiled kernel
-    on a hub, which is downloaded wherever the package `kernels` is installed. Quantised weights are unpacked by
-    libraries of their own.
+    An `auto_map` names classes in files beside it. An implementation that is not built in names a compiled kernel on a
+    hub, which is downloaded if the package `kernels` is installed. Quantized weights are unpacked by third-party
+    libraries.
 
     Raises:
-        BadCheckpoint: naming the file and the entry.
+        BadCheckpoint: names the file and the entry.
     """
     for file in (network / "config.json", *network.glob("tokenizer_config.json")):
         for name, value in _entries(read_json(file, dict)):
             if name == "auto_map":
-                raise BadCheckpoint(f"{file} wants to run code of its own (auto_map); that is never done here")
+                raise BadCheckpoint(f"{file} refers to code in the folder (auto_map), which is never run")
             if name.removeprefix("_") in _IMPLEMENTATIONS and value not in _BUILT_IN:
                 raise BadCheckpoint(
-                    f"{file} wants to compute by foreign code ({name} {value!r}); that is never done here: eager and "
-                    "sdpa are built in"
+                    f"{file} refers to third-party code ({name} {value!r}), which is never run: choose eager or sdpa"
                 )
             if name == "quantization_config" and value:
-                raise BadCheckpoint(f"{file} has quantised weights ({name}), which are not supported")
+                raise BadCheckpoint(f"{file} has quantized weights ({name}), which are not supported")
 
 
 def require_own_shards(network: Path) -> None:
-    """Refuse an index of weights that names files elsewhere.
+    """Reject an index of weights that names files outside the folder.
 
     Raises:
-        BadCheckpoint: naming the first of them.
+        BadCheckpoint: names the first of them.
     """
-    index = network / _SHARDS
+    index = network / _SHARD_INDEX
     shards = read_json(index, dict).get("weight_map", {}).values() if index.exists() else ()
     for shard in shards:
         if PurePath(str(shard)).name != shard:
-            raise BadCheckpoint(f"{index} names {shard!r}: weights lie beside it, or are not read")
+            raise BadCheckpoint(f"{index} names {shard!r}: weights must lie in the same folder")
 
 
-def inside(folder: Path, path: str) -> Path:
-    """Where a path in a file of `folder` leads.
+def resolve_inside(folder: Path, path: str) -> Path:
+    """Resolve a relative path from a file of `folder`.
 
     Raises:
-        BadCheckpoint: out of the folder.
+        BadCheckpoint: it leads outside the folder.
     """
     if PurePath(path).is_absolute() or ".." in PurePath(path).parts:
-        raise BadCheckpoint(f"{folder} names a module at {path!r}, which leads out of that folder: copy it into it")
+        raise BadCheckpoint(f"{folder} names a module at {path!r}, outside that folder: copy it into the folder")
     return folder / path
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
-    """The entries of all objects in a JSON value, at any depth."""
+    """Entries of all objects in a JSON value, at any depth."""
     if isinstance(value, dict):
         yield from value.items()
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

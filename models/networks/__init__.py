@@ -1,1 +1,1 @@
-"""How the network of a transformer is run: packed batches, CUDA graphs, exports."""
+"""Building blocks of runtimes: torch networks, packed batches, CUDA graphs, exports."""

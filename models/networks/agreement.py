@@ -1,4 +1,4 @@
-"""Texts by which a runtime or a number type shows that its vectors are still those of float32."""
+"""Check that token vectors agree with those of torch in float32, on a few probe texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semblance.models.runtime import NetworkFacts
 from semblance.models.text import Ints
 from semblance.models.tokenization.subwords import FastTokenizer
 
-AGREEMENT = 0.999  # least cosine to float32, of any token, at which another number type may serve the same space
+MIN_COSINE = 0.999  # of every token vector to float32: another number type may then serve the same space
 PROBES = (
     "A cat sleeps on the windowsill.",
     "The central bank raised interest rates by half a percentage point on Thursday.",
@@ -25,15 +25,15 @@ PROBES = (
 
 
 def probe_ids(checkpoint: Checkpoint, facts: NetworkFacts) -> list[Ints]:
-    """(n_i,) the tokens of each probe as a document."""
+    """(n_i,) token ids of each probe, tokenized as a document."""
     tokenizer = FastTokenizer(facts.tokenizer, facts.max_tokens)
     return [text.ids for text in tokenizer.tokenize(PROBES, checkpoint.prompts["document"], "END")]
 
 
 def least_cosine(pairs: Iterable[tuple[Floats, Floats]]) -> float:
-    """The least cosine of the rows of (n_i, d) vectors that should be the same.
+    """The smallest cosine between corresponding rows of pairs of (n_i, d) arrays.
 
-    A vector that is not finite brings it to 0, or to no number: in either case to nothing that is large enough.
+    A row that is not finite makes it 0 or NaN, so that no threshold is met.
 
     >>> least_cosine([(np.eye(2), np.eye(2)), (np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]]))])
     0.6
@@ -42,12 +42,16 @@ def least_cosine(pairs: Iterable[tuple[Floats, Floats]]) -> float:
         return float(np.min([(unit_rows(x) * unit_rows(y)).sum(axis=1).min() for x, y in pairs]))
 
 
-def require_agreement(exact: Sequence[Floats], found: Sequence[Floats], least: float, what: str, instead: str) -> None:
-    """Refuse token vectors that point elsewhere than those of torch in float32.
+def require_agreement(
+    exact: Sequence[Floats], vectors: Sequence[Floats], min_cosine: float, subject: str, remedy: str
+) -> None:
+    """Reject token vectors whose directions differ from the exact ones of torch in float32.
 
     Raises:
-        BuildDisagrees: with the least cosine that there is, and what to do instead.
+        BuildDisagrees: a cosine is below `min_cosine`; the message names the smallest one and the remedy.
     """
-    cosine = least_cosine(zip(exact, found, strict=True))
-    if not cosine >= least:  # also where it is no number
-        raise BuildDisagrees(f"{what} has cosine {cosine:.5f} to its float32 vectors, less than {least}: {instead}")
+    cosine = least_cosine(zip(exact, vectors, strict=True))
+    if not cosine >= min_cosine:  # also if it is NaN
+        raise BuildDisagrees(
+            f"{subject} has cosine {cosine:.5f} to its float32 vectors, below the limit of {min_cosine}: {remedy}"
+        )

@@ -1,4 +1,4 @@
-"""What torch raises when a device fails, as the words of this project."""
+"""Translate device failures of torch into errors of this project."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from contextlib import contextmanager
 import torch
 
 from semblance.models.errors import DeviceLost
-from semblance.models.networks.cuda_graphs import CAPTURING
+from semblance.models.networks.cuda_graphs import CAPTURE_LOCK
 
 
 @contextmanager
 def device_errors(device: torch.device) -> Iterator[None]:
-    """Around work on a device: raises DeviceLost where it failed for good."""
+    """Context of work on a device; raises DeviceLost if the device failed permanently."""
     try:
         yield
     except torch.AcceleratorError as error:
-        if _answers(device):  # it refused this work only, such as a launch that it is not made for
+        if _responds(device):  # only this work was rejected, such as a launch with an invalid configuration
             raise
         raise DeviceLost(f"{device}: {error}") from error
     except torch.OutOfMemoryError:
-        with CAPTURING:
-            torch.cuda.empty_cache()  # so that a smaller batch finds the room that this one leaves
+        with CAPTURE_LOCK:
+            torch.cuda.empty_cache()  # so that a smaller batch can use the memory that this one leaves
         raise
 
 
-def _answers(device: torch.device) -> bool:
-    """Whether it still computes: after an illegal access, say, CUDA answers every call of the process by that error."""
-    try:
+def _responds(device: torch.device) -> bool:
+    """Whether the device still computes."""
+    try:  # after an illegal access, CUDA fails every later call of the process
         return torch.ones(1, device=device).item() == 1
     except torch.AcceleratorError:
         return False

@@ -1,4 +1,4 @@
-"""Networks in the form that a runtime reads: made once, kept in a folder, and used only if nothing has changed."""
+"""Cache of exported networks on disk: exported once, verified by checksum on every use."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ MANIFEST = "manifest.json"  # the SHA-256 of each file beside it
 
 
 @contextmanager
-def exported(exports: Path | None, fingerprint: str, make: Callable[[Path], None]) -> Iterator[Path]:
-    """The folder of the export with that fingerprint, which `make` fills if it is not there, or is damaged.
+def cached_export(exports: Path | None, fingerprint: str, export: Callable[[Path], None]) -> Iterator[Path]:
+    """Folder of the export with that fingerprint; `export` fills it if missing or damaged.
 
-    Of several processes one makes it, and the others wait for that. One that is whole is read without a lock, so that
-    exports may lie on a disk that cannot be written.
+    One process exports, others wait for it. An intact export is read without a lock, so that the cache may lie on a
+    read-only disk.
 
     Args:
-        exports: where exports are kept; None keeps none, and the folder goes with the block.
-        fingerprint: of everything that decides what is in it.
-        make: writes all its files into the folder that it is given.
+        exports: folder of the cache; None exports into a temporary folder that is deleted after the block.
+        fingerprint: digest of everything that decides the content.
+        export: writes all files into the folder that it receives.
 
     Raises:
-        NotExportable: the disk will not do.
+        NotExportable: the cache cannot be read or written.
     """
     try:
         if exports is None:
-            with TemporaryDirectory() as passing:
-                make(Path(passing))
-                yield Path(passing)
+            with TemporaryDirectory() as temporary:
+                export(Path(temporary))
+                yield Path(temporary)
             return
         folder = exports / fingerprint
         if _damage(folder) is not None:
-            _make_unless_made(folder, make)
+            _export_under_lock(folder, export)
         yield folder
     except OSError as error:
-        raise NotExportable(f"no export of the network can be written or read: {error}") from error
+        raise NotExportable(f"cannot read or write an export of the network: {error}") from error
 
 
 def _damage(folder: Path) -> str | None:
-    """What is wrong with an export; None if every file is what was written."""
+    """Why the export is missing or damaged; None if every file has its checksum."""
     try:
         listed = read_json(folder / MANIFEST, dict)
         changed = [name for name, sha256 in listed.items() if file_sha256(folder / name) != sha256]
@@ -60,21 +60,21 @@ def _damage(folder: Path) -> str | None:
     return f"{folder / changed[0]} has changed" if changed else None
 
 
-def _make_unless_made(folder: Path, make: Callable[[Path], None]) -> None:
+def _export_under_lock(folder: Path, export: Callable[[Path], None]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         damage = _damage(folder)
-        if damage is None:  # another process was faster
+        if damage is None:  # another process has exported it meanwhile
             return
         if folder.exists():
-            log.warning("an export of a network is damaged and made anew: %s", damage)
-        aside = folder.with_name(f".making-{folder.name}")
-        shutil.rmtree(aside, ignore_errors=True)  # of one that was killed
-        aside.mkdir()
+            log.warning("an export of a network is damaged and will be replaced: %s", damage)
+        partial = folder.with_name(f".making-{folder.name}")
+        shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
+        partial.mkdir()
         try:
-            make(aside)
-            write_json(aside / MANIFEST, {file.name: file_sha256(file) for file in sorted(aside.iterdir())})
+            export(partial)
+            write_json(partial / MANIFEST, {file.name: file_sha256(file) for file in sorted(partial.iterdir())})
             shutil.rmtree(folder, ignore_errors=True)
-            publish(aside, folder)
+            publish(partial, folder)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A low-rank adapter merged into the network it was trained for."""
+"""Merge a low-rank adapter into the network that it was trained for."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ _FACTOR = re.compile(r"base_model\.model\.(?P<matrix>.+)\.lora_(?P<side>[AB])\.w
 
 
 def merge(adapter: LowRankAdapter, network: Any) -> None:
-    """Add s B A to every weight matrix W of a network of transformers that the adapter names, in float32.
+    """Add s B A, in float32, to each weight matrix W of a network that the adapter names.
 
-    An adapter that was trained under a head (masked language modelling, say) names matrices with the prefix that the
-    network has there, such as `bert.`; both forms are taken.
+    An adapter that was trained under a head, such as masked language modelling, names matrices with the prefix that the
+    network has there, such as `bert.`; names with and without it are accepted.
 
     Raises:
-        BadCheckpoint: the file cannot be read, or one of its tensors fits no linear layer; the message names it.
+        BadCheckpoint: the file cannot be read, or a tensor matches no linear layer; the message names it.
     """
     modules = dict(network.named_modules())
-    factors = _factors(adapter.weights)
-    for matrix, sides in factors.items():
-        bare = matrix.removeprefix(f"{network.base_model_prefix}.")
-        linear = modules.get(matrix, modules.get(bare))
+    factors = _read_factors(adapter.weights)
+    for matrix, pair in factors.items():
+        without_prefix = matrix.removeprefix(f"{network.base_model_prefix}.")
+        linear = modules.get(matrix, modules.get(without_prefix))
         if not isinstance(linear, torch.nn.Linear):
             raise BadCheckpoint(f"{adapter.weights} updates {matrix}, but the network has no linear layer of that name")
-        _add(adapter, matrix, sides, linear.weight.data)
+        _add(adapter, matrix, pair, linear.weight.data)
 
 
-def _add(adapter: LowRankAdapter, matrix: str, sides: Mapping[str, torch.Tensor], weight: torch.Tensor) -> None:
+def _add(adapter: LowRankAdapter, matrix: str, pair: Mapping[str, torch.Tensor], weight: torch.Tensor) -> None:
     out_features, in_features = weight.shape
-    wanted = {"A": (adapter.rank, in_features), "B": (out_features, adapter.rank)}
-    for side, shape in wanted.items():
-        found = tuple(sides[side].shape) if side in sides else None
-        if found != shape:
-            raise BadCheckpoint(f"{adapter.weights} has lora_{side} of {matrix} in shape {found}, expected {shape}")
-    update = adapter.scale * (sides["B"].float() @ sides["A"].float())
+    expected = {"A": (adapter.rank, in_features), "B": (out_features, adapter.rank)}
+    for side, shape in expected.items():
+        actual = tuple(pair[side].shape) if side in pair else None
+        if actual != shape:
+            raise BadCheckpoint(f"{adapter.weights} has lora_{side} of {matrix} in shape {actual}, expected {shape}")
+    update = adapter.scale * (pair["B"].float() @ pair["A"].float())
     if not update.isfinite().all():
         raise BadCheckpoint(f"{adapter.weights} holds numbers for {matrix} that are not finite")
     weight += update
 
 
-def _factors(weights: Path) -> dict[str, dict[str, torch.Tensor]]:
-    """Name of a matrix -> its A and B."""
+def _read_factors(weights: Path) -> dict[str, dict[str, torch.Tensor]]:
+    """Name of a matrix -> its factors A and B."""
     try:
         tensors = load_file(weights)
     except (OSError, SafetensorError) as error:
         raise BadCheckpoint(f"cannot load {weights}: {error}") from error
     factors: dict[str, dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
-        named = _FACTOR.fullmatch(name)
-        if named is None:
+        match = _FACTOR.fullmatch(name)
+        if match is None:
             raise BadCheckpoint(f"{weights} holds {name}, which is no part of a low-rank update of a linear layer")
-        factors.setdefault(named["matrix"], {})[named["side"]] = tensor
+        factors.setdefault(match["matrix"], {})[match["side"]] = tensor
     if not factors:
         raise BadCheckpoint(f"{weights} holds no tensor, and so would change nothing")
     return factors

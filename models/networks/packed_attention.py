@@ -1,40 +1,41 @@
-"""Attention over many texts that stand in one sequence, one after another, without padding.
+"""Attention over texts packed into one sequence: each token attends to its own text only.
 
-transformers lets a network take its attention from a function registered by name, and hands every other keyword of a
-call on to it. So a network whose attention goes through that interface runs over packed texts as it is: it gets the
-position of each token in its own text, and this function, which keeps each text to itself.
+transformers takes the attention of a network from a function registered by name, and passes every other keyword of a
+call on to it. A network that uses this interface therefore runs over packed texts unchanged: the caller provides the
+position of each token in its own text and, as the keyword `packed`, the layout of the texts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-NAME = "packed"  # of the function among the attentions of transformers
-FAST = (torch.bfloat16, torch.float16)  # what the kernel of flash attention computes in
+NAME = "packed"  # key of the function in the registry of transformers
+KERNEL_TYPES = (torch.bfloat16, torch.float16)  # number types of the flash attention kernel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spans:
-    """Where the texts of a packed sequence of T tokens lie.
+class TextLayout(Protocol):
+    """Where the texts of a packed sequence of T tokens lie, and attention within each of them."""
 
-    Attributes:
-        offsets: (b + 1,) int32, where each text begins, and where the last ends; a text may be empty. What lies behind
-            the last belongs to no text: what comes out there means nothing.
-        longest: at least the tokens of any text.
-    """
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scaling: float | None, window: int | None) -> Tensor:
+        """(T, h, d) query, key and value of h heads -> (T, h, d).
 
-    offsets: Tensor
-    longest: int
+        Args:
+            query: one row per token.
+            key: likewise.
+            value: likewise.
+            scaling: factor of the products; 1 / sqrt(d) by default.
+            window: if given, tokens attend only to tokens fewer than `window` positions away.
+        """
 
 
 def use_packed_attention(network: Any) -> None:
-    """Have a network of transformers attend by `packed_attention`, if it can: its calls need `packed=Spans` then."""
+    """Make a network use `packed_attention`; its calls then need `packed`, a `TextLayout`."""
     AttentionInterface.register(NAME, packed_attention)
     network.set_attn_implementation(NAME)
 
@@ -44,72 +45,67 @@ def packed_attention(  # noqa: PLR0913 - transformers calls it so
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None,  # noqa: ARG001 - likewise; it is None
+    attention_mask: Tensor | None,  # noqa: ARG001 - likewise; None, because there is no padding
     *,
-    packed: Spans,
+    packed: TextLayout,
     scaling: float | None = None,
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Each token attends to the tokens of its own text.
+    """(1, h, T, d) query, key and value -> (1, T, h, d), and no weights, as for transformers."""
+    q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
+    return packed.attend(q, k, v, scaling, sliding_window)[None], None
 
-    Args:
-        module: the layer that calls.
-        query: (1, h, T, d) of h heads.
-        key: likewise.
-        value: likewise.
-        attention_mask: None, for there is no padding.
-        packed: which tokens make a text.
-        scaling: what products are multiplied by; one over the square root of d by default.
-        sliding_window: if given, tokens attend only to those nearer than so many places.
 
-    Returns:
-        (1, T, h, d), and no weights.
+@dataclass(frozen=True, slots=True, eq=False)
+class TextSpans:
+    """Layout for torch: the boundaries of the texts.
+
+    Attributes:
+        offsets: (b + 1,) int32, the first token of each text, and the end of the last; a text may be empty. Tokens
+            behind the last text are padding, whose output is undefined.
+        longest: at least the number of tokens of the longest text.
     """
-    parts = [each[0].transpose(0, 1).to(value.dtype) for each in (query, key, value)]  # (T, h, d)
-    fast = value.is_cuda and value.dtype in FAST
-    out = (_by_kernel if fast else _by_rows)(parts, packed, scaling, sliding_window)
-    return out[None], None
+
+    offsets: Tensor
+    longest: int
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, scaling: float | None, window: int | None) -> Tensor:
+        """See `TextLayout`: by flash attention where there is a kernel, otherwise over padded rows."""
+        parts = [query.to(value.dtype), key.to(value.dtype), value]
+        has_kernel = value.is_cuda and value.dtype in KERNEL_TYPES
+        return (_flash_attention if has_kernel else _padded_attention)(parts, self, scaling, window)
 
 
-def _by_kernel(parts: list[Tensor], packed: Spans, scaling: float | None, window: int | None) -> Tensor:
+def _flash_attention(parts: list[Tensor], spans: TextSpans, scaling: float | None, window: int | None) -> Tensor:
     """Flash attention of variable length, which exists for half precision on CUDA."""
-    from torch.nn.attention.varlen import varlen_attn  # noqa: PLC0415 - where there is no CUDA, nobody needs it
+    from torch.nn.attention.varlen import varlen_attn  # noqa: PLC0415 - needed on CUDA only
 
     reach = -1 if window is None else window - 1
     q, k, v = parts
-    out = varlen_attn(
-        q,
-        k,
-        v,
-        packed.offsets,
-        packed.offsets,
-        packed.longest,
-        packed.longest,
-        scale=scaling,
-        window_size=(reach, reach),
-    )
+    offsets, longest = spans.offsets, spans.longest
+    out = varlen_attn(q, k, v, offsets, offsets, longest, longest, scale=scaling, window_size=(reach, reach))
     assert isinstance(out, Tensor)
     return out
 
 
-def _by_rows(parts: list[Tensor], packed: Spans, scaling: float | None, window: int | None) -> Tensor:
-    """The same for any number type and device: each text a row of its own, padded for this product alone."""
-    begins, lengths = packed.offsets[:-1].long(), packed.offsets.diff().long()
-    place = torch.arange(packed.longest, device=begins.device)
-    real = place < lengths[:, None]  # (b, longest)
-    at = (begins[:, None] + place)[real]
-    q, k, v = (_rows(part[at], real) for part in parts)
+def _padded_attention(parts: list[Tensor], spans: TextSpans, scaling: float | None, window: int | None) -> Tensor:
+    """The same for any number type and device: texts become padded rows for this product alone."""
+    begins, lengths = spans.offsets[:-1].long(), spans.offsets.diff().long()
+    positions = torch.arange(spans.longest, device=begins.device)
+    real = positions < lengths[:, None]  # (b, longest)
+    tokens = (begins[:, None] + positions)[real]
+    q, k, v = (_padded_rows(part[tokens], real) for part in parts)
     mask = real[:, None, None, :]
     if window is not None:
-        mask = mask & ((place[:, None] - place).abs() < window)
-    out = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
-    packed_out = torch.zeros_like(parts[0])
-    packed_out[at] = out.transpose(1, 2)[real]
-    return packed_out
+        mask = mask & ((positions[:, None] - positions).abs() < window)
+    rows = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
+    out = torch.zeros_like(parts[0])
+    out[tokens] = rows.transpose(1, 2)[real]
+    return out
 
 
-def _rows(packed: Tensor, real: Tensor) -> Tensor:
+def _padded_rows(packed: Tensor, real: Tensor) -> Tensor:
     """(T, h, d) -> (b, h, longest, d)."""
     rows = packed.new_zeros(*real.shape, *packed.shape[1:])
     rows[real] = packed

@@ -1,4 +1,4 @@
-"""How the texts of a pass are laid out: one after another, and in a grid for attention, each of one of few sizes."""
+"""Round batch shapes up to few sizes, and pack texts as inputs of an exported graph."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WIDTHS = (*range(8, 64, 8), *range(64, 128, 16), *range(128, 513, 32))
 TEXTS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 
 
-class LaidOut(NamedTuple):
-    """The input of a pass over T tokens, of which some at the end may belong to no text; see `Grid` for the last three.
+class GraphInputs(NamedTuple):
+    """Inputs of an exported graph: T packed tokens, padded at the end, and their `TokenGrid`.
 
     Attributes:
         ids: (T,).
-        positions: (T,) the place of each in its text.
+        positions: (T,) the position of each token in its text.
         tokens: (b, l).
-        real: (b, l); no row is without a token.
+        real: (b, l); every row holds at least one token.
         places: (T,).
     """
 
@@ -34,40 +34,41 @@ class LaidOut(NamedTuple):
     places: Integers
 
 
-def laid_out(texts: Sequence[Ints], facts: NetworkFacts) -> LaidOut:
-    """The tokens of these texts, filled up to one of few sizes.
+def graph_inputs(texts: Sequence[Ints], facts: NetworkFacts) -> GraphInputs:
+    """Pack these texts, padded to the next size in each dimension.
 
     >>> facts = NetworkFacts(dim=1, max_tokens=512, pad_id=0, first_position=0, tokenizer="")
-    >>> laid = laid_out([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], facts)
-    >>> laid.ids.tolist(), laid.positions.tolist(), laid.places.tolist()
+    >>> inputs = graph_inputs([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], facts)
+    >>> inputs.ids.tolist(), inputs.positions.tolist(), inputs.places.tolist()
     ([5, 6, 7, 8, 0, 0, 0, 0], [0, 1, 2, 0, 0, 0, 0, 0], [0, 1, 2, 8, 0, 0, 0, 0])
-    >>> laid.tokens[laid.real].tolist()
+    >>> inputs.tokens[inputs.real].tolist()
     [0, 1, 2, 3]
     """
     lengths = np.array([len(text) for text in texts])
     count, longest = int(lengths.sum()), int(lengths.max())
-    rows, width = at_least(len(texts), TEXTS), at_least(longest, WIDTHS)
+    rows, width = next_size(len(texts), TEXTS), next_size(longest, WIDTHS)
+    # a row without a token would have nothing to attend to, which gives NaN: surplus rows hold one
     real = np.arange(width) < np.concatenate((lengths, np.ones(rows - len(texts), np.int64)))[:, None]
-    filled = at_least(count, TOKENS)
-    ids, positions = np.full(filled, facts.pad_id, np.int64), np.full(filled, facts.first_position, np.int64)
-    tokens, places = np.zeros((rows, width), np.int64), np.zeros(filled, np.int64)
+    padded = next_size(count, TOKENS)
+    ids, positions = np.full(padded, facts.pad_id, np.int64), np.full(padded, facts.first_position, np.int64)
+    tokens, places = np.zeros((rows, width), np.int64), np.zeros(padded, np.int64)
     of_texts = real[: len(texts)]
     ids[:count] = np.concatenate(texts)
     places[:count] = np.flatnonzero(of_texts)
     positions[:count] += places[:count] % width
     tokens[: len(texts)][of_texts] = np.arange(count)
-    return LaidOut(ids, positions, tokens, real, places)
+    return GraphInputs(ids, positions, tokens, real, places)
 
 
-def at_least(size: int, sizes: Sequence[int]) -> int:
-    """The least of the ascending `sizes` that is enough; beyond them, as `rounded_up`."""
-    return next((each for each in sizes if each >= size), rounded_up(size))
+def next_size(size: int, sizes: Sequence[int]) -> int:
+    """The smallest of ascending `sizes` that is not below `size`; beyond them, `round_up`."""
+    return next((each for each in sizes if each >= size), round_up(size))
 
 
-def rounded_up(size: int) -> int:
-    """The least that is enough of the few sizes of which there are four up to each power of two.
+def round_up(size: int) -> int:
+    """Round up to one of four sizes per power of two.
 
-    >>> [rounded_up(size) for size in (3, 33, 41, 64, 65, 1100)]
+    >>> [round_up(size) for size in (3, 33, 41, 64, 65, 1100)]
     [3, 40, 48, 64, 80, 1280]
     """
     step = max(1, (1 << (size - 1).bit_length()) // 8)

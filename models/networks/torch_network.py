@@ -11,38 +11,41 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from semblance.models.embeddings import Floats
+from semblance.models.embeddings import Floats, Integers
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
+from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.lora_merge import merge
-from semblance.models.runtime import NetworkFacts
+from semblance.models.runtime import Compute, NetworkFacts, Precision
 from semblance.models.text import Ints
-from semblance.models.tokenization.subwords import bare
+from semblance.models.tokenization.subwords import serialize_tokenizer
+
+VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
 
 
 class TorchNetwork(torch.nn.Module):
-    """A network of transformers with its adapter merged into it and its head behind it, in float32 on the CPU.
+    """A network of transformers with merged adapter and appended head, in float32 on the CPU.
 
     Attributes:
-        network: the one of transformers.
-        head: the affine map of every token vector; without one, nothing happens to them.
+        network: the network of transformers.
+        head: the affine map of every token vector, or the identity.
 
     Raises:
-        BadCheckpoint: the folder has no network or no fast tokenizer that transformers can load.
+        BadCheckpoint: transformers cannot load a network or a fast tokenizer from the folder.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__()
         tokenizer, self.network = _load(checkpoint)
-        self.head = _head(checkpoint.head)
-        positions = _positions(self.network)
+        self.head = _load_head(checkpoint.head)
+        positions = _max_positions(self.network)
         self.facts = NetworkFacts(
             dim=checkpoint.head.out_features if checkpoint.head else int(self.network.config.hidden_size),
             max_tokens=min(checkpoint.max_tokens or positions, positions),
             pad_id=tokenizer.pad_token_id or 0,
             first_position=first_position(self.network),
-            tokenizer=bare(tokenizer.backend_tokenizer, checkpoint.lower_case),
+            tokenizer=serialize_tokenizer(tokenizer.backend_tokenizer, checkpoint.lower_case),
         )
         self.eval()
 
@@ -52,17 +55,38 @@ class TorchNetwork(torch.nn.Module):
         mapped: torch.Tensor = self.head(hidden)
         return mapped
 
-    def alone(self, ids: Ints) -> Floats:
-        """(n, d) the token vectors of one text of n tokens, with nothing beside it."""
-        given = torch.from_numpy(ids.astype(np.int64))[None].to(self.network.device)
-        with torch.inference_mode():
-            vectors: Floats = self(given, torch.ones_like(given))[0].cpu().numpy()
+    def encode_padded(self, ids: Integers, mask: Integers, precision: Precision = "float32") -> Floats:
+        """(b, l) token ids and mask -> (b, l, d) float32 token vectors.
+
+        In bfloat16 by autocast, which keeps sums and norms in float32, so that a text keeps nearly the same vectors
+        alone and in a batch.
+
+        Raises:
+            DeviceLost: the device failed permanently.
+        """
+        device = self.network.device
+        autocast = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+        with device_errors(device), torch.inference_mode(), autocast:
+            vectors: Floats = self(*(torch.from_numpy(each).to(device) for each in (ids, mask))).float().cpu().numpy()
+        return vectors
+
+    def encode_one(self, ids: Ints) -> Floats:
+        """(n, d) float32 token vectors of one text of n tokens, without padding. Raises DeviceLost."""
+        batch = ids.astype(np.int64)[None]
+        vectors: Floats = self.encode_padded(batch, np.ones_like(batch))[0]
         return vectors
 
 
+def load_network(checkpoint: Checkpoint, compute: Compute) -> TorchNetwork:
+    """Load the network onto its device, and set the limit of CPU threads for all of torch."""
+    if compute.threads is not None:
+        torch.set_num_threads(compute.threads)
+    return TorchNetwork(checkpoint).to(compute.device)
+
+
 def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
-    """The tokenizer and the network of a folder, complete and without any code of its own."""
-    # its bar would stand between the lines of a log
+    """Load the tokenizer and the network, complete and without running code from the folder."""
+    # a progress bar would break up the lines of a log
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True, trust_remote_code=False)
@@ -78,17 +102,17 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
         raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error
     if not tokenizer.is_fast:
         raise BadCheckpoint(f"{checkpoint.folder} has no fast tokenizer (tokenizer.json), which gives character spans")
-    # the pooler is not used here; any other weight that is missing would be random
-    absent = [name for name in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(name)]
-    if absent:
-        raise BadCheckpoint(f"{checkpoint.folder} lacks {len(absent)} weights of its network, such as {absent[0]}")
+    # the pooler is not used here; any other missing weight would be random
+    missing = [name for name in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(name)]
+    if missing:
+        raise BadCheckpoint(f"{checkpoint.folder} lacks {len(missing)} weights of its network, such as {missing[0]}")
     if checkpoint.adapter is not None:
         merge(checkpoint.adapter, network)
     return tokenizer, network
 
 
-def _head(head: TokenHead | None) -> torch.nn.Module:
-    """The affine map of every token vector, with its weights; without one, nothing happens to them."""
+def _load_head(head: TokenHead | None) -> torch.nn.Module:
+    """Load the affine map of every token vector; the identity if there is none."""
     if head is None:
         return torch.nn.Identity()
     linear = torch.nn.Linear(head.in_features, head.out_features, bias=head.bias)
@@ -101,13 +125,13 @@ def _head(head: TokenHead | None) -> torch.nn.Module:
 
 
 def first_position(network: Any) -> int:
-    """The number of a text's first place: RoBERTa's kin number places from the padding id on."""
+    """Position id of the first token of a text: the RoBERTa family counts from the padding id."""
     padding: int | None = getattr(_position_table(network), "padding_idx", None)
     return 0 if padding is None else padding + 1
 
 
-def _positions(network: Any) -> int:
-    """Most tokens the network has positions for."""
+def _max_positions(network: Any) -> int:
+    """Most tokens that the network has positions for."""
     table = _position_table(network)
     if isinstance(table, torch.nn.Embedding):
         return table.num_embeddings - first_position(network)

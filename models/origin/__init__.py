@@ -1,1 +1,1 @@
-"""Similarity from contexts: two sentences are alike when the same places in running text would take either."""
+"""Similarity from contexts: which sentences fit the same places in running text."""

@@ -1,4 +1,4 @@
-"""What can go wrong in similarity from contexts."""
+"""Errors of Origin."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from semblance.models.errors import SemblanceError
 
 
 class BadCorpus(SemblanceError):
-    """The text will not do: it cannot be read, or has no three sentences in order."""
+    """The text cannot be read, or has no three sentences in order."""
 
     code = "bad_corpus"
 
 
 class BadOrigin(SemblanceError):
-    """An origin folder lacks a step, was cut off in one, or was made of something else than is asked for."""
+    """An origin folder lacks a step, has an incomplete one, or was built from other inputs."""
 
     code = "bad_origin"
 
 
 class BadHarvest(SemblanceError):
-    """Harvested pairs cannot be read or written, or are of another harvest than what they should go on or join."""
+    """A harvest cannot be read or written, or was made with other settings than expected."""
 
     code = "bad_harvest"

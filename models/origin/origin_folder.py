@@ -1,4 +1,4 @@
-"""The origin folder: a folder a step, and `origin.json`, which says what every step was made of and gave."""
+"""Layout of an origin folder: one folder per step, and `origin.json` with their results."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ COHERENCE = "coherence"
 GENERATION = "generation"
 
 ABOUT = "about.json"  # in the folder of a step
-MADE_OF = "made_of"
+PROVENANCE = "made_of"
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """What `origin.json` says: an entry for each step that is done; empty where there is none yet.
+    """Read `origin.json`: one entry per finished step; empty if the file does not exist.
 
     Raises:
-        BadOrigin: it is there, but cannot be read.
+        BadOrigin: it exists, but cannot be read.
     """
     return _read(folder / ORIGIN)
 
 
-def add_about(folder: Path, step: str, what: Mapping[str, Any]) -> None:
-    """Put the entry of a step into `origin.json`, in the place of an earlier one; the others stay as they are.
+def add_about(folder: Path, step: str, entry: Mapping[str, Any]) -> None:
+    """Add or replace the entry of a step in `origin.json`, and keep the others.
 
-    The file is replaced as a whole, and processes wait for each other.
+    The file is replaced atomically, under a lock between processes.
 
     Raises:
-        BadOrigin: the file is there, but cannot be read.
+        BadOrigin: the file exists, but cannot be read.
         OSError: it cannot be written.
     """
     file = folder / ORIGIN
     with FileLock(folder / f".{ORIGIN}.lock"):
-        write_json(file, {**read_about(folder), step: dict(what)})
+        write_json(file, {**read_about(folder), step: dict(entry)})
 
 
-def write_step_about(folder: Path, made_of: Mapping[str, Any], what: Mapping[str, Any]) -> None:
-    """Say in the folder of a step what it was made of, and what came of it."""
-    write_json(folder / ABOUT, {MADE_OF: dict(made_of), **what})
+def write_step_about(folder: Path, provenance: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    """Write the provenance and the results of a step into its folder."""
+    write_json(folder / ABOUT, {PROVENANCE: dict(provenance), **results})
 
 
 def read_step_about(folder: Path) -> dict[str, Any]:
-    """What `write_step_about` wrote; empty where the step is not done.
+    """Read what `write_step_about` wrote; empty if the step is not finished.
 
     Raises:
         BadOrigin: it cannot be read.
@@ -63,24 +63,24 @@ def read_step_about(folder: Path) -> dict[str, Any]:
     return _read(folder / ABOUT)
 
 
-def is_made(folder: Path, made_of: Mapping[str, Any]) -> bool:
-    """Whether the step is done already, of just this.
+def step_is_done(folder: Path, provenance: Mapping[str, Any]) -> bool:
+    """Whether the step is finished, with the same provenance.
 
     Args:
         folder: of the step, such as `runs/origin/corpus`.
-        made_of: settings and digests of what it reads, as JSON values.
+        provenance: settings and digests of the step's inputs, as JSON values.
 
     Raises:
-        BadOrigin: it is done of something else.
+        BadOrigin: it is finished with another provenance.
     """
     about = read_step_about(folder)
     if not about:
         return False
-    found, wanted = about.get(MADE_OF, {}), json.loads(json.dumps(made_of))
-    if changed := sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key)):
+    stored, current = about.get(PROVENANCE, {}), json.loads(json.dumps(provenance))
+    if changed := sorted(key for key in {*stored, *current} if stored.get(key) != current.get(key)):
         raise BadOrigin(
-            f"{folder} was made with another value of {', '.join(changed)}: name another folder, or remove this one "
-            "and what was made of it"
+            f"{folder} was made with another value of {', '.join(changed)}: choose another folder, or remove this one "
+            "and all that depends on it"
         )
     return True
 

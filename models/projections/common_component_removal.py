@@ -1,4 +1,4 @@
-"""Removal of the component that all texts have in common."""
+"""Removal of the component that all texts share."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from semblance.models.errors import NotFitted
 
 
 class CommonComponentRemoval:
-    """What most texts share is taken out of all of them.
+    """Removal of the common component of all texts.
 
-    With V (n, d) the pooled vectors of n texts, not centred, and c (d,) their first right singular vector, |c| = 1::
+    With V (n, d) the pooled vectors of n texts, not centered, and c (d,) their first right singular vector, |c| = 1::
 
         x -> x - (x . c) c       that is  x (I - c c^T), with mean 0
 
-    Afterwards no vector has a part along c; the map applied twice is the map applied once. The sign of c does not
-    matter. It needs one vector that is not zero.
+    Afterwards no vector has a component along c; the map is idempotent. The sign of c does not matter. It needs at
+    least one nonzero vector.
 
-    The paper takes V from the texts that are compared; here it is fitted once, so that a vector does not depend on what
-    else is asked. Prefer it to `whitening` for static vectors and for few texts: it estimates d numbers, not d^2.
+    The paper takes V from the texts that are compared; here it is fitted once, so that a vector does not depend on
+    other texts of a request. Prefer it to `whitening` for static vectors and for few texts: it estimates d numbers, not
+    d^2.
 
     >>> V = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
     >>> CommonComponentRemoval().fit(V)(V.astype(np.float32))[0].round(4)
@@ -33,11 +34,11 @@ class CommonComponentRemoval:
     """
 
     def fit(self, vectors: Doubles, dims: int | None = None) -> AffineMap:
-        """The map for (n, d) vectors; it keeps all d dimensions."""
+        """Fit the map to (n, d) vectors; it keeps all d dimensions."""
         if dims is not None and dims != vectors.shape[1]:
-            raise NotFitted("common_component_removal keeps all dimensions: leave --dims out")
+            raise NotFitted("common_component_removal keeps all dimensions; omit --dims")
         if not vectors.any():
-            raise NotFitted("every vector is zero: there is no common component")
+            raise NotFitted("every vector is zero, so there is no common component")
         _, directions = np.linalg.eigh(vectors.T @ vectors)  # right singular vectors, the largest value last
         common = directions[:, -1]
         size = len(common)

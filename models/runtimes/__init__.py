@@ -1,1 +1,1 @@
-"""Libraries that a network runs on, one a file."""
+"""Runtimes (models/runtime.py): the libraries that run networks, one per module."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from safetensors.numpy import load_file, save_file
 
@@ -17,88 +19,102 @@ from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES
-from semblance.models.networks.export_cache import exported
-from semblance.models.networks.openvino_import import openvino
-from semblance.models.networks.shape_buckets import LaidOut, laid_out
-from semblance.models.runtime import Compute, Encoded, NetworkFacts, Precision, encoded
+from semblance.models.networks.export_cache import cached_export
+from semblance.models.networks.shape_buckets import graph_inputs
+from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch
 from semblance.models.text import Ints
 
-FORMAT = 1  # of an export; to be raised when the same network comes to another graph, or to other files
-_NETWORK, _FACTS, _EXACT = "network.xml", "facts.json", "probes.safetensors"
+FORMAT = 1  # of an export; raise it when the graph of a network, its inputs, or the files change
+_INPUTS = ("ids", "positions", "tokens", "real", "places")  # in the cache key: frozen, however fields are named
+_FACTS = ("dim", "max_tokens", "pad_id", "first_position", "tokenizer")  # likewise, and keys of the file below
+_NETWORK_FILE, _FACTS_FILE, _EXACT_FILE = "network.xml", "facts.json", "probes.safetensors"
+
+
+def import_openvino() -> Any:
+    """Import OpenVINO with telemetry disabled."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # its import fails, which OpenVINO expects
+    import openvino  # noqa: PLC0415 - not installed everywhere
+
+    return openvino
 
 
 class OpenVino:
-    """The network as a graph of OpenVINO, exported from torch once and kept; loaded again, it needs no torch.
+    """Run the network as a graph of OpenVINO, exported from torch once and cached.
 
-    The texts of a pass stand one after another without padding, but for attention (networks/export_attention.py).
-    OpenVINO compiles kernels for each size of a pass when it first meets it, and keeps them; so a pass is filled up to
-    one of few sizes.
+    A cache hit needs no torch. The texts of a batch are packed without padding, except for attention
+    (networks/graph_export.py). OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded
+    to one of few shapes.
 
     Raises:
-        NotExportable: OpenVINO cannot convert or compile the network, or its attention sees more than it says, or the
-            export cannot be written; or the device is no CPU.
+        NotExportable: the device is no CPU; OpenVINO cannot convert or compile the network, or its attention depends on
+            more than the tokens of a text; or the export cannot be written.
         BadCheckpoint: see `TorchNetwork`.
     """
+
+    rank: ClassVar[int] = 10
 
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
         if compute.device != "cpu":
             raise NotExportable(f"OpenVINO is used on CPUs only, not on {compute.device}")
         self._pooling = checkpoint.pooling
         self.versions: Mapping[str, str] = {name: version(name) for name in ("openvino", "torch", "transformers")}
-        with exported(
+        with cached_export(
             compute.exports, _fingerprint(checkpoint, self.versions), lambda folder: _export(checkpoint, folder)
         ) as folder:
-            self.facts = NetworkFacts(**read_json(folder / _FACTS, dict))
-            exact = load_file(folder / _EXACT)
+            facts = read_json(folder / _FACTS_FILE, dict)
+            self.facts = NetworkFacts(*(facts[key] for key in _FACTS))
+            exact = load_file(folder / _EXACT_FILE)
             self.exact: Sequence[Floats] = [exact[str(i)] for i in range(len(exact))]
-            self._request = _compiled(folder / _NETWORK, compute)
+            self._request = _compile(folder / _NETWORK_FILE, compute)
 
     @classmethod
-    def fastest(cls, device: str) -> Precision:
-        """bfloat16 where the CPU multiplies it by itself."""
-        capabilities = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    def serves(cls, device: str) -> bool:
+        """On CPUs, if OpenVINO is installed."""
+        return device == "cpu" and find_spec("openvino") is not None
+
+    @classmethod
+    def fastest_precision(cls, device: str) -> Precision:
+        """bfloat16 on CPUs with instructions for it."""
+        capabilities = import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         return "bfloat16" if device == "cpu" and "BF16" in capabilities else "float32"
 
-    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
-        """One pass, filled up to one of few sizes."""
-        laid = laid_out(ids, self.facts)
-        hidden: Floats = self._request.infer(dict(enumerate(laid)), share_inputs=True, share_outputs=True)[0]
-        return encoded(hidden, [len(text) for text in ids], weights, self._pooling, want)
+    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
+        """Encode one batch, padded to one of few shapes."""
+        inputs = dict(enumerate(graph_inputs(ids, self.facts)))
+        hidden: Floats = self._request.infer(inputs, share_inputs=True, share_outputs=True)[0]
+        return pool_batch(hidden, [len(text) for text in ids], weights, self._pooling, want)
 
 
 def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
-    """Of everything that decides what an export holds and how it is read."""
+    """Digest of everything that decides what an export holds and how it is read."""
     return digest(
-        format=FORMAT,
-        inputs=LaidOut._fields,
-        facts=NetworkFacts.__slots__,
-        space=checkpoint.space,
-        versions=dict(versions),
-        probes=PROBES,
+        format=FORMAT, inputs=_INPUTS, facts=_FACTS, space=checkpoint.space, versions=dict(versions), probes=PROBES
     )
 
 
-def _compiled(network: Path, compute: Compute) -> Any:
+def _compile(network: Path, compute: Compute) -> Any:
     hints = {"bfloat16": "bf16", "float32": "f32"}
     options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[compute.precision]}
     if compute.threads is not None:
         options["INFERENCE_NUM_THREADS"] = compute.threads
     try:
-        return openvino.Core().compile_model(network, "CPU", options).create_infer_request()
+        return import_openvino().Core().compile_model(network, "CPU", options).create_infer_request()
     except RuntimeError as error:
         raise NotExportable(f"OpenVINO cannot compile {network}: {error}") from error
 
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
-    """Write the network, what is to be known of it, and what torch makes of the probes."""
-    from semblance.models.networks.graph_export import gathered_export  # noqa: PLC0415 - it takes seconds to import torch
+    """Write the graph of the network, its facts, and the exact vectors of the probes."""
+    from semblance.models.networks.graph_export import export_graph  # noqa: PLC0415 - importing torch takes seconds
 
-    graph, facts, exact = gathered_export(checkpoint)
+    openvino = import_openvino()
+    graph, facts, exact = export_graph(checkpoint)
     try:
-        with warnings.catch_warnings(action="ignore"):  # of what these libraries will do without one day
+        with warnings.catch_warnings(action="ignore"):  # deprecations within these libraries
             converted = openvino.convert_model(graph)
-    except Exception as error:  # it raises whatever the network came to
+    except Exception as error:  # OpenVINO raises many types, depending on the network
         raise NotExportable(f"OpenVINO cannot convert the network of {checkpoint.folder}: {error}") from error
-    openvino.save_model(converted, folder / _NETWORK, compress_to_fp16=False)
-    save_file({str(i): each for i, each in enumerate(exact)}, folder / _EXACT)
-    (folder / _FACTS).write_text(json.dumps({name: getattr(facts, name) for name in NetworkFacts.__slots__}), "utf-8")
+    openvino.save_model(converted, folder / _NETWORK_FILE, compress_to_fp16=False)
+    save_file({str(i): each for i, each in enumerate(exact)}, folder / _EXACT_FILE)
+    values = (facts.dim, facts.max_tokens, facts.pad_id, facts.first_position, facts.tokenizer)
+    (folder / _FACTS_FILE).write_text(json.dumps(dict(zip(_FACTS, values, strict=True))), "utf-8")

@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import torch
-import transformers
+from typing import ClassVar
 
 from semblance.models.embeddings import Floats, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
-from semblance.models.networks.packed_batches import PackedPasses
-from semblance.models.networks.torch_network import TorchNetwork
-from semblance.models.runtime import Compute, Encoded, Precision
+from semblance.models.runtime import BatchOutput, Compute, Precision
 from semblance.models.text import Ints
 
 
 class TorchPacked:
-    """The texts of a pass as one sequence, see `PackedPasses`; for architectures whose attention can be bounded.
+    """Run the texts of a batch as one sequence, if attention can be replaced: `PackedBatches`.
 
     Raises:
         BadCheckpoint: see `TorchNetwork`.
-        NotExportable, DeviceLost: see `PackedPasses`.
+        NotExportable, DeviceLost: see `PackedBatches`.
     """
 
+    rank: ClassVar[int] = 20
+
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
-        if compute.threads is not None:
-            torch.set_num_threads(compute.threads)
-        network = TorchNetwork(checkpoint).to(compute.device)
+        from semblance.models.networks.packed_batches import PackedBatches  # noqa: PLC0415 - imports torch
+        from semblance.models.networks.torch_network import VERSIONS, load_network  # noqa: PLC0415 - likewise
+
+        network = load_network(checkpoint, compute)
         self.facts = network.facts
-        self.versions: Mapping[str, str] = {"torch": torch.__version__, "transformers": transformers.__version__}
-        self.exact: Sequence[Floats] = [network.alone(ids) for ids in probe_ids(checkpoint, self.facts)]
-        self._passes = PackedPasses(
+        self.versions: Mapping[str, str] = VERSIONS
+        self.exact: Sequence[Floats] = [network.encode_one(ids) for ids in probe_ids(checkpoint, self.facts)]
+        self._batches = PackedBatches(
             network.network, network.head, checkpoint.pooling, compute.device, compute.precision
         )
 
     @classmethod
-    def fastest(cls, device: str) -> Precision:
-        """The kernel of attention computes in bfloat16."""
+    def serves(cls, device: str) -> bool:
+        """On CUDA; on a CPU it runs as well, but is slower than the others."""
+        return device != "cpu"
+
+    @classmethod
+    def fastest_precision(cls, device: str) -> Precision:
+        """bfloat16 on CUDA, the number type of the attention kernel."""
         return "bfloat16" if device.startswith("cuda") else "float32"
 
-    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> Encoded:
-        """One pass, or several where the texts are many. Raises DeviceLost."""
-        return self._passes.run(ids, weights, want)
+    def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
+        """Encode one batch, or several if there are many texts. Raises DeviceLost."""
+        return self._batches.run(ids, weights, want)

@@ -1,1 +1,1 @@
-"""The measures, one a file, under the name the papers give them."""
+"""Similarity measures, one per file, named as in their papers."""

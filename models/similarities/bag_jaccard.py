@@ -7,28 +7,27 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import jaccard, word_bag, word_set
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class BagJaccard:
-    """The share of tokens that two texts have in common, repeated ones counted: `set_jaccard` for bags.
+    """The share of tokens that two texts have in common, counting repetitions.
 
-    With A_w and B_w how often id w stands in each text, special tokens left out::
+    With A_w and B_w the counts of id w in each text, without special tokens::
 
         s    = sum_w min(A_w, B_w) / sum_w max(A_w, B_w)             in [0, 1]
         h_ij = 1 / sum_w max(A_w, B_w) where i and j are the
                k-th tokens of the same id, for any k, else 0         sum_ij h_ij = s
 
-    Symmetric; 1 on texts with the same tokens in any order; 0 on disjoint texts, and where a side has no token of its
-    own, or neither has (0/0). A link's similarity is 1 between equal tokens and 0 otherwise. Nothing is special: such
-    tokens take no part.
+    Symmetric; 1 on texts with the same tokens in any order; 0 on disjoint texts, and where one text or both (0/0) have
+    special tokens only. A link's similarity is 1 between equal tokens and 0 otherwise. Special tokens contribute 0.
 
-    A token is what the encoder's tokenizer makes of the text, a piece of a word maybe, lower-cased if it does so; the
-    paper has words. Every word that the vocabulary lacks has the same id, so all such words count as equal.
+    Tokens are those of the encoder's tokenizer, possibly subwords or lower-cased; the paper has words. All words that
+    are not in the vocabulary have the same id, and so count as equal.
 
-    Prefer it to `set_jaccard` for long texts, where how often a word stands tells more than whether it does.
+    Prefer it to `set_jaccard` for long texts, where the count of a word is more informative than its presence.
 
-    Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
+    Costs n + m look-ups a pair; a search encodes the documents again, since token codes do not store the words.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -41,7 +40,7 @@ class BagJaccard:
     0.4
 
     Raises:
-        ValueError: when the embeddings do not know their text.
+        ValueError: when the embeddings have no text.
 
     Source: zhelezniak-etal-2019-dynamax, the baseline bag Jaccard of its code.
     """
@@ -56,10 +55,10 @@ class BagJaccard:
         """s."""
         return word_bag(a, b).score(jaccard)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         bags, words = word_bag(a, b), word_set(a, b)
         equal = words.left @ words.right.T
         return Explanation.of(a, b, score=bags.score(jaccard), similarity=equal, contribution=bags.parts(jaccard))

@@ -1,4 +1,4 @@
-"""BERTScore: greedy matching, with precision and recall in balance."""
+"""BERTScore: greedy matching, with the F1 of precision and recall."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from semblance.models.text import Booleans
 
 
 class BertscoreF1:
-    """The harmonic mean of two means of best cosines: of the left text's words (precision) and of the right's (recall).
+    """The harmonic mean of precision and recall, the means of best cosines in both directions.
 
-    With X (n, d) and Y (m, d) the token vectors, C_ij = cos(x_i, y_j), and n' and m' of the tokens no special ones::
+    With X (n, d) and Y (m, d) the token vectors, C_ij = cos(x_i, y_j), and n' and m' the numbers of tokens that are not
+    special::
 
         F    = 2 P R / (P + R)  if P > 0 and R > 0, else 0          in [0, 1]
         P    = (1/n') sum_i max_j C_ij   over left tokens i that are not special, and all j
@@ -26,16 +27,16 @@ class BertscoreF1:
              + C_ij / m' * P / (P + R)  if i = argmax_i' C_i'j      sum_ij h_ij = F
 
     The left text is the paper's candidate, the right its reference; F is symmetric. 1 on identical texts; 0 on zero
-    vectors. As in the authors' code, special tokens are left out of both means but can be a best match, and no token is
-    weighed by its rarity (idf). Token weights are not used either. Exact ties go to the lowest index.
+    vectors. As in the authors' code, special tokens are excluded from both means but can be a best match. Neither idf
+    nor token weights are used. Exact ties go to the lowest index.
 
     Departs from that code where P or R is not positive: the quotient is then unbounded or undefined; here F is 0, which
-    is also its limit. A text of special tokens only counts them all. Scores are not rescaled by a baseline.
+    is also its limit. In a text of special tokens only, all of them count. Scores are not rescaled by a baseline.
 
     Prefer it to compare with the literature on generated texts; `rcmd` is the same matching with an arithmetic mean and
-    special tokens among the counted.
+    with special tokens counted.
 
-    Costs n m d multiplications a pair; in a search, documents are encoded anew, since token codes do not tell which
+    Costs n m d multiplications a pair; a search encodes the documents again, since token codes do not store which
     tokens are special.
 
     >>> import numpy as np
@@ -50,7 +51,7 @@ class BertscoreF1:
     0.969897
 
     Raises:
-        ValueError: when only pooled vectors were kept, or token vectors without their text.
+        ValueError: when the embeddings hold only pooled vectors, or no text.
 
     Source: zhang-etal-2020-bertscore, section 3.
     """
@@ -75,7 +76,7 @@ class BertscoreF1:
         return _f(*best_match_means(left, right, _counted))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         cosines = cosine_matrix(a, b)
         rows, columns = row_plan(cosines, _counted(a)), column_plan(cosines, _counted(b))
         of_precision, of_recall = _shares((rows * cosines).sum(), (columns * cosines).sum())
@@ -85,20 +86,20 @@ class BertscoreF1:
 
 def _f(precision: Doubles | float, recall: Doubles | float) -> Doubles:
     of_precision, of_recall = _shares(precision, recall)
-    scores: Doubles = np.minimum(precision * of_precision + recall * of_recall, 1.0)  # rounding must not pass it
+    scores: Doubles = np.minimum(precision * of_precision + recall * of_recall, 1.0)  # rounding must not exceed 1
     return scores
 
 
 def _shares(precision: Doubles | float, recall: Doubles | float) -> tuple[Doubles, Doubles]:
-    """What precision and recall are multiplied by to sum to F: R / (P + R) and P / (P + R), or 0 where F is."""
+    """Weights of precision and recall in F: R / (P + R) and P / (P + R), or 0 where F is 0."""
     defined = (precision > 0) & (recall > 0)
     total = np.where(defined, precision + recall, 1.0)
     return np.where(defined, recall / total, 0.0), np.where(defined, precision / total, 0.0)
 
 
 def _counted(embeddings: TokenEmbeddings) -> Booleans:
-    """(n,) which tokens the means are over."""
+    """(n,) tokens that enter the means."""
     if embeddings.text is None:
-        raise ValueError("this measure must know which tokens are special, but only their vectors were kept")
+        raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
     own: Booleans = ~embeddings.text.special
     return own if own.any() else ~own

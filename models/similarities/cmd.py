@@ -9,12 +9,12 @@ import numpy as np
 from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.alignment import cosine_matrix
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 from semblance.models.measures.transport import exact_plan
 
 
 class Cmd:
-    """The most cosine that all tokens of one text can gather by moving, in equal shares, onto those of the other.
+    """The optimal transport of one text's tokens to the other's, in equal shares, under cosines.
 
     With X (n, d) and Y (m, d) the token vectors, C_ij = cos(x_i, y_j), and T (n, m) >= 0 whose rows sum to 1/n and
     whose columns sum to 1/m::
@@ -22,14 +22,15 @@ class Cmd:
         s    = max_T sum_ij T_ij C_ij = 1 - min_T sum_ij T_ij (1 - C_ij)    in [-1, 1]
         h_ij = T_ij C_ij                                                    sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 on zero vectors. Never above `rcmd1`, `rcmd2` and `rcmd`, which drop one of the
-    two constraints each. Every token counts alike, the special ones included, whatever its weight. Where several plans
-    are best, the parts are those of one of them.
+    Symmetric; 1 on identical texts; 0 on zero vectors. Never above `rcmd1` and `rcmd2`, which drop one constraint each,
+    nor above `rcmd`. All tokens count equally, special tokens included; token weights are not used. Where several plans
+    are optimal, the parts are those of one of them.
 
-    Prefer it where no token may be matched twice at the cost of another, and to see what `rcmd` gives up for its speed.
+    Prefer it where a token must not be matched several times while others are not, or to measure what `rcmd` loses by
+    its relaxation.
 
-    Costs n m d multiplications a pair and then a linear programme of n m unknowns: the slowest of the measures on long
-    texts, together with `word_movers`.
+    Costs n m d multiplications a pair and then a linear program of n m unknowns: with `word_movers`, the slowest
+    measure on long texts.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -39,7 +40,7 @@ class Cmd:
     0.916483
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: lee-etal-2022-clrcmd, section 3 (1 - d_CMD), solved by flamary-etal-2021-pot.
     """
@@ -52,19 +53,19 @@ class Cmd:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        score, _, _ = _solved(a, b)
+        score, _, _ = _solve(a, b)
         return score
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
-        score, cosines, parts = _solved(a, b)
+        """Parts h_ij."""
+        score, cosines, parts = _solve(a, b)
         return Explanation.of(a, b, score=score, similarity=cosines, contribution=parts)
 
 
-def _solved(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[float, Doubles, Doubles]:
+def _solve(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[float, Doubles, Doubles]:
     """s, C and h."""
     cosines = cosine_matrix(a, b)
     parts = exact_plan(1 - cosines) * cosines
-    return float(np.clip(parts.sum(), *Cmd.bounds)), cosines, parts  # rounding must not push a score out of its bounds
+    return float(np.clip(parts.sum(), *Cmd.bounds)), cosines, parts  # rounding must not exceed the bounds

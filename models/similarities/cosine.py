@@ -27,11 +27,11 @@ class Cosine:
 
     h_ij is T_ij C_ij with the plan T of average pooling (measures/transport.py) and the cosines C. The paper writes the
     pair's part as that plan times a cost, which sums to 1 - s; `h` is the form of its published code, which sums to s.
-    It is also the average-pooling explanation for any weights, not only 1/n.
+    It holds for any weights, not only 1/n.
 
-    Prefer it for search (one vector a text), unless you know better; `rcmd` looks at each word.
+    Prefer it for search, which needs one vector per text; `rcmd` compares word by word.
 
-    Costs d multiplications a pair once the texts are pooled; an index searches by it.
+    Costs d multiplications a pair once the texts are pooled; indexes use it.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -73,11 +73,11 @@ class Cosine:
         return scores
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         if not (a.mean_pooled and b.mean_pooled):
             raise NotExplainable(
                 "this encoder does not pool by a mean of its tokens, so a cosine of its vectors has no token parts; "
-                "use rcmd, which compares the tokens themselves"
+                "use rcmd, which compares token vectors"
             )
         cosines = unit_rows(a.vectors) @ unit_rows(b.vectors).T
         parts = average_pooling_plan(a, b) * cosines

@@ -7,11 +7,11 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import cosine, dynamax
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class DynamaxCosine:
-    """The cosine of how far both texts belong to each of their tokens: DynaMax without its Jaccard index.
+    """DynaMax with the cosine of the memberships instead of the Jaccard index.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
     texts' tokens, a_k = max(0, max_i (X U^T)_ik) and b_k = max(0, max_j (Y U^T)_jk) (n + m,) the memberships, |a| the
@@ -22,13 +22,13 @@ class DynamaxCosine:
                over the k with i = argmax_i' (X U^T)_i'k
                and j = argmax_j' (Y U^T)_j'k                         sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 where no token points even partly the way of one in the other text, and where all
-    vectors of a side are zero (0/0). Invariances, exact ties, weights and special tokens are as in `dynamax_jaccard`.
+    Symmetric; 1 on identical texts; 0 where no token has a positive product with one of the other text, and where all
+    vectors of a text are zero (0/0). Invariances, exact ties, weights and special tokens are as in `dynamax_jaccard`.
 
-    As the authors' code. It is an ablation in the paper: the same memberships, compared in another way.
+    As in the authors' code. It is an ablation in the paper: the same memberships, compared by another formula.
 
-    Prefer `dynamax_jaccard`, which the paper finds better on most sets; take this one to see what the universe adds
-    and what the index does.
+    Prefer `dynamax_jaccard`, which the paper finds better on most sets; use this one to separate the effect of the
+    universe from that of the index.
 
     Costs (n + m)^2 d multiplications a pair.
 
@@ -40,7 +40,7 @@ class DynamaxCosine:
     0.831933
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, algorithm 1 with the cosine in place of Jaccard's index.
     """
@@ -55,8 +55,8 @@ class DynamaxCosine:
         """s."""
         return dynamax(a, b).score(cosine)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return dynamax(a, b).explanation(a, b, cosine)

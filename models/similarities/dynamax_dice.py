@@ -7,11 +7,11 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import dice, dynamax
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class DynamaxDice:
-    """`dynamax_jaccard` with another denominator: what both texts mean, over the mean of what each means.
+    """DynaMax with the Dice coefficient: the overlap of two fuzzy sets over their mean size.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
     texts' tokens, a_k = max(0, max_i (X U^T)_ik) and b_k = max(0, max_j (Y U^T)_jk) (n + m,) the memberships,
@@ -22,12 +22,12 @@ class DynamaxDice:
                over the k with i = argmax_i' (X U^T)_i'k
                and j = argmax_j' (Y U^T)_j'k                         sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 where no token points even partly the way of one in the other text, and where all
-    vectors of a side are zero (0/0). With J the score of `dynamax_jaccard` it is 2 J / (1 + J), so it ranks all pairs
-    alike, and it is never above `dynamax_otsuka`. Invariances, exact ties, weights and special tokens are as in
-    `dynamax_jaccard`; so is the paper's code.
+    Symmetric; 1 on identical texts; 0 where no token has a positive product with one of the other text, and where all
+    vectors of a text are zero (0/0). With J the score of `dynamax_jaccard` it is 2 J / (1 + J), so both rank all pairs
+    equally, and it is never above `dynamax_otsuka`. Invariances, exact ties, weights and special tokens are as in
+    `dynamax_jaccard`, and as in the authors' code.
 
-    Prefer it to `dynamax_jaccard` only where scores must be spread otherwise, as for a correlation by Pearson: the
+    Prefer it to `dynamax_jaccard` only where the distribution of scores matters, as for Pearson's correlation: the
     order is the same.
 
     Costs (n + m)^2 d multiplications a pair.
@@ -40,7 +40,7 @@ class DynamaxDice:
     0.740741
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, algorithm 1 with the Dice coefficient in place of Jaccard's.
     """
@@ -55,8 +55,8 @@ class DynamaxDice:
         """s."""
         return dynamax(a, b).score(dice)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return dynamax(a, b).explanation(a, b, dice)

@@ -7,11 +7,11 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import dynamax, jaccard
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class DynamaxJaccard:
-    """The overlap of two fuzzy sets of tokens: what both texts mean, over what either means, by their own vectors.
+    """The fuzzy Jaccard index of two texts, as fuzzy sets over the universe of all their tokens.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
     texts' tokens, a_k = max(0, max_i (X U^T)_ik) and b_k = max(0, max_j (Y U^T)_jk) (n + m,) the memberships::
@@ -21,17 +21,17 @@ class DynamaxJaccard:
                over the k with i = argmax_i' (X U^T)_i'k
                and j = argmax_j' (Y U^T)_j'k                         sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 where no token points even partly the way of one in the other text, where all
-    vectors of a side are zero, and where all are (0/0). Unchanged by the order of the tokens, by a common rotation and
-    by one factor c != 0 on all vectors of both texts. A token that is repeated stands twice in U, so it counts more.
-    Exact ties go to the lowest index; a link's similarity is cos(x_i, y_j).
+    Symmetric; 1 on identical texts; 0 where no token has a positive product with one of the other text, where all
+    vectors of a text are zero, and where all are (0/0). Invariant to the order of the tokens, a common rotation, and
+    one factor c != 0 on all vectors of both texts. A repeated token occurs twice in U, so it counts more. Exact ties go
+    to the lowest index; a link's similarity is cos(x_i, y_j).
 
-    As the authors' code, and as their algorithm but for its name: the "set" keeps repeated tokens. The weights of the
-    embeddings stand for the paper's SIF weighting, in U too. Products are not divided by lengths: long vectors count
-    more, which the paper found to be better. The special tokens of a transformer take part, as in `rcmd`.
+    As in the authors' code, and as their algorithm except for the name: the "set" keeps repeated tokens. The weights of
+    the embeddings take the place of the paper's SIF weighting, also in U. Products are not divided by lengths: long
+    vectors count more, which the paper found to be better. The special tokens of a transformer take part, as in `rcmd`.
 
-    Prefer it to `cosine` where vectors are not trained for the cosine of their mean, static word vectors above all; it
-    needs no training.
+    Prefer it to `cosine` for vectors that were not trained for the cosine of their mean, such as static word vectors;
+    it needs no training.
 
     Costs (n + m)^2 d multiplications a pair.
 
@@ -43,7 +43,7 @@ class DynamaxJaccard:
     0.588235
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, algorithm 1.
     """
@@ -58,8 +58,8 @@ class DynamaxJaccard:
         """s."""
         return dynamax(a, b).score(jaccard)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return dynamax(a, b).explanation(a, b, jaccard)

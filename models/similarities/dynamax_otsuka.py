@@ -7,11 +7,11 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import dynamax, otsuka
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class DynamaxOtsuka:
-    """`dynamax_jaccard` with another denominator: what both texts mean, over the geometric mean of what each means.
+    """DynaMax with the Otsuka coefficient: the overlap over the geometric mean of the sizes.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, U = [X; Y] (n + m, d) the universe of both
     texts' tokens, a_k = max(0, max_i (X U^T)_ik) and b_k = max(0, max_j (Y U^T)_jk) (n + m,) the memberships,
@@ -22,11 +22,11 @@ class DynamaxOtsuka:
                over the k with i = argmax_i' (X U^T)_i'k
                and j = argmax_j' (Y U^T)_j'k                         sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 where no token points even partly the way of one in the other text, and where all
-    vectors of a side are zero (0/0). Never below `dynamax_dice`, which is never below `dynamax_jaccard`. Invariances,
-    exact ties, weights and special tokens are as in `dynamax_jaccard`; so is the paper's code.
+    Symmetric; 1 on identical texts; 0 where no token has a positive product with one of the other text, and where all
+    vectors of a text are zero (0/0). Never below `dynamax_dice`, which is never below `dynamax_jaccard`. Invariances,
+    exact ties, weights and special tokens are as in `dynamax_jaccard`, and as in the authors' code.
 
-    Prefer it to `dynamax_jaccard` where the texts differ much in length: what the longer one adds costs less.
+    Prefer it to `dynamax_jaccard` where the texts differ much in length: it penalizes the additional tokens less.
 
     Costs (n + m)^2 d multiplications a pair.
 
@@ -38,7 +38,7 @@ class DynamaxOtsuka:
     0.741249
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, algorithm 1 with the Otsuka coefficient in place of Jaccard's.
     """
@@ -53,8 +53,8 @@ class DynamaxOtsuka:
         """s."""
         return dynamax(a, b).score(otsuka)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return dynamax(a, b).explanation(a, b, otsuka)

@@ -7,31 +7,30 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import cosine, max_pooled
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class MaxPooledCosine:
-    """The cosine of two max-pooled texts, clipped at 0: what max-pooling is usually compared by.
+    """The cosine of two max-pooled texts, clipped at 0.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, a_k = max(0, max_i X_ik) and
-    b_k = max(0, max_j Y_jk) (d,) their largest values in each dimension, clipped at 0, |a|
-    the Euclidean length::
+    b_k = max(0, max_j Y_jk) (d,) their largest values in each dimension, clipped at 0, |a| the Euclidean length::
 
         s    = sum_k a_k b_k / (|a| |b|)                             in [0, 1]
         h_ij = the sum of a_k b_k / (|a| |b|)
                over the k with i = argmax_i' X_i'k
                and j = argmax_j' Y_j'k                               sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts if any value is above 0; 0 where no dimension is above 0 in both texts, where a side
-    has no value above 0, and where neither has (0/0). Unchanged by the order of the tokens, by repeating one and by one
-    positive factor on all vectors of a side, but not by a rotation. Exact ties go to the lowest index; a link's
+    Symmetric; 1 on identical texts if any value is above 0; 0 where no dimension is above 0 in both texts, where a text
+    has no value above 0, and where neither has (0/0). Invariant to the order of the tokens, to repetition, and to one
+    positive factor on all vectors of a text, but not to a rotation. Exact ties go to the lowest index; a link's
     similarity is cos(x_i, y_j).
 
-    Max-pooling without the clip can be below 0 where all tokens are; here such a dimension counts as empty, so that
-    this and `max_pooled_jaccard` compare the same memberships, as the paper does.
+    Without the clip, a dimension where all tokens are negative would have a negative value; here it counts as empty, so
+    that this and `max_pooled_jaccard` compare the same memberships, as in the paper.
 
-    Prefer `max_pooled_jaccard` on static word vectors, where the paper finds it better; on the last layer of a
-    transformer this one can be the better of the two.
+    Prefer `max_pooled_jaccard` for static word vectors, where the paper finds it better; for the last layer of a
+    transformer this measure can be the better one.
 
     Costs (n + m) d comparisons a pair.
 
@@ -43,7 +42,7 @@ class MaxPooledCosine:
     0.948683
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, max-pooled word vectors compared by cosine.
     """
@@ -58,8 +57,8 @@ class MaxPooledCosine:
         """s."""
         return max_pooled(a, b).score(cosine)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return max_pooled(a, b).explanation(a, b, cosine)

@@ -7,11 +7,11 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import jaccard, max_pooled
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class MaxPooledJaccard:
-    """The overlap of two max-pooled texts: each dimension is an element, and the largest value the membership.
+    """The fuzzy Jaccard index of two max-pooled texts; each dimension is an element.
 
     With X (n, d) and Y (m, d) the token vectors, each times its weight, a_k = max(0, max_i X_ik) and
     b_k = max(0, max_j Y_jk) (d,) their largest values in each dimension, clipped at 0::
@@ -21,15 +21,15 @@ class MaxPooledJaccard:
                over the k with i = argmax_i' X_i'k
                and j = argmax_j' Y_j'k                               sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts if any value is above 0; 0 where no dimension is above 0 in both texts, where a side
-    has no value above 0, and where neither has (0/0). Unchanged by the order of the tokens, by repeating one and by one
-    positive factor on all vectors, but not by a rotation. Exact ties go to the lowest index; a link's similarity is
+    Symmetric; 1 on identical texts if any value is above 0; 0 where no dimension is above 0 in both texts, where a text
+    has no value above 0, and where neither has (0/0). Invariant to the order of the tokens, to repetition, and to one
+    positive factor on all vectors, but not to a rotation. Exact ties go to the lowest index; a link's similarity is
     cos(x_i, y_j).
 
-    As the paper and the authors' code: DynaMax with the unit vectors as its universe, U = I. The weights of the
-    embeddings stand for SIF weighting; the special tokens of a transformer take part, as in `rcmd`.
+    As in the paper and the authors' code: DynaMax with the unit vectors as its universe, U = I. The weights of the
+    embeddings take the place of SIF weighting; the special tokens of a transformer take part, as in `rcmd`.
 
-    Prefer it to `dynamax_jaccard` where texts are long: it is linear in their tokens, and often not much worse.
+    Prefer it to `dynamax_jaccard` for long texts: its time is linear in their tokens, and it is often not much worse.
 
     Costs (n + m) d comparisons a pair.
 
@@ -41,7 +41,7 @@ class MaxPooledJaccard:
     0.666667
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: zhelezniak-etal-2019-dynamax, max-pooled word vectors as fuzzy sets: universe U = I.
     """
@@ -56,8 +56,8 @@ class MaxPooledJaccard:
         """s."""
         return max_pooled(a, b).score(jaccard)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         return max_pooled(a, b).explanation(a, b, jaccard)

@@ -13,18 +13,18 @@ from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_
 class NegativeEuclidean:
     """Minus the Euclidean distance of the two pooled vectors.
 
-    With u and z (d,) the pooled vectors, at the length that the encoder gives them::
+    With u and z (d,) the pooled vectors, normalized only if the encoder does so::
 
         s = -sqrt(sum_k (u_k - z_k)^2)                     in (-inf, 0]
 
-    Symmetric; 0 on identical texts, below it otherwise. Where the encoder brings its vectors to unit length, as the
-    built-in one does, s = -sqrt(2 - 2 cosine), which ranks as `cosine`. Otherwise the lengths count, so scores of two
-    models cannot be compared. No sum over pairs of tokens, so it cannot be explained.
+    Symmetric; 0 on identical texts, negative otherwise. Where the encoder returns unit vectors, as the built-in one
+    does, s = -sqrt(2 - 2 cosine), which ranks as `cosine`. Otherwise the lengths count, so scores of two models cannot
+    be compared. The score is no sum over pairs of tokens, so it cannot be explained.
 
-    Prefer it for models that were trained by distances, such as those of a triplet loss; else take `cosine`.
+    Prefer it for models that were trained on distances, for example by a triplet loss; otherwise use `cosine`.
 
-    Costs d subtractions a pair once the texts are pooled; in a search, documents are encoded anew, since an index keeps
-    directions and no lengths.
+    Costs d subtractions a pair once the texts are pooled; a search encodes the documents again, since an index stores
+    unit vectors.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings

@@ -13,18 +13,18 @@ from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings, pooled_
 class NegativeManhattan:
     """Minus the Manhattan distance of the two pooled vectors.
 
-    With u and z (d,) the pooled vectors, at the length that the encoder gives them::
+    With u and z (d,) the pooled vectors, normalized only if the encoder does so::
 
         s = -sum_k |u_k - z_k|                     in (-inf, 0]
 
-    Symmetric; 0 on identical texts, below it otherwise. Between 1 and sqrt(d) times `negative_euclidean`; its size is
-    that of the encoder's vectors, so scores of two models cannot be compared. No sum over pairs of tokens, so it cannot
-    be explained.
+    Symmetric; 0 on identical texts, negative otherwise. Between 1 and sqrt(d) times `negative_euclidean`; it scales
+    with the encoder's vectors, so scores of two models cannot be compared. The score is no sum over pairs of tokens, so
+    it cannot be explained.
 
     Prefer it only to compare with the literature; the paper finds it roughly as good as `cosine`.
 
-    Costs d subtractions a pair once the texts are pooled; in a search, documents are encoded anew, since an index keeps
-    directions and no lengths.
+    Costs d subtractions a pair once the texts are pooled; a search encodes the documents again, since an index stores
+    unit vectors.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings

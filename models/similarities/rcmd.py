@@ -12,20 +12,20 @@ from semblance.models.measures.transport import column_plan, row_plan
 
 
 class Rcmd:
-    """The mean of `rcmd1` and `rcmd2`: tokens of both texts find their best match in the other.
+    """The mean of `rcmd1` and `rcmd2`: tokens of both texts match their best in the other.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j)::
 
         s    = (s1 + s2) / 2                             in [-1, 1]
         h_ij = half of rcmd1's part + half of rcmd2's    sum_ij h_ij = s
 
-    Symmetric; 1 on identical texts; 0 on zero vectors. Unchanged by the order of the tokens, by a positive factor on
-    any token vector, and by a common rotation. The distances 1 - s1 and 1 - s2 are never above the exact transport's.
+    Symmetric; 1 on identical texts; 0 on zero vectors. Invariant to the order of the tokens, to a positive factor on
+    any token vector, and to a common rotation. The distances 1 - s1 and 1 - s2 never exceed that of exact transport.
 
     Departs from the authors' code on exact ties: there every tied pair counts, and the parts sum to more than the
-    score; here the lowest index wins. The special tokens take part in n, m and the matches, as in that code.
+    score; here the lowest index wins. Special tokens count in n, m and the matches, as in that code.
 
-    Prefer it for pairs of sentences, and to score the nearest documents of a search anew; for short queries over long
+    Prefer it for pairs of sentences, and to rescore the nearest documents of a search; for short queries over long
     documents see `rcmd1`.
 
     Costs n m d multiplications a pair.
@@ -38,7 +38,7 @@ class Rcmd:
     0.961023
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: lee-etal-2022-clrcmd, section 3.
     """
@@ -66,7 +66,7 @@ class Rcmd:
         return scores
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         cosines = cosine_matrix(a, b)
         parts = (row_plan(cosines) + column_plan(cosines)) / 2 * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

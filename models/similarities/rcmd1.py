@@ -1,4 +1,4 @@
-"""One-way relaxed contextualized token mover's similarity: every token of the left text finds its best match."""
+"""One-way relaxed contextualized token mover's similarity: left to right."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from semblance.models.measures.transport import row_plan
 
 
 class Rcmd1:
-    """The mean, over the left text's tokens, of each one's best cosine among the right text's tokens.
+    """The mean, over the left text's tokens, of the best cosine with a token of the right text.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j), the optimal transport from X to Y is relaxed
-    by dropping the constraint on Y's side, so each token sends all of its mass 1/n to its best match::
+    by dropping the constraint on Y, so that each token sends all of its mass 1/n to its best match::
 
         s1 = (1/n) sum_i max_j C_ij                      in [-1, 1]
         h_ij = C_ij / n  if j = argmax_j' C_ij', else 0  sum_ij h_ij = s1
 
-    Not symmetric: left is the query, right the document. 1 if every left token also stands in the right text; 0 on zero
-    vectors. Exact ties go to the lowest j. The special tokens take part, as in the authors' code.
+    Not symmetric: left is the query, right the document. 1 if the right text has every left token; 0 on zero vectors.
+    Exact ties go to the lowest j. Special tokens count, as in the authors' code.
 
-    Prefer it to `rcmd` for search with short queries over long documents: words of the document that the query does not
-    mention cost nothing.
+    Prefer it to `rcmd` for search with short queries over long documents: additional words of the document do not lower
+    the score.
 
     Costs n m d multiplications a pair.
 
@@ -36,7 +36,7 @@ class Rcmd1:
     0.947703
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: lee-etal-2022-clrcmd, section 3 (1 - d_RCMD1).
     """
@@ -63,7 +63,7 @@ class Rcmd1:
         return forward
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         cosines = cosine_matrix(a, b)
         parts = row_plan(cosines) * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -1,4 +1,4 @@
-"""One-way relaxed contextualized token mover's similarity: every token of the right text finds its best match."""
+"""One-way relaxed contextualized token mover's similarity: right to left."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from semblance.models.measures.transport import column_plan
 
 
 class Rcmd2:
-    """`rcmd1` with the sides exchanged: the mean, over the right text's tokens, of each one's best cosine.
+    """`rcmd1` with the texts exchanged: the mean best cosine of the right text's tokens.
 
     With X (n, d) and Y (m, d) the token vectors and C_ij = cos(x_i, y_j)::
 
         s2 = (1/m) sum_j max_i C_ij                      in [-1, 1]
         h_ij = C_ij / m  if i = argmax_i' C_i'j, else 0  sum_ij h_ij = s2
 
-    Not symmetric. 1 if every right token also stands in the left text; 0 on zero vectors.
-    Exact ties go to the lowest i.
+    Not symmetric. 1 if the left text has every right token; 0 on zero vectors. Exact ties go to the lowest i.
 
-    Prefer it where the document should be covered by the query, as when looking for the source of a short quotation.
+    Prefer it where the query should cover the document, for example to find short quotations from the query.
 
     Costs n m d multiplications a pair.
 
@@ -34,7 +33,7 @@ class Rcmd2:
     0.974342
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: lee-etal-2022-clrcmd, section 3 (1 - d_RCMD2).
     """
@@ -61,7 +60,7 @@ class Rcmd2:
         return backward
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         cosines = cosine_matrix(a, b)
         parts = column_plan(cosines) * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)

@@ -1,4 +1,4 @@
-"""Relaxed word mover's similarity: every token travels to its nearest one."""
+"""Relaxed word mover's similarity: every token is matched to its nearest one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.alignment import distance_matrix
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 from semblance.models.measures.transport import column_plan, row_plan
 
 
 class RelaxedWordMovers:
-    """Minus the mean distance of a text's tokens to their nearest in the other text, for the text where that is larger.
+    """Minus the larger of two mean distances: of each text's tokens to the nearest of the other.
 
     With X (n, d) and Y (m, d) the token vectors and d_ij = |x_i - y_j|::
 
@@ -22,11 +22,11 @@ class RelaxedWordMovers:
         h_ij = -d_ij / n  if j = argmin_j' d_ij', else 0               sum_ij h_ij = s, if the left mean is the larger
         h_ij = -d_ij / m  if i = argmin_i' d_i'j, else 0               sum_ij h_ij = s, if the right mean is the larger
 
-    Symmetric; 0 on identical texts and on zero vectors. Never below `word_movers`, of which each mean drops one
-    constraint; the larger is the tighter bound. A link's similarity is -d_ij. Exact ties go to the lowest index, of the
-    two texts to the left one. Every token counts alike, the special ones included, whatever its weight.
+    Symmetric; 0 on identical texts and on zero vectors. Never below `word_movers`: each mean drops one constraint, and
+    the larger is the tighter bound. A link's similarity is -d_ij. Exact ties go to the lowest index; between the two
+    texts, to the left one. All tokens count equally, special tokens included; token weights are not used.
 
-    Prefer it to `word_movers` where that takes too long; the paper uses it to sift documents.
+    Prefer it to `word_movers` where that takes too long; the paper uses it to prune candidates.
 
     Costs n m d multiplications a pair, which are no matrix product and so take longer than those of `rcmd`.
 
@@ -39,7 +39,7 @@ class RelaxedWordMovers:
     (0.0, -2.5, -2.5)
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: kusner-etal-2015-wmd, section 4.1.
     """
@@ -55,10 +55,10 @@ class RelaxedWordMovers:
         distances = distance_matrix(a, b)
         return 0.0 - float(max(_means(distances)))
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij of the side whose mean is larger."""
+        """Parts h_ij of the text with the larger mean."""
         distances = distance_matrix(a, b)
         left, right = _means(distances)
         plan = row_plan(-distances) if left >= right else column_plan(-distances)
@@ -67,5 +67,5 @@ class RelaxedWordMovers:
 
 
 def _means(distances: Doubles) -> tuple[float, float]:
-    """Mean distance to the nearest, of the left tokens and of the right ones."""
+    """Mean distance to the nearest token, of the left tokens and of the right ones."""
     return float(distances.min(axis=1).mean()), float(distances.min(axis=0).mean())

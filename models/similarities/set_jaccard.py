@@ -7,28 +7,28 @@ from typing import ClassVar
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.fuzzy_sets import jaccard, word_set
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class SetJaccard:
-    """The share of distinct tokens that two texts have in common: no vectors, only the words themselves.
+    """The share of distinct tokens that two texts have in common; it ignores vectors.
 
-    With A and B the sets of token ids, special tokens left out::
+    With A and B the sets of token ids, without special tokens::
 
         s    = |A ∩ B| / |A ∪ B|                                     in [0, 1]
         h_ij = 1 / |A ∪ B| where i and j are the first
                tokens of a shared id, else 0                         sum_ij h_ij = s
 
-    Symmetric; 1 on texts with the same tokens, in any order and number; 0 on disjoint texts, and where a side has no
-    token of its own, or neither has (0/0). A link's similarity is 1 between equal tokens and 0 otherwise. Nothing is
-    special: such tokens take no part.
+    Symmetric; 1 on texts with the same tokens, in any order and number; 0 on disjoint texts, and where one text or both
+    (0/0) have special tokens only. A link's similarity is 1 between equal tokens and 0 otherwise. Special tokens
+    contribute 0.
 
-    A token is what the encoder's tokenizer makes of the text, a piece of a word maybe, lower-cased if it does so; the
-    paper has words. Every word that the vocabulary lacks has the same id, so all such words count as equal.
+    Tokens are those of the encoder's tokenizer, possibly subwords or lower-cased; the paper has words. All words that
+    are not in the vocabulary have the same id, and so count as equal.
 
-    Prefer it as the baseline that any measure on vectors must beat, or where only the very same words should count.
+    Prefer it as the baseline that any measure on vectors must beat, or where only identical words should count.
 
-    Costs n + m look-ups a pair; in a search, documents are encoded anew, since token codes do not keep the words.
+    Costs n + m look-ups a pair; a search encodes the documents again, since token codes do not store the words.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -41,7 +41,7 @@ class SetJaccard:
     0.25
 
     Raises:
-        ValueError: when the embeddings do not know their text.
+        ValueError: when the embeddings have no text.
 
     Source: zhelezniak-etal-2019-dynamax, the baseline set Jaccard of its code.
     """
@@ -56,10 +56,10 @@ class SetJaccard:
         """s."""
         return word_set(a, b).score(jaccard)
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         words = word_set(a, b)
         equal = words.left @ words.right.T
         return Explanation.of(a, b, score=words.score(jaccard), similarity=equal, contribution=words.parts(jaccard))

@@ -1,4 +1,4 @@
-"""Jaccard index of soft cardinalities: like tokens count less than unlike ones."""
+"""Jaccard index of soft cardinalities: similar tokens count less than different ones."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import ClassVar
 import numpy as np
 
 from semblance.models.embeddings import Needs, TokenEmbeddings, unit_rows
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 
 
 class SoftCardinality:
-    """The Jaccard index of two bags whose size is soft: tokens that are alike count together as hardly more than one.
+    """The Jaccard index of soft cardinalities: similar tokens count less than different ones.
 
-    With S a bag of token vectors s_1 ... s_n (d,), each times its weight, and X ∪ Y the union of two bags, which holds
-    each vector as often as the bag that has more of it::
+    With S a bag of token vectors s_1 ... s_n (d,), each times its weight, and X ∪ Y the union of two bags, with the
+    larger of the two counts of each vector::
 
         s   = (|X| + |Y| - |X ∪ Y|) / |X ∪ Y|                        in [0, infinity)
         |S| = sum_j 1 / sum_i max(0, cos(s_i, s_j))
 
-    Symmetric; 1 on identical texts; 0 where no token points even partly the way of one in the other text, where all
-    vectors of a side are zero, and where all are (0/0): zero vectors are left out. Unchanged by the order of the
-    tokens, by a common rotation and by a positive factor on any vector that stands in one of the bags only.
+    Symmetric; 1 on identical texts; 0 where no token has a positive cosine with one of the other text, where all
+    vectors of a text are zero, and where all are (0/0): zero vectors are left out. Invariant to the order of the
+    tokens, to a common rotation, and to a positive factor on any vector that occurs in one of the bags only.
 
-    The part above is never below 0, but the score can pass 1, for a token between two others makes a text softer: with
-    X = [[1, 0], [0, 1]] and Y = [[1, 1]], |X ∪ Y| = 1.585786 is less than |X| = 2. Pairs of real sentences pass
-    1 by a little, under static word vectors; there is no bound, for the d unit vectors against the d rows of a Hadamard
-    matrix give about sqrt(d) / 2. No sum over pairs of tokens, so it cannot be explained.
+    The numerator is never below 0, but the score can exceed 1, since a token between two others reduces the
+    cardinality: with X = [[1, 0], [0, 1]] and Y = [[1, 1]], |X ∪ Y| = 1.585786 is less than |X| = 2. Pairs of real
+    sentences exceed 1 slightly, under static word vectors. There is no bound: the d unit vectors against the d rows of
+    a Hadamard matrix give about sqrt(d) / 2. The score is no sum over pairs of tokens, so it cannot be explained.
 
-    Departs from the authors' code, which divides twice by the length of s_j, so that what it sums is no cosine. Vectors
-    are equal if all their bits are; that is so for equal words under an encoder without context, and needs no words.
-    Under a transformer hardly any two are, and the union holds all tokens of both texts.
+    Departs from the authors' code, which divides twice by the length of s_j, so that its terms are no cosines. Vectors
+    are equal if all their bits are: true for equal words under an encoder without context, without comparing words.
+    Under a transformer hardly any two vectors are equal, and the union contains all tokens of both texts.
 
-    Prefer it for pairs of sentences under a transformer, where nobody asks why: a token weighs the less the more like
-    it there are. `rcmd` and `dynamax_jaccard` explain themselves.
+    Prefer it for pairs of sentences under a transformer, where no explanation is needed: a token counts less, the more
+    similar ones there are. `rcmd` and `dynamax_jaccard` have explanations.
 
     Costs (n + m)^2 d multiplications a pair.
 
@@ -46,7 +46,7 @@ class SoftCardinality:
     0.5
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: jimenez-etal-2012-soft-cardinality, with the cosine of zhelezniak-etal-2019-dynamax's baseline (p = 1).
     """
@@ -60,20 +60,20 @@ class SoftCardinality:
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
         x, y, union = _soft_sizes(_bag(a), _bag(b))
-        return max(0.0, x + y - union) / union if union > 0 else 0.0  # rounding must not push a score out of its bounds
+        return max(0.0, x + y - union) / union if union > 0 else 0.0  # rounding must not give a score below 0
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
 
 def _bag(embeddings: TokenEmbeddings) -> Counter[bytes]:
-    """How often each vector occurs that is not zero, by its bits."""
-    rows = embeddings.weighted()
+    """Count of each nonzero vector, by its bits."""
+    rows = embeddings.weighted_vectors()
     return Counter(row.tobytes() for row in rows[rows.any(axis=1)])
 
 
 def _soft_sizes(x: Counter[bytes], y: Counter[bytes]) -> tuple[float, float, float]:
     """|X|, |Y| and |X ∪ Y|."""
-    union = x | y  # each vector as often as in the bag that has more of it
+    union = x | y  # the larger of the two counts
     if not union:
         return 0.0, 0.0, 0.0
     units = unit_rows(np.frombuffer(b"".join(union)).reshape(len(union), -1))

@@ -9,12 +9,12 @@ import numpy as np
 from semblance.models.embeddings import Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
 from semblance.models.measures.alignment import distance_matrix
-from semblance.models.measures.pairwise import one_by_one
+from semblance.models.measures.pairwise import score_pairwise
 from semblance.models.measures.transport import exact_plan
 
 
 class WordMovers:
-    """Minus the least distance that the tokens of one text must travel, in equal shares, to become those of the other.
+    """Minus the transport distance of one text's tokens to the other's, in equal shares.
 
     With X (n, d) and Y (m, d) the token vectors, d_ij = |x_i - y_j| and T (n, m) >= 0 whose rows sum to 1/n and whose
     columns sum to 1/m::
@@ -22,17 +22,17 @@ class WordMovers:
         s    = -min_T sum_ij T_ij d_ij                   in (-inf, 0]
         h_ij = -T_ij d_ij                                sum_ij h_ij = s
 
-    Symmetric; 0 on identical texts and on zero vectors, below it otherwise. A link's similarity is -d_ij. Its size is
-    that of the encoder's vectors: compare scores of one model only.
+    Symmetric; 0 on identical texts and on zero vectors, negative otherwise. A link's similarity is -d_ij. Scores scale
+    with the encoder's vectors: compare scores of one model only.
 
-    Each token carries 1/n, so a word that stands twice carries twice as much: with a vector a word, as the paper has,
-    that is its normalised bag-of-words weight. Here vectors depend on the context, all pieces of a word count, and so
-    do the special tokens; token weights are not used, and no stop words are removed.
+    Each token has mass 1/n, so a word that occurs twice has twice the mass: with one vector per word, as in the paper,
+    that is its normalized bag-of-words weight. Here vectors depend on the context, and all subwords and special tokens
+    count; token weights are not used, and stop words are not removed.
 
-    Prefer it for static word vectors, for which it was made, and to compare with the literature; `cmd` is the same
+    Prefer it for static word vectors, for which it was designed, and to compare with the literature; `cmd` is the same
     transport under cosines.
 
-    Costs n m d multiplications a pair and then a linear programme of n m unknowns, as `cmd`.
+    Costs n m d multiplications a pair and then a linear program of n m unknowns, as `cmd`.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -42,7 +42,7 @@ class WordMovers:
     -2.5
 
     Raises:
-        ValueError: when only pooled vectors were kept.
+        ValueError: when the embeddings hold only pooled vectors.
 
     Source: kusner-etal-2015-wmd, section 4, solved by flamary-etal-2021-pot.
     """
@@ -58,10 +58,10 @@ class WordMovers:
         distances = distance_matrix(a, b)
         return 0.0 - float((exact_plan(distances) * distances).sum())
 
-    score_many = one_by_one
+    score_many = score_pairwise
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-        """The parts h_ij."""
+        """Parts h_ij."""
         distances = distance_matrix(a, b)
         parts = 0.0 - exact_plan(distances) * distances
         return Explanation.of(a, b, score=float(parts.sum()), similarity=0.0 - distances, contribution=parts)

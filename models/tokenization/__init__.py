@@ -1,1 +1,1 @@
-"""From a text to its tokens."""
+"""Tokenizers of words and subwords."""

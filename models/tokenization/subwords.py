@@ -1,4 +1,4 @@
-"""From texts to tokens that know their place in the text."""
+"""Subword tokenization with character offsets."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import cast
 import numpy as np
 from tokenizers import Encoding, Tokenizer, normalizers
 
-from semblance.models.text import TokenizedText, Truncate
-from semblance.models.tokenization.refusals import require_tokens, require_visible
+from semblance.models.text import TokenizedText, Truncate, require_tokens, require_visible
 
 
 class FastTokenizer:
-    """A tokenizer of the tokenizers library, with one copy a thread.
+    """A tokenizer of the tokenizers library, with one copy per thread.
 
     Args:
-        serialized: the tokenizer as JSON, which neither pads nor truncates: both are done here and told.
-        max_tokens: most tokens a text may have, special and prompt tokens included.
+        serialized: the tokenizer as JSON, without padding and truncation: this class truncates, and reports it.
+        max_tokens: maximum number of tokens of a text, special and prompt tokens included.
     """
 
     def __init__(self, serialized: str, max_tokens: int) -> None:
         self._serialized = serialized
         self._max_tokens = max_tokens
-        self._own = threading.local()
+        self._local = threading.local()
 
     def tokenize(self, texts: Sequence[str], prompt: str, truncate: Truncate) -> list[TokenizedText]:
-        """Tokens of each text behind the prompt, special tokens included.
+        """Tokenize the prompt followed by each text, with special tokens.
 
         Raises:
-            BadTexts: naming every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
+            BadTexts: lists every text that is `empty_text`, `ill_formed_text` or `text_too_long`.
         """
         require_visible(texts)
         encodings = self._of_this_thread().encode_batch([prompt + text for text in texts])
         tokenized = [
-            self._cut(text, encoding, len(prompt), truncate) for text, encoding in zip(texts, encodings, strict=True)
+            self._truncated(text, encoding, len(prompt), truncate)
+            for text, encoding in zip(texts, encodings, strict=True)
         ]
         require_tokens(tokenized, truncate)
         return tokenized
 
-    def _cut(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
-        """The tokens that fit: special and prompt tokens stay, the text's own give way at the chosen end."""
+    def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
+        """Tokens within the limit: others than special and prompt tokens are removed at one end."""
         spans = np.asarray(encoding.offsets, np.int32).reshape(-1, 2)
         words = np.array([-1 if word is None else word for word in encoding.word_ids], np.int32)
         special = np.asarray(encoding.special_tokens_mask, np.bool_) | (words < 0) | (spans[:, 1] <= prompt_length)
@@ -61,14 +61,14 @@ class FastTokenizer:
         )
 
     def _of_this_thread(self) -> Tokenizer:
-        """This thread's own copy: a fast tokenizer shared between threads fails with "Already borrowed"."""
-        if not hasattr(self._own, "tokenizer"):
-            self._own.tokenizer = Tokenizer.from_str(self._serialized)
-        return cast("Tokenizer", self._own.tokenizer)
+        """This thread's copy: a fast tokenizer shared between threads fails with "Already borrowed"."""
+        if not hasattr(self._local, "tokenizer"):
+            self._local.tokenizer = Tokenizer.from_str(self._serialized)
+        return cast("Tokenizer", self._local.tokenizer)
 
 
-def bare(tokenizer: Tokenizer, lower_case: bool) -> str:
-    """A tokenizer as JSON that neither pads nor truncates, and lower-cases texts first if asked."""
+def serialize_tokenizer(tokenizer: Tokenizer, lower_case: bool) -> str:
+    """Serialize a tokenizer as JSON, without padding and truncation, with optional lower-casing."""
     copy = Tokenizer.from_str(tokenizer.to_str())
     copy.no_padding()
     copy.no_truncation()

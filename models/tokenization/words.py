@@ -1,4 +1,4 @@
-"""From a text to the rows of a table of vectors: by whole words, or by the pieces of a tokenizer."""
+"""Map a text to rows of a table of vectors, by whole words or by subwords."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 _CLITICS = ("n't", "'s", "'d", "'m", "'re", "'ve", "'ll")  # as the Penn Treebank splits them off
 
 
-class Token(NamedTuple):
-    """A row of the table, the characters `start` to `end` that it stands for, and the number of their word."""
+class TableToken(NamedTuple):
+    """A row of the table, the span of characters `start` to `end`, and the number of their word."""
 
     row: int
     start: int
@@ -21,20 +21,20 @@ class Token(NamedTuple):
     word: int
 
 
-class WordTokenizer(Protocol):
-    """Finds what a table knows of texts; safe to call from any thread."""
+class TableTokenizer(Protocol):
+    """Finds the tokens of texts that are in a table; thread-safe."""
 
-    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
-        """The known tokens of each text, in reading order; what is unknown is left out."""
+    def __call__(self, texts: Sequence[str]) -> list[list[TableToken]]:
+        """Known tokens of each text, in reading order; unknown ones are skipped."""
 
 
-class Words:
-    """Whole words: what stands between spaces, else that without the punctuation around it, else its parts.
+class WholeWords:
+    """Whole words: a piece between spaces, else without surrounding punctuation, else its parts.
 
     A vocabulary without upper case is looked up in lower case; any other first as written, then in lower case. English
-    clitics such as "n't" and "'s" are parts of their own where the vocabulary holds them.
+    clitics such as "n't" and "'s" are separate parts if the vocabulary contains them.
 
-    >>> words = Words({"do": 0, "n't": 1, "u.s.": 2, "hat": 3, ",": 4})
+    >>> words = WholeWords({"do": 0, "n't": 1, "u.s.": 2, "hat": 3, ",": 4})
     >>> [(token.row, token.start, token.end) for token in words(["Don't hat, (U.S.)!"])[0]]
     [(0, 0, 2), (1, 2, 5), (3, 6, 9), (4, 9, 10), (2, 12, 16)]
     """
@@ -45,29 +45,30 @@ class Words:
         self._clitics = tuple(clitic for clitic in _CLITICS if self._row(clitic) is not None)
         self._spaces = pre_tokenizers.WhitespaceSplit()
         patterns = [*(rf"(?i:{clitic})\b" for clitic in self._clitics), r"[\p{P}\p{S}]"]
-        self._parts = pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
+        self._splitter = pre_tokenizers.Split(Regex("|".join(patterns)), "isolated")
 
-    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
-        """The known words of each text."""
+    def __call__(self, texts: Sequence[str]) -> list[list[TableToken]]:
+        """Known words of each text."""
         return [
-            [Token(row, start, end, word) for word, (row, start, end) in enumerate(self._known(text))] for text in texts
+            [TableToken(row, start, end, word) for word, (row, start, end) in enumerate(self._known(text))]
+            for text in texts
         ]
 
     def _known(self, text: str) -> Iterator[tuple[int, int, int]]:
         for piece, (start, _) in self._spaces.pre_tokenize_str(text):
-            for part, at in self._divided(piece):
+            for part, at in self._parts_of(piece):
                 row = self._row(part)
                 if row is not None:
                     yield row, start + at, start + at + len(part)
 
-    def _divided(self, piece: str) -> Iterator[tuple[str, int]]:
-        """The parts of what stands between two spaces, and where each begins in it."""
+    def _parts_of(self, piece: str) -> Iterator[tuple[str, int]]:
+        """Parts of a piece between two spaces, and the offset of each in it."""
         if self._row(piece) is not None:
             yield piece, 0
             return
         start, end = _core(piece)
         core = piece[start:end].lower()
-        stops = [end + 1] if piece[end : end + 1] == "." else []  # an abbreviation ends in its full stop
+        stops = [end + 1] if piece[end : end + 1] == "." else []  # an abbreviation includes its full stop
         stops += [end, *(end - len(clitic) for clitic in self._clitics if core.endswith(clitic))]
         whole = next((stop for stop in stops if self._row(piece[start:stop]) is not None), None)
         if whole is None:
@@ -78,9 +79,9 @@ class Words:
             yield from self._split(piece[whole:], whole)
 
     def _split(self, piece: str, offset: int) -> Iterator[tuple[str, int]]:
-        """Every mark and clitic by itself, unless the whole is known, as "..." may be."""
+        """Separate every mark and clitic, unless the whole piece is known, as "..." may be."""
         whole = not piece or self._row(piece) is not None
-        parts = [(piece, (0, len(piece)))] if whole else self._parts.pre_tokenize_str(piece)
+        parts = [(piece, (0, len(piece)))] if whole else self._splitter.pre_tokenize_str(piece)
         yield from ((part, offset + start) for part, (start, _) in parts if part)
 
     def _row(self, word: str) -> int | None:
@@ -91,16 +92,16 @@ class Words:
 
 
 def _core(piece: str) -> tuple[int, int]:
-    """Where a piece begins and ends without the punctuation around it."""
+    """Start and end of a piece without surrounding punctuation."""
     inner = [at for at, character in enumerate(piece) if unicodedata.category(character)[0] not in "PS"]
     return (inner[0], inner[-1] + 1) if inner else (0, len(piece))
 
 
-class Pieces:
-    """The pieces of a tokenizer of the tokenizers library, without special ones and without its unknown token.
+class Subwords:
+    """Subwords of a tokenizer, without special tokens and its unknown token.
 
-    >>> pieces = Pieces(word_piece({"[UNK]": 0, "play": 1, "##ing": 2}))
-    >>> [(token.row, token.start, token.end, token.word) for token in pieces(["Zz PLAYING"])[0]]
+    >>> subwords = Subwords(word_piece_tokenizer({"[UNK]": 0, "play": 1, "##ing": 2}))
+    >>> [(token.row, token.start, token.end, token.word) for token in subwords(["Zz PLAYING"])[0]]
     [(1, 3, 7, 1), (2, 7, 10, 1)]
     """
 
@@ -110,12 +111,12 @@ class Pieces:
         self._tokenizer.no_truncation()
         self._unknown = unknown_id(tokenizer)
 
-    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
-        """The known pieces of each text."""
+    def __call__(self, texts: Sequence[str]) -> list[list[TableToken]]:
+        """Known subwords of each text."""
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [
             [
-                Token(row, *span, word=at if word is None else word)
+                TableToken(row, *span, word=at if word is None else word)
                 for at, (row, span, word) in enumerate(zip(each.ids, each.offsets, each.word_ids, strict=True))
                 if row != self._unknown
             ]
@@ -123,26 +124,26 @@ class Pieces:
         ]
 
 
-def word_piece(rows: Mapping[str, int]) -> Tokenizer:
-    """A WordPiece tokenizer of that vocabulary; in lower case, without accents, if the vocabulary is."""
+def word_piece_tokenizer(rows: Mapping[str, int]) -> Tokenizer:
+    """WordPiece tokenizer of a vocabulary; lower-cases if the vocabulary is in lower case."""
     lower = not any(word != word.lower() for word in rows if not (word.startswith("[") and word.endswith("]")))
-    tokenizer = Tokenizer(models.WordPiece(dict(rows), unk_token="[UNK]"))  # noqa: S106 - it is no password
+    tokenizer = Tokenizer(models.WordPiece(dict(rows), unk_token="[UNK]"))  # noqa: S106 - not a password
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
-def tokenizer_for(rows: Mapping[str, int]) -> WordTokenizer:
-    """What suits a vocabulary: WordPiece if it holds "[UNK]" and pieces such as "##ing", else whole words."""
+def tokenizer_for(rows: Mapping[str, int]) -> TableTokenizer:
+    """WordPiece if the vocabulary contains "[UNK]" and pieces such as "##ing", else whole words."""
     if "[UNK]" in rows and any(word.startswith("##") and len(word) > 2 for word in rows):
-        return Pieces(word_piece(rows))
-    return Words(rows)
+        return Subwords(word_piece_tokenizer(rows))
+    return WholeWords(rows)
 
 
 def unknown_id(tokenizer: Tokenizer) -> int | None:
-    """The id that a tokenizer gives to what it does not know, if it has one.
+    """Id of the unknown token of a tokenizer, if it has one.
 
-    >>> unknown_id(word_piece({"a": 0, "[UNK]": 1}))
+    >>> unknown_id(word_piece_tokenizer({"a": 0, "[UNK]": 1}))
     1
     """
     model = json.loads(tokenizer.to_str())["model"]

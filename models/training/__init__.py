@@ -1,1 +1,1 @@
-"""How encoders are trained: losses over the token and pooled vectors of a batch, and what makes them cheap."""
+"""Training of encoders: objectives, recipes, batches and checkpoints."""

@@ -1,4 +1,4 @@
-"""How good the encoder is by now: the dev sets of a run, put to what would be saved and served."""
+"""Evaluate the encoder on the dev sets of a run, exactly as it would be saved and served."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from semblance.models.evaluation.metrics import judge
+from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.scorer import LocalScorer
 from semblance.models.evaluation.tasks import Task
 from semblance.models.formats.transformer_folder import TransformerFolder
 from semblance.models.model_files.source import Source
 from semblance.models.runtime import Compute
 from semblance.models.training.errors import BadRecipe, CheckpointNotSaved
-from semblance.models.training.sentence_model import servable
+from semblance.models.training.sentence_model import merge_adapters
 
 T = TypeVar("T")
 
-MEAN = "dev"  # what the best checkpoint is chosen by
+MEAN = "dev"  # name of the figure that selects the best checkpoint
 
 
 class DevSets(BaseEvaluator):
-    """The first figure of every dev set by one measure, and their mean, of the encoder as it is now.
+    """The first figure of every dev set by one measure, and their mean, for the current weights.
 
-    The encoder is saved and loaded as it would be served, so what is measured is what users get.
+    The encoder is saved and loaded as it would be served, so the figures are those of the served model.
 
     Args:
         tasks: the sets by name.
         measure: name of the measure.
-        folder: where the encoder is saved for a moment.
+        folder: parent of the temporary model folder.
 
     Raises:
-        CheckpointNotSaved: it could not be saved.
-        BadRecipe: a set cannot be put to that measure.
+        CheckpointNotSaved: the temporary model could not be written.
+        BadRecipe: the measure cannot evaluate a set.
     """
 
     def __init__(self, tasks: Mapping[str, Task], measure: str, folder: Path) -> None:
@@ -47,30 +47,30 @@ class DevSets(BaseEvaluator):
         self._measure = measure
         self._folder = folder
 
-    def __call__(  # type: ignore[override]  # of all the models of the library, this is the one we train
+    def __call__(  # type: ignore[override]  # only SentenceTransformer, of all the library's model classes
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Set -> figure, and `dev` -> their mean. The other arguments are the trainer's, and have no use here."""
+        """Set -> figure, and `dev` -> their mean. The trainer's other arguments are ignored."""
         del output_path, epoch, steps
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-                servable(model).save_pretrained(folder, create_model_card=False)
+                merge_adapters(model).save_pretrained(folder, create_model_card=False)
                 encoder = TransformerFolder().read(Source(Path(folder))).load("now", Compute(str(model.device)))
         except (OSError, SafetensorError) as error:
             raise CheckpointNotSaved(f"no model could be written to {self._folder}: {error}") from error
-        scorer = LocalScorer(encoder, _quietly)
+        scorer = LocalScorer(encoder, _untracked)
         figures = {name: self._figure(task, scorer) for name, task in self._tasks.items()}
         return {**figures, MEAN: sum(figures.values()) / len(figures)}
 
     def _figure(self, task: Task, scorer: LocalScorer) -> float:
-        found = judge(task, scorer, [self._measure])
-        if self._measure not in found:
+        metrics = compute_metrics(task, scorer, [self._measure])
+        if self._measure not in metrics:
             raise BadRecipe(
-                f"the measure {self._measure} does not explain, so that a dev set of chunks has no use for it"
+                f"the measure {self._measure} cannot explain its scores, as dev sets of chunks require: choose another"
             )
-        return found[self._measure].quantities[0].value()
+        return metrics[self._measure].metrics[0].value()
 
 
-def _quietly(items: Sequence[T], what: str) -> Sequence[T]:
+def _untracked(items: Sequence[T], what: str) -> Sequence[T]:
     del what
     return items

@@ -1,4 +1,4 @@
-"""From the token ids of a batch to its loss: the encoder, then the objective."""
+"""Loss of a tokenized batch: encode its columns, and apply the objective to them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import torch
 from torch import Tensor, nn
 
 from semblance.models.training.errors import TrainingDiverged
-from semblance.models.training.objective import Encoded, Objective
+from semblance.models.training.objective import EncodedColumn, Objective
 
 Features: TypeAlias = Mapping[str, Any]
 
 
 class EncodedLoss(nn.Module):
-    """The loss of an objective over the columns of a batch, each of which passes through the encoder.
+    """Loss of an objective over the encoded columns of a batch.
 
-    With `mini_batch` the gradients are cached (gao-etal-2021-gradcache, section 3): all texts pass once without a
-    graph, the objective gives the gradient of every token vector, and each mini-batch passes again with a graph to take
-    its own gradient back. The loss and the gradients are those of one pass; the graph held is that of one mini-batch.
+    With `mini_batch` the gradients are cached (gao-etal-2021-gradcache, section 3): all texts are encoded once without
+    a graph, the objective gives the gradient of every token vector, and each mini-batch is encoded again with a graph
+    to backpropagate its share. Loss and gradients equal those of a single pass; only the graph of one mini-batch is in
+    memory.
 
     Args:
         model: encoder of sentence-transformers, whose modules give `token_embeddings` and `sentence_embedding`.
-        objective: what makes a number of the encoded columns.
-        mini_batch: texts a pass, or None for all at once.
+        objective: computes the loss of the encoded columns.
+        mini_batch: texts encoded at once, or None for all.
 
     Raises:
         TrainingDiverged: the loss is not a finite number.
@@ -37,51 +38,57 @@ class EncodedLoss(nn.Module):
         self._mini_batch = mini_batch
 
     def forward(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
-        """The mean loss of the batch, a scalar."""
+        """Mean loss of the batch, a scalar."""
         if self._mini_batch is not None and torch.is_grad_enabled():
-            loss = self._cached([_parts(column, self._mini_batch) for column in columns], labels)
+            loss = self._cached([_mini_batches(column, self._mini_batch) for column in columns], labels)
         else:
             loss = self.objective([self._encode(column) for column in columns], labels)
         if not torch.isfinite(loss):
             raise TrainingDiverged(f"the loss is {loss.item()}")
         return loss
 
-    def _encode(self, column: Features) -> Encoded:
+    def _encode(self, column: Features) -> EncodedColumn:
         out = self.model(dict(column))
-        return Encoded(out["token_embeddings"], out["attention_mask"].bool(), out["sentence_embedding"])
+        return EncodedColumn(out["token_embeddings"], out["attention_mask"].bool(), out["sentence_embedding"])
 
     def _cached(self, columns: Sequence[Sequence[Features]], labels: Tensor | None) -> Tensor:
-        flat = [part for parts in columns for part in parts]
-        passes = [_Pass(self._encode, part) for part in flat]
+        """Loss without the encoder's graph; its `backward()` re-encodes mini-batch by mini-batch."""
+        mini_batches = [_MiniBatch(self._encode, features) for column in columns for features in column]
+        # First pass, without a graph: the vectors become leaves, so that autograd stops at them. In-batch objectives
+        # compare every row with every other, so the loss needs the vectors of all mini-batches at once.
         with torch.no_grad():
-            leaves = [_leaf(each.first()) for each in passes]
-        grouped = iter(leaves)
-        loss = self.objective([_joined([next(grouped) for _ in parts]) for parts in columns], labels)
-        weights = list(self.own_weights().values())
+            leaves = [_as_leaf(each.encode()) for each in mini_batches]
+        remaining = iter(leaves)
+        loss = self.objective([_concatenate([next(remaining) for _ in column]) for column in columns], labels)
+        # Gradients of the vectors, and of the objective's own weights: no second pass reaches those, as it only
+        # re-encodes. Objectives use the tokens, the pooled vectors or both, hence `allow_unused`.
+        weights = list(self.objective_weights().values())
         inputs = [*(leaf.tokens for leaf in leaves), *(leaf.pooled for leaf in leaves), *weights]
         gradients = torch.autograd.grad(loss, inputs, allow_unused=True)
         n = len(leaves)
 
-        def go_back(scale: Tensor) -> None:
-            for each, of_tokens, of_pooled in zip(passes, gradients[:n], gradients[n : 2 * n], strict=True):
-                each.back(of_tokens, of_pooled, scale)
+        def backward(scale: Tensor) -> None:
+            for each, of_tokens, of_pooled in zip(mini_batches, gradients[:n], gradients[n : 2 * n], strict=True):
+                each.backward(of_tokens, of_pooled, scale)
             for weight, gradient in zip(weights, gradients[2 * n :], strict=True):
                 if gradient is not None:
                     weight.grad = gradient * scale if weight.grad is None else weight.grad + gradient * scale
 
+        # The trainer divides the loss by accumulation steps, and float16 scales it, before `backward()`. A hook gets
+        # that factor as the gradient of the detached loss, so the second pass runs then, with the right scale.
         detached = loss.detach().requires_grad_()
-        detached.register_hook(go_back)  # type: ignore[no-untyped-call]
+        detached.register_hook(backward)  # type: ignore[no-untyped-call]
         return detached
 
-    def own_weights(self) -> dict[str, nn.Parameter]:
-        """The weights of the objective by name, such as those of a classifier; none where it has no weights."""
+    def objective_weights(self) -> dict[str, nn.Parameter]:
+        """Weights of the objective by name, such as those of a classifier; empty if it has none."""
         return dict(self.objective.named_parameters()) if isinstance(self.objective, nn.Module) else {}
 
 
-class _Pass:
-    """One mini-batch through the encoder, which can be done again with the same dropout and the same precision."""
+class _MiniBatch:
+    """A mini-batch that is encoded twice, with the same dropout masks and the same precision."""
 
-    def __init__(self, encode: Callable[[Features], Encoded], features: Features) -> None:
+    def __init__(self, encode: Callable[[Features], EncodedColumn], features: Features) -> None:
         self._encode = encode
         self._features = features
         device = features["input_ids"].device
@@ -89,13 +96,16 @@ class _Pass:
         self._devices = [device] if device.type == "cuda" else []
         self._precision = torch.get_autocast_dtype(self._device) if torch.is_autocast_enabled(self._device) else None
 
-    def first(self) -> Encoded:
+    def encode(self) -> EncodedColumn:
+        """Encode, and save the state of the random generators for `backward`."""
         self._cpu_state = torch.get_rng_state()
         self._cuda_states = [torch.cuda.get_rng_state(device) for device in self._devices]
         return self._encode(self._features)
 
-    def back(self, of_tokens: Tensor | None, of_pooled: Tensor | None, scale: Tensor) -> None:
-        """Take the gradients of this mini-batch's vectors back into the weights."""
+    def backward(self, of_tokens: Tensor | None, of_pooled: Tensor | None, scale: Tensor) -> None:
+        """Encode again with a graph, and backpropagate the vectors' gradients into the weights."""
+        # The hook runs in backward(), outside the trainer's autocast: without the first pass's number type and
+        # generator states, the gradients would belong to other vectors than those that the loss compared.
         reduced = torch.autocast(self._device, self._precision, enabled=self._precision is not None)
         with torch.random.fork_rng(self._devices), torch.enable_grad(), reduced:
             torch.set_rng_state(self._cpu_state)
@@ -103,12 +113,12 @@ class _Pass:
                 torch.cuda.set_rng_state(state, device)
             out = self._encode(self._features)
         pairs = [(out.tokens, of_tokens), (out.pooled, of_pooled)]
-        known = [(each, gradient * scale) for each, gradient in pairs if gradient is not None]
-        torch.autograd.backward([each for each, _ in known], [gradient for _, gradient in known])
+        used = [(each, gradient * scale) for each, gradient in pairs if gradient is not None]
+        torch.autograd.backward([each for each, _ in used], [gradient for _, gradient in used])
 
 
-def _parts(column: Features, rows: int) -> list[Features]:
-    """The column in mini-batches: every tensor that has a row for each text is cut."""
+def _mini_batches(column: Features, rows: int) -> list[Features]:
+    """Split every tensor that has one row per text; copy everything else."""
     n = len(column["input_ids"])
     return [
         {
@@ -119,12 +129,12 @@ def _parts(column: Features, rows: int) -> list[Features]:
     ]
 
 
-def _leaf(encoded: Encoded) -> Encoded:
-    return Encoded(encoded.tokens.detach().requires_grad_(), encoded.mask, encoded.pooled.detach().requires_grad_())
+def _as_leaf(column: EncodedColumn) -> EncodedColumn:
+    return EncodedColumn(column.tokens.detach().requires_grad_(), column.mask, column.pooled.detach().requires_grad_())
 
 
-def _joined(parts: Sequence[Encoded]) -> Encoded:
-    return Encoded(
+def _concatenate(parts: Sequence[EncodedColumn]) -> EncodedColumn:
+    return EncodedColumn(
         torch.cat([part.tokens for part in parts]),
         torch.cat([part.mask for part in parts]),
         torch.cat([part.pooled for part in parts]),

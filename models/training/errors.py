@@ -1,4 +1,4 @@
-"""What can go wrong in training."""
+"""Errors of training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from semblance.models.errors import SemblanceError
 
 
 class BadTrainingData(SemblanceError):
-    """The rows will not do for this recipe: none are left, or fewer than a batch needs."""
+    """The rows do not fit the recipe: none are left, or fewer than a batch needs."""
 
     code = "bad_training_data"
 
@@ -18,12 +18,12 @@ class BadRecipe(SemblanceError):
 
 
 class TrainingDiverged(SemblanceError):
-    """The loss is no longer a number: training has stopped, and the last good checkpoint is kept."""
+    """The loss is no longer finite: training has stopped, and the last good checkpoint is kept."""
 
     code = "training_diverged"
 
 
 class CheckpointNotSaved(SemblanceError):
-    """A checkpoint or a model could not be written: what was saved before is kept."""
+    """A checkpoint or a model could not be written; earlier checkpoints are kept."""
 
     code = "checkpoint_not_saved"

@@ -1,4 +1,4 @@
-"""RCMD of every text of one batch with every text of another, in little memory, for training."""
+"""Differentiable, memory-efficient RCMD of every text of one batch with those of another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
-TILE_BYTES = 16 << 20  # of cosines at a time: large enough for a fast product, small beside the batch's own vectors
-EPS = 1e-8  # least length that a vector is divided by, of the authors' code
+TILE_BYTES = 16 << 20  # of cosines at a time: large enough for a fast product, small beside the batch's vectors
+EPS = 1e-8  # smallest norm that a vector is divided by, as in the authors' code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,8 +21,8 @@ class TokenBatch:
     """Token vectors of b texts, padded to the longest of them: l tokens in d dimensions.
 
     Attributes:
-        vectors: (b, l, d) floating point; what stands in the padding does not matter, as long as it is finite.
-        mask: (b, l) bool, the real tokens, special ones included; at least one a text.
+        vectors: (b, l, d) floating point; padding may hold any finite numbers.
+        mask: (b, l) bool, the real tokens, special ones included; at least one per text.
 
     Raises:
         ValueError: a text has no token.
@@ -33,34 +33,34 @@ class TokenBatch:
 
     def __post_init__(self) -> None:
         if not bool(self.mask.any(dim=1).all()):
-            raise ValueError("a text of the batch has no token, not even a special one, so it has no RCMD")
+            raise ValueError("a text of the batch has no token, so its RCMD is undefined; give special tokens at least")
 
 
 def pairwise_rcmd(x: TokenBatch, y: TokenBatch) -> Tensor:
-    """The RCMD of every text of x with every text of y; differentiable, by the paper's sparse way.
+    """RCMD of every text of x with every text of y, by the paper's sparse computation.
 
-    With u and v the token vectors of text i of x (n of them) and of text j of y (m of them), divided by their lengths::
+    With u and v the unit token vectors of text i of x (n of them) and of text j of y (m of them)::
 
         s_ij = (mean_k max_l u_k . v_l  +  mean_l max_k u_k . v_l) / 2            in [-1, 1]
 
-    over real tokens only. Of its n m cosines at most n + m reach the score, so at most as many have a gradient. This
-    function looks at the cosines of a tile of pairs at a time, keeps which of them were the best, and forgets them. For
-    the backward pass it builds the transport plan of a tile from that, and multiplies it with the vectors of the other
-    side. Between the passes it holds b1 b2 (l1 + l2) small integers and the vectors themselves, and nothing that grows
-    with b1 b2 l1 l2, as the dense form, or with b1 b2 (l1 + l2) d, as one that gathers the best matches' vectors.
+    over real tokens only. Of the n m cosines at most n + m enter the score, so at most as many have a gradient. The
+    forward pass computes the cosines of a tile of pairs at a time and keeps only the indices of the best matches. The
+    backward pass builds the transport plan of a tile from these indices, and multiplies it with the vectors of the
+    other side. Memory between the passes: b1 b2 (l1 + l2) small integers and the vectors; nothing that grows with
+    b1 b2 l1 l2, as the dense form does, or with b1 b2 (l1 + l2) d, as gathering the vectors of the best matches does.
 
-    The same value and gradient as the dense form; where several cosines are exactly the largest, the first alone counts
-    and has the gradient. 1 for a text and itself, 0 for a text of zero vectors, whose gradient is large: a length below
-    1e-8 counts as 1e-8, as in the authors' code.
+    Value and gradient equal those of the dense form; of several equal largest cosines only the first has a gradient.
+    1 for a text and itself, 0 for a text of zero vectors, whose gradient is large: a norm below 1e-8 counts as 1e-8, as
+    in the authors' code.
 
     Args:
         x: b1 texts of up to l1 tokens.
-        y: b2 texts of up to l2 tokens, in as many dimensions and on the same device.
+        y: b2 texts of up to l2 tokens, of the same dimension and on the same device.
 
     Returns:
         (b1, b2) float32, under autocast too; float64 if the vectors are.
 
-    Prefer models/similarities/rcmd.py where no gradient is needed: it knows no padding, and explains its scores.
+    Prefer models/similarities/rcmd.py if no gradient is needed: it has no padding, and explains its scores.
 
     >>> anchor = TokenBatch(torch.tensor([[[1.0, 0.0], [0.0, 2.0]]]), torch.tensor([[True, True]]))
     >>> padded = TokenBatch(torch.tensor([[[3.0, 4.0], [9.0, 9.0]]]), torch.tensor([[True, False]]))
@@ -75,7 +75,7 @@ def pairwise_rcmd(x: TokenBatch, y: TokenBatch) -> Tensor:
 
 
 def _unit(batch: TokenBatch) -> Tensor:
-    """(b, l, d) the vectors at unit length, in float32 or better."""
+    """(b, l, d) unit vectors, in float32 or better."""
     return normalize(batch.vectors.to(torch.promote_types(batch.vectors.dtype, torch.float32)), dim=2, eps=EPS)
 
 
@@ -90,7 +90,7 @@ class _PairwiseRcmd(torch.autograd.Function):
         best_x = torch.empty((len(x), len(y), y.shape[1]), dtype=index, device=x.device)
         for i, j in _tiles(x, y):
             cosines = _masked_cosines(x[i], x_mask[i], y[j], y_mask[j])
-            rows, in_y = cosines.max(dim=3)  # (t1, l1, t2): the first of equal ones
+            rows, in_y = cosines.max(dim=3)  # (t1, l1, t2): of equal cosines, the first
             columns, in_x = cosines.max(dim=1)  # (t1, t2, l2)
             best_y[i, j] = in_y.transpose(1, 2)
             best_x[i, j] = in_x
@@ -111,13 +111,13 @@ class _PairwiseRcmd(torch.autograd.Function):
             columns = gradient[i, j, None] * y_share[None, j]  # (t1, t2, l2)
             plan.scatter_add_(1, best_x[i, None, j].long(), columns[:, None])
             flat = plan.flatten(2).flatten(0, 1)
-            by_x[i].flatten(0, 1).addmm_(flat, y[j].flatten(0, 1))  # in place: autocast lets it be
+            by_x[i].flatten(0, 1).addmm_(flat, y[j].flatten(0, 1))  # in place, which autocast leaves in float32
             by_y[j].flatten(0, 1).addmm_(flat.T, x[i].flatten(0, 1))
         return by_x, None, by_y, None
 
 
 def _tiles(x: Tensor, y: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Blocks of texts of either side whose cosines take at most TILE_BYTES, or are of a single pair."""
+    """Yield blocks of texts whose cosines take at most TILE_BYTES, or single pairs."""
     side = max(1, isqrt(TILE_BYTES // (x.element_size() * x.shape[1] * y.shape[1])))
     for i in range(0, len(x), side):
         for j in range(0, len(y), side):
@@ -125,12 +125,12 @@ def _tiles(x: Tensor, y: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 def _masked_cosines(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
-    """(t1, l1, t2, l2) the cosines of unit vectors; minus infinity where a token is padding."""
+    """(t1, l1, t2, l2) cosines of unit vectors; minus infinity for padding."""
     cosines = (x.flatten(0, 1) @ y.flatten(0, 1).T).view(*x.shape[:2], *y.shape[:2])
     cosines.masked_fill_(~x_mask[:, :, None, None], -torch.inf)
     return cosines.masked_fill_(~y_mask, -torch.inf)
 
 
 def _mean(best: Tensor, mask: Tensor) -> Tensor:
-    """(t1, t2) the mean over the last axis of the entries that are no padding."""
+    """(t1, t2) mean over the last axis, without padding."""
     return best.masked_fill(~mask, 0).sum(dim=2) / mask.sum(dim=2)

@@ -1,4 +1,4 @@
-"""What can be said of a training run: the settings that every recipe has, and what a recipe adds."""
+"""Base class of training recipes: the settings that all of them share."""
 
 from __future__ import annotations
 
@@ -11,44 +11,46 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from semblance.models.files.tables import Row
 from semblance.models.runtime import Pooling
 from semblance.models.training.objective import Objective
+from semblance.models.training.objectives.cosine_regression import CosineRegression
 
-# the settings that recipes have defaults of their own for
-Pooled: TypeAlias = Annotated[Pooling | None, Field(description="mean, max or cls; as the model has it, unless given.")]
+# types of the settings whose default a recipe may override
+Pooled: TypeAlias = Annotated[Pooling | None, Field(description="mean, max or cls; the model's own by default.")]
 Normalize: TypeAlias = Annotated[
     bool | None,
-    Field(description="Whether the pooled vector is brought to unit length; as the model has it, unless given."),
+    Field(description="Whether the pooled vector is scaled to unit length; the model's own setting by default."),
 ]
 Label: TypeAlias = Annotated[
-    str | None, Field(description="Name of the column with the grade or label, if the recipe wants one.")
+    str | None, Field(description="Name of the column with the grade or label, if the recipe has one.")
 ]
-Epochs: TypeAlias = Annotated[float, Field(gt=0, description="How often every row is seen.")]
-BatchSize: TypeAlias = Annotated[int, Field(ge=2, description="Rows a step.")]
+Epochs: TypeAlias = Annotated[float, Field(gt=0, description="Passes over the rows.")]
+BatchSize: TypeAlias = Annotated[int, Field(ge=2, description="Rows per step.")]
 Order: TypeAlias = Annotated[
     Literal["shuffled", "by_length"],
-    Field(description="How rows come together: at random, or with rows of about their own length."),
+    Field(description="How rows are batched: at random, or with rows of similar length."),
 ]
 LearningRate: TypeAlias = Annotated[
-    float, Field(gt=0, description="Peak of the learning rate, which then falls to 0 in a line.")
+    float, Field(gt=0, description="Peak of the learning rate, which then decays linearly to 0.")
 ]
 Warmup: TypeAlias = Annotated[
-    float, Field(ge=0, lt=1, description="Share of the steps in which the learning rate rises to it.")
+    float, Field(ge=0, lt=1, description="Share of the steps that warm up the learning rate.")
 ]
 WeightDecay: TypeAlias = Annotated[float, Field(ge=0, description="Of AdamW, without biases and norms.")]
 MaxTokens: TypeAlias = Annotated[
-    int, Field(ge=4, description="Tokens a text is cut to in training, special ones included.")
+    int,
+    Field(ge=4, description="Most tokens of a text in training, special ones included; longer texts are truncated."),
 ]
 Dev: TypeAlias = Annotated[
     tuple[str, ...],
-    Field(description="Sets that the best checkpoint is chosen by, as `semblance evaluate --sets` names them."),
+    Field(description="Sets that select the best checkpoint, named as in `semblance evaluate --sets`."),
 ]
 Measure: TypeAlias = Annotated[str, Field(description="Measure of the scores on those sets.")]
 CheckEvery: TypeAlias = Annotated[
-    int, Field(ge=1, description="Steps between checkpoints, each with a look at the dev sets.")
+    int, Field(ge=1, description="Steps between checkpoints, each with an evaluation on the dev sets.")
 ]
 
 
 class LowRank(BaseModel):
-    """Low-rank adapters beside the weights, which stay as they are: W + alpha / rank B A; B (out, rank), A (rank, in).
+    """Low-rank adapters of frozen weights: W + alpha / rank B A; B (out, rank), A (rank, in).
 
     Source: hu-etal-2022-lora, section 4.1.
     """
@@ -57,83 +59,108 @@ class LowRank(BaseModel):
 
     rank: int = Field(16, ge=1, description="Rank of every adapter.")
     alpha: int = Field(16, ge=1, description="Scale of the adapters: alpha / rank times B A is added.")
-    dropout: float = Field(0.0, ge=0, lt=1, description="Share of an adapter's inputs that is dropped.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability of the adapters' inputs.")
     targets: tuple[str, ...] = Field(
-        (), description="Ends of the names of the linear maps that get one; empty: all of the network's layers."
+        (), description="Name suffixes of the linear maps with an adapter; empty: all of the network's layers."
     )
 
 
 class Recipe(BaseModel, ABC):
-    """One training run. A file of `models/training/recipes/` holds one kind, with the defaults of its paper."""
+    """Settings of a training run; each file of `models/training/recipes/` holds one recipe."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     columns: ClassVar[tuple[str, ...]]
-    """What the columns of text are called in a file, in the order the objective takes them, unless `fields` says so."""
+    """Default names of the text columns in a file, in the order of the objective; `fields` overrides them."""
 
-    fewest: ClassVar[int | None] = None
-    """How many of them are needed at least; None for all."""
+    min_columns: ClassVar[int | None] = None
+    """How many of them are required; None for all."""
 
     model: str = Field("minilm", description="Model to start from, as `semblance serve` takes it: a transformer.")
     pooling: Pooled = None
     normalize: Normalize = None
     head: bool = Field(
         False,
-        description="Whether an affine map of every token is put before the pooling, if the model has none yet. It "
-        "starts as the identity, so that training starts from what the network knows.",
+        description="Whether to add an affine map of every token before the pooling, if the model has none. It is "
+        "initialized to the identity, so that training starts from the model's own vectors.",
     )
-    fields: tuple[str, ...] = Field((), description="Names of the columns in the file, where they have others.")
+    fields: tuple[str, ...] = Field((), description="Names of the columns in the file, if they differ.")
     label: Label = None
     epochs: Epochs = 1.0
     batch_size: BatchSize = 16
-    accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up to one step.")
+    accumulate: int = Field(1, ge=1, description="Batches whose gradients are accumulated in one step.")
     mini_batch: int | None = Field(
         None,
         ge=1,
-        description="Texts that pass through the network at once, by gradient caching: a large batch then needs the "
-        "memory of a small one, and one pass forward more.",
+        description="Texts encoded at once, with gradient caching: a large batch then needs the memory of a small one, "
+        "and one more forward pass.",
     )
     batches: Order = "shuffled"
     learning_rate: LearningRate = 2e-5
     warmup: Warmup = 0.1
     weight_decay: WeightDecay = 0.01
     clip: float = Field(1.0, gt=0, description="Largest norm of the gradient.")
-    dropout: float | None = Field(None, ge=0, lt=1, description="Of the network in training; as its config says.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Of the network in training; its config's by default.")
     max_tokens: MaxTokens = 128
     precision: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Number type of the network's passes: auto is bfloat16 on CUDA and float32 on CPU."
+        "auto", description="Number type of the network: auto is bfloat16 on CUDA and float32 on CPU."
     )
-    low_rank: LowRank | None = Field(None, description="Train low-rank adapters, and leave the weights as they are.")
+    low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
     dev: Dev = ()
     measure: Measure = "cosine"
     check_every: CheckEvery = 100
     seed: int = Field(0, ge=0, description="Of the order of rows, of dropout and of new weights.")
 
     @model_validator(mode="after")
-    def _agrees(self) -> Self:
-        allowed = range(self.fewest or len(self.columns), len(self.columns) + 1)
+    def _consistent(self) -> Self:
+        allowed = range(self.min_columns or len(self.columns), len(self.columns) + 1)
         if self.fields and (len(self.fields) not in allowed or len(set(self.fields)) < len(self.fields)):
-            counts, replaced = " or ".join(map(str, allowed)), ", ".join(self.columns)
-            raise ValueError(f"fields must name {counts} columns, each once, in the place of {replaced}")
-        texts_only = type(self).number is Recipe.number
+            counts, defaults = " or ".join(map(str, allowed)), ", ".join(self.columns)
+            raise ValueError(f"fields must name {counts} different columns, to replace {defaults}")
+        texts_only = type(self).label_value is Recipe.label_value
         if texts_only and self.label is not None:
-            raise ValueError("label has no meaning here: this recipe reads texts only")
+            raise ValueError("label has no effect: this recipe reads texts only; remove it")
         if not texts_only and self.label is None:
             raise ValueError("label must name a column")
         return self
 
     @abstractmethod
     def objective(self, dim: int) -> Objective:
-        """The loss, of an encoder with vectors of `dim` numbers."""
+        """Create the loss for an encoder of `dim`-dimensional vectors."""
 
-    def number(self, row: Row) -> float | None:
-        """The grade or the number of the label of a row, None where nobody could agree on one. Raises BadDataSet."""
+    def label_value(self, row: Row) -> float | None:
+        """Grade or class number of a row, None if its annotators disagreed. Raises BadDataSet."""
         raise NotImplementedError(f"{type(self).__name__} reads texts only")
 
-    def prepared(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-        """The columns of the objective, from those of the file."""
+    def objective_columns(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+        """Build the columns of the objective from those of the file."""
         return texts
 
     def text_columns(self) -> Sequence[str]:
-        """The columns of text in the file."""
+        """Names of the text columns in the file."""
         return self.fields or self.columns
+
+
+class GradedRecipe(Recipe):
+    """A recipe that maps a grade to a cosine and regresses on it."""
+
+    columns: ClassVar = ("sentence1", "sentence2")
+
+    label: Label = "score"
+    lowest: float = Field(0.0, description="Grade of unrelated sentences.")
+    highest: float = Field(1.0, description="Grade of equivalent sentences.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.lowest >= self.highest:
+            raise ValueError("lowest must be below highest")
+        return self
+
+    def cosine(self, grade: float) -> float:
+        """Target cosine of a grade: 0 at the lowest, 1 at the highest."""
+        return (grade - self.lowest) / (self.highest - self.lowest)
+
+    def objective(self, dim: int) -> Objective:
+        """Mean squared error of the cosine."""
+        del dim
+        return CosineRegression()

@@ -1,4 +1,4 @@
-"""The encoder in training: sentence-transformers' modules around the network of one of our checkpoints."""
+"""Build the encoder to train from modules of sentence-transformers, and save it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from semblance.models.networks.lora_merge import merge
 from semblance.models.training.errors import BadRecipe
 from semblance.models.training.recipe import LowRank, Recipe
 
-TOKENS = "token_embeddings"
+MODULE_INPUT = "token_embeddings"
 
 
-def trainable(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
-    """The encoder of a checkpoint, with what the recipe adds to it or changes.
+def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
+    """Load the encoder of a checkpoint and apply the recipe's changes to it.
 
     Args:
-        checkpoint: the files to start from.
-        recipe: pooling, normalising, dropout, head and adapters are those it names.
+        checkpoint: files of the model to start from.
+        recipe: sets pooling, normalization, dropout, head and adapters.
 
     Raises:
-        BadRecipe: an adapter finds no map to stand beside.
+        BadRecipe: the targets of the adapters match no linear map.
     """
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     network = Transformer(
@@ -48,7 +48,7 @@ def trainable(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     dim = int(network.get_embedding_dimension())
     modules: list[nn.Module] = [network]
     if checkpoint.head is not None or recipe.head:
-        head = _head(checkpoint, dim)
+        head = _build_head(checkpoint, dim)
         modules.append(head)
         dim = head.out_features
     modules.append(Pooling(dim, recipe.pooling or checkpoint.pooling, include_prompt=checkpoint.include_prompt))
@@ -68,8 +68,8 @@ def trainable(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     return model
 
 
-def servable(model: SentenceTransformer) -> SentenceTransformer:
-    """A copy whose adapters are merged into the weights, rounded to the half precision that they are saved in."""
+def merge_adapters(model: SentenceTransformer) -> SentenceTransformer:
+    """Copy the model with its adapters, rounded to half precision, merged into the weights."""
     merged = copy.deepcopy(model).eval()
     for name, module in list(merged.named_modules()):
         if isinstance(module, LoraLayer):
@@ -86,7 +86,7 @@ def servable(model: SentenceTransformer) -> SentenceTransformer:
 
 
 def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
-    """The adapters alone, in half precision and in the form of PEFT; `base` says what they stand beside."""
+    """Save only the adapters, in half precision and PEFT's format; `base` names their model."""
     folder.mkdir(parents=True)
     network: Any = model.transformers_model
     [(name, config)] = network.peft_config.items()
@@ -99,15 +99,19 @@ def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
     saved.save_pretrained(folder)
 
 
-def _head(checkpoint: Checkpoint, dim: int) -> Dense:
+def _build_head(checkpoint: Checkpoint, dim: int) -> Dense:
     head = checkpoint.head
     if head is None:
-        dense = Dense(dim, dim, activation_function=None, module_input_name=TOKENS)
+        dense = Dense(dim, dim, activation_function=None, module_input_name=MODULE_INPUT)
         nn.init.eye_(dense.linear.weight)
         nn.init.zeros_(dense.linear.bias)
         return dense
     dense = Dense(
-        head.in_features, head.out_features, bias=head.bias, activation_function=None, module_input_name=TOKENS
+        head.in_features,
+        head.out_features,
+        bias=head.bias,
+        activation_function=None,
+        module_input_name=MODULE_INPUT,
     )
     dense.load_state_dict(load_file(head.weights))
     return dense
@@ -119,7 +123,7 @@ def _add_adapters(model: SentenceTransformer, low_rank: LowRank) -> None:
         lora_alpha=low_rank.alpha,
         lora_dropout=low_rank.dropout,
         target_modules=list(low_rank.targets) or "all-linear",
-        exclude_modules=".*pooler.*",  # it takes no part in what we read from the network
+        exclude_modules=".*pooler.*",  # BERT's pooler, whose output we do not use
     )
     try:
         model.add_adapter(config)

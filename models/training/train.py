@@ -1,87 +1,92 @@
-"""One training run from its settings to a model folder: resumable, and all or nothing."""
+"""Run a training from its settings to a model folder: resumable, and all or nothing."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib.metadata import version
 from typing import Any
 
 import torch
+import yaml
 from accelerate import PartialState
 from datasets import Dataset
-from sentence_transformers import SentenceTransformerTrainingArguments
+from safetensors import SafetensorError
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from transformers import PrinterCallback, TrainerState
 
 from semblance.models.errors import SemblanceError
-from semblance.models.files.resumable import claimed
-from semblance.models.training.curves import curves_of
+from semblance.models.files.resumable import resumable_folder
 from semblance.models.training.dev_sets import MEAN, DevSets
 from semblance.models.training.encoded_loss import EncodedLoss
-from semblance.models.training.errors import BadRecipe, BadTrainingData, TrainingDiverged
-from semblance.models.training.finished_model import finish
-from semblance.models.training.run import Progress, Run
-from semblance.models.training.sentence_model import trainable
-from semblance.models.training.trainer import Reporter, Trainer, last_checkpoint
+from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
+from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter
+from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
 
-RUN = "run.json"  # what the run in a working folder is made of
-POINTS = 100  # of the loss in a run: the mean of the steps between
+RUN = "run.json"  # in a working folder: identity of its run
+TRAINING = "training.json"
+PICTURE = "training.png"
+LOSS_POINTS = 100  # points of the loss curve, each the mean of the steps since the one before
 
 
-def train(run: Run, report: Callable[[Progress], None]) -> Progress:
-    """Train, choose the best checkpoint by the dev sets (the last one without), and write the model folder.
+def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
+    """Train, select the best checkpoint by the dev sets, and write the model folder.
 
-    The same run started again goes on from its last checkpoint. The folder holds a model of sentence-transformers, the
-    adapters apart in `adapter/` where there are some, a card, and the curves as `training.json` and `training.png`.
+    Without dev sets the last checkpoint is selected. Started again, the same run resumes from its last checkpoint. The
+    folder holds a model of sentence-transformers, its adapters if there are any (`adapter/`), a card, and the curves as
+    `training.json` and `training.png`.
 
     Raises:
-        BadRecipe: the settings contradict each other, or another run lies in the working folder.
-        BadTrainingData: a batch needs more rows than there are.
-        TrainingDiverged: the loss is no number any more.
-        CheckpointNotSaved: a disk is full, say; the checkpoint before is kept.
+        BadRecipe: the settings contradict each other, or the working folder belongs to another run.
+        BadTrainingData: there are fewer rows than a batch needs.
+        TrainingDiverged: the loss is no longer finite.
+        CheckpointNotSaved: a checkpoint could not be written, as on a full disk; the one before is kept.
     """
-    _require_trainable(run)
+    _check_run(run)
     processes = PartialState(cpu=run.device == "cpu")
-    with claimed(run.work / RUN, run.about(), BadRecipe) if processes.is_main_process else nullcontext():
+    with resumable_folder(run.work / RUN, run.about(), BadRecipe) if processes.is_main_process else nullcontext():
         processes.wait_for_everyone()
         try:
-            trainer = _trained(run, report)
+            trainer = _run_trainer(run, report)
         except SemblanceError:
             if processes.is_main_process and last_checkpoint(run.work) is None:
-                shutil.rmtree(run.work)  # there is nothing to go on from
+                shutil.rmtree(run.work)  # there is nothing to resume from
             raise
         progress = _progress(trainer.state, run)
         if processes.is_main_process:
-            finish(run, trainer.model, progress)
+            write_model_folder(run, trainer.model, progress)
     return progress
 
 
-def _require_trainable(run: Run) -> None:
+def _check_run(run: Run) -> None:
     batch = run.recipe.batch_size
     if len(run.rows) < batch:
-        raise BadTrainingData(f"a batch is {batch} rows, but there are {len(run.rows)}: set a smaller batch_size")
+        raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
-        raise BadRecipe(f"{run.out} is there already: name another folder, or remove it")
+        raise BadRecipe(f"{run.out} already exists: choose another folder, or remove it")
     if run.device not in ("cpu", "cuda", "cuda:0"):
-        raise BadRecipe(f"training takes the first GPU, not {run.device}: choose it by CUDA_VISIBLE_DEVICES")
+        raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
 
-def _trained(run: Run, report: Callable[[Progress], None]) -> Trainer:
-    """The trainer after its last step, with the weights that are to be kept."""
+def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
+    """Train to the last step, and load the weights of the selected checkpoint."""
     torch.manual_seed(run.recipe.seed)  # before new weights are drawn
-    trainer = _trainer(run, report)
+    trainer = _build_trainer(run, report)
     start = last_checkpoint(run.work)
     trainer.args.eval_on_start = bool(run.dev) and start is None
     try:
         trainer.train(resume_from_checkpoint=None if start is None else str(start))
         trainer.require_finite()
     except TrainingDiverged as error:
-        kept = last_checkpoint(run.work)
-        known = "no checkpoint was reached" if kept is None else f"the last good checkpoint is {kept}"
+        last = last_checkpoint(run.work)
+        remaining = "no checkpoint was reached" if last is None else f"the last good checkpoint is {last}"
         raise TrainingDiverged(
-            f"step {trainer.state.global_step + 1}: {error}; {known}. Try a lower learning rate, or float32"
+            f"step {trainer.state.global_step + 1}: {error}; {remaining}. Try a lower learning rate, or float32"
         ) from error
     best = _progress(trainer.state, run).curves.best
     if best is not None:
@@ -89,11 +94,11 @@ def _trained(run: Run, report: Callable[[Progress], None]) -> Trainer:
     return trainer
 
 
-def _trainer(run: Run, report: Callable[[Progress], None]) -> Trainer:
+def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     recipe = run.recipe
-    model = trainable(run.checkpoint, recipe)
+    model = build_model(run.checkpoint, recipe)
     loss = EncodedLoss(model, recipe.objective(int(model.get_embedding_dimension() or 0)), recipe.mini_batch)
-    texts = list(recipe.prepared(run.rows.texts).values())
+    texts = list(recipe.objective_columns(run.rows.texts).values())
     columns: dict[str, Any] = {f"text_{i}": each for i, each in enumerate(texts)}
     if run.rows.labels is not None:
         columns["label"] = run.rows.labels
@@ -110,9 +115,9 @@ def _trainer(run: Run, report: Callable[[Progress], None]) -> Trainer:
             prompts=run.checkpoint.prompts["query"] or None,
             max_length=min(recipe.max_tokens, model.max_seq_length or recipe.max_tokens),
         ),
-        callbacks=[Reporter(lambda state: report(_progress(state, run)), dev=bool(run.dev))],
+        callbacks=[ProgressCallback(lambda state: report(_progress(state, run)), dev=bool(run.dev))],
     )
-    trainer.remove_callback(PrinterCallback)  # `report` shows what there is to see
+    trainer.remove_callback(PrinterCallback)  # `report` replaces it
     return trainer
 
 
@@ -144,15 +149,76 @@ def _arguments(run: Run) -> SentenceTransformerTrainingArguments:
         load_best_model_at_end=dev,
         metric_for_best_model=f"eval_{MEAN}" if dev else None,
         greater_is_better=True if dev else None,
-        logging_steps=max(1, int(recipe.epochs * len(run.rows)) // (recipe.batch_size * recipe.accumulate * POINTS)),
+        logging_steps=max(
+            1, int(recipe.epochs * len(run.rows)) // (recipe.batch_size * recipe.accumulate * LOSS_POINTS)
+        ),
         logging_nan_inf_filter=False,
         disable_tqdm=True,
         report_to=[],
     )
-    if arguments.n_gpu > 1:  # without torchrun, a batch would be cut among them, which in-batch negatives forbid
+    if arguments.n_gpu > 1:  # without torchrun, DataParallel would split the batch, and its in-batch negatives
         arguments._n_gpu = 1  # noqa: SLF001
     return arguments
 
 
-def _progress(state: TrainerState, run: Run) -> Progress:
-    return Progress(state.global_step, state.max_steps, curves_of(state.log_history, list(run.dev)))
+def _progress(state: TrainerState, run: Run) -> RunProgress:
+    return RunProgress(state.global_step, state.max_steps, curves_from_log(state.log_history, list(run.dev)))
+
+
+def write_model_folder(run: Run, model: SentenceTransformer, progress: RunProgress) -> None:
+    """Write the model folder under a temporary name, rename it, and remove the working folder.
+
+    Raises:
+        CheckpointNotSaved: it could not be written; the working folder is kept.
+    """
+    finished = run.work / "finished"
+    shutil.rmtree(finished, ignore_errors=True)
+    try:
+        merge_adapters(model).save_pretrained(str(finished), create_model_card=False)
+        if _trains_only_adapters(run):
+            save_adapter(model, run.recipe.model, finished / "adapter")
+        about = {
+            **run.about(),
+            "steps": progress.steps,
+            "semblance": version("semblance-server"),
+            "torch": torch.__version__,
+        }
+        content = {**about, **progress.curves.as_json()}
+        (finished / TRAINING).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        draw_curves(progress.curves, f"{run.name} from {run.recipe.model}", run.recipe.measure, finished / PICTURE)
+        (finished / "README.md").write_text(_card(run, progress), "utf-8")
+        finished.rename(run.out)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointNotSaved(
+            f"{run.out} could not be written ({error}): the checkpoints in {run.work} are kept. Free some space and "
+            "start the run again"
+        ) from error
+    shutil.rmtree(run.work, ignore_errors=True)
+
+
+def _trains_only_adapters(run: Run) -> bool:
+    """Whether the result differs from the run's base model only by an adapter."""
+    recipe, start = run.recipe, run.checkpoint
+    unchanged = recipe.pooling in (None, start.pooling) and recipe.normalize in (None, start.normalize)
+    return recipe.low_rank is not None and not recipe.head and unchanged and start.adapter is None
+
+
+def _card(run: Run, progress: RunProgress) -> str:
+    best = progress.curves.best
+    step, mean = (progress.steps, None) if best is None else best
+    by = f"the best by {run.recipe.measure} on {', '.join(run.dev)}"
+    selected = "the last" if mean is None else f"{by}: {100 * mean:.2f}"
+    settings = yaml.safe_dump(run.recipe.model_dump(mode="json"), sort_keys=False)
+    return f"""# {run.out.name}
+
+`{run.recipe.model}`, trained by `semblance train {run.name}` for {progress.steps:,} steps on {len(run.rows):,} rows.
+{run.rows.removed:,} rows were left out because an evaluation uses their texts. Step {step:,} was kept, {selected}.
+The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started from apply.
+
+![loss and dev figures by step]({PICTURE})
+
+The settings, as a file for `--config`:
+
+```yaml
+{settings}```
+"""

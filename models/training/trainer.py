@@ -1,39 +1,76 @@
-"""The loop: sentence-transformers' trainer with our order of rows, our loss, and checkpoints that can be relied on."""
+"""Trainer of sentence-transformers with seeded batches, our loss and reliable checkpoints."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from datasets import Dataset
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformerTrainer
+from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from semblance.models.training.batches import Batches
 from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import CheckpointNotSaved, TrainingDiverged
-from semblance.models.training.sentence_model import servable
+from semblance.models.training.sentence_model import merge_adapters
 
 TRAINED = "trained.safetensors"
 STATE = "trainer_state.json"
+SORTED_BATCHES = 50  # batches sorted together: enough for similar lengths, too few for the same batches every epoch
+
+
+class SeededBatchSampler(DefaultBatchSampler):
+    """Batches in an order that depends on seed and epoch only, so that runs can resume.
+
+    Args:
+        dataset: with `len`.
+        lengths: of each row; if given, rows of similar length are batched together: windows of 50 batches are sorted
+            and cut, and all batches shuffled. This saves padding, as the paper's smart batching does.
+        options: the trainer's: batch_size, drop_last, seed and others.
+
+    Source: reimers-gurevych-2019-sbert, section 7.
+    """
+
+    def __init__(self, dataset: Any, lengths: Tensor | None = None, **options: Any) -> None:
+        super().__init__(dataset, **options)
+        self._rows = len(dataset)
+        self._lengths = lengths
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self.seed + 1_000_003 * self.epoch)
+        order = torch.randperm(self._rows, generator=generator)
+        if self.drop_last:  # before sorting: afterwards it would always drop the longest rows
+            order = order[: self._rows // self.batch_size * self.batch_size]
+        if self._lengths is not None:
+            windows = torch.split(order, SORTED_BATCHES * self.batch_size)
+            order = torch.cat([window[self._lengths[window].argsort(stable=True)] for window in windows])
+        rows = order.tolist()
+        batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
+        if self._lengths is not None:
+            batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+        yield from batches
+
+    def __len__(self) -> int:
+        return self._rows // self.batch_size if self.drop_last else -(-self._rows // self.batch_size)
 
 
 class Trainer(SentenceTransformerTrainer):
     """Trains an `EncodedLoss`.
 
-    A checkpoint is a model folder that can be served as it is, with `trained.safetensors` beside it: every weight that
-    is being trained, those of the objective too, so that a run that was cut off goes on where it was.
+    A checkpoint is a servable model folder with `trained.safetensors` beside it: all weights that are being trained,
+    those of the objective included, so that an interrupted run can resume.
 
     Args:
-        lengths: characters of each row, if batches are to hold rows of about one length.
-        options: what SentenceTransformerTrainer takes.
+        lengths: characters of each row, to batch rows of similar length; None to shuffle.
+        options: of SentenceTransformerTrainer.
     """
 
     def __init__(self, lengths: Tensor | None, **options: Any) -> None:
@@ -41,38 +78,38 @@ class Trainer(SentenceTransformerTrainer):
         super().__init__(**options)
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """Nothing: the card is written once, at the end, and asks no hub."""
+        """Do nothing: the card is written once, at the end, without access to the hub."""
 
-    def get_batch_sampler(  # type: ignore[override]  # the others are passed by name, and on
+    def get_batch_sampler(  # type: ignore[override]  # the other arguments are passed on by name
         self, dataset: Dataset, batch_size: int, drop_last: bool, **options: Any
-    ) -> Batches:
-        """Our order of rows."""
-        return Batches(dataset, self._lengths, batch_size=batch_size, drop_last=drop_last, **options)
+    ) -> SeededBatchSampler:
+        """Create our sampler."""
+        return SeededBatchSampler(dataset, self._lengths, batch_size=batch_size, drop_last=drop_last, **options)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         del state_dict
         folder = output_dir or str(self.args.output_dir)
-        saved = {name: each.detach().cpu().contiguous() for name, each in self._trained()}
-        servable(self.model).save_pretrained(folder, create_model_card=False)
-        save_file(saved, Path(folder, TRAINED))
+        trained = {name: each.detach().cpu().contiguous() for name, each in self._trained_weights()}
+        merge_adapters(self.model).save_pretrained(folder, create_model_card=False)
+        save_file(trained, Path(folder, TRAINED))
 
     def training_step(self, *arguments: Any, **options: Any) -> Tensor:
-        """One batch forth and back; the gradients of the objective are averaged over processes as the encoder's are."""
+        """Process one batch; averages the objective's gradients over processes, too."""
         loss: Tensor = super().training_step(*arguments, **options)
         if self.accelerator.num_processes > 1 and self.accelerator.sync_gradients:
-            for weights in self._weights_of_objective().values():
+            for weights in self._objective_weights().values():
                 if weights.grad is not None:
                     weights.grad = self.accelerator.reduce(weights.grad, "mean")
         return loss
 
     def _load_best_model(self) -> None:
-        """Nothing: `load` does it afterwards, and says so where it fails."""
+        """Do nothing: `load` runs afterwards and reports failures."""
 
     def load(self, checkpoint: Path) -> None:
-        """Take the weights of a checkpoint.
+        """Load the weights of a checkpoint.
 
         Raises:
-            CheckpointNotSaved: they are not there, or cannot be read.
+            CheckpointNotSaved: they are missing or cannot be read.
         """
         try:
             self._load_from_checkpoint(str(checkpoint))
@@ -80,10 +117,10 @@ class Trainer(SentenceTransformerTrainer):
             raise CheckpointNotSaved(f"the weights of {checkpoint} cannot be read: {error}") from error
 
     def require_finite(self) -> None:
-        """Raises TrainingDiverged if any weight is no number, although the last loss was one."""
-        for name, weights in self._trained():
+        """Raise TrainingDiverged if a weight is not finite, even if the last loss was."""
+        for name, weights in self._trained_weights():
             if not weights.isfinite().all():
-                raise TrainingDiverged(f"the weights {name} are no numbers any more")
+                raise TrainingDiverged(f"the weights {name} are not finite")
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
         self.require_finite()
@@ -93,32 +130,32 @@ class Trainer(SentenceTransformerTrainer):
         except (OSError, RuntimeError, SafetensorError) as error:
             if self.is_world_process_zero():
                 shutil.rmtree(folder, ignore_errors=True)
-            kept = last_checkpoint(folder.parent)
-            known = "no earlier one was saved" if kept is None else f"{kept} is kept"
-            raise CheckpointNotSaved(f"{folder} could not be written ({error}): {known}") from error
+            earlier = last_checkpoint(folder.parent)
+            remaining = "no earlier one was saved" if earlier is None else f"{earlier} is kept"
+            raise CheckpointNotSaved(f"{folder} could not be written ({error}): {remaining}") from error
 
     def _load_from_checkpoint(self, checkpoint_path: str) -> None:  # type: ignore[override]  # as its own parent
-        saved = load_file(Path(checkpoint_path, TRAINED))
-        for name, weights in self._trained():
-            weights.data.copy_(saved[name])
+        trained = load_file(Path(checkpoint_path, TRAINED))
+        for name, weights in self._trained_weights():
+            weights.data.copy_(trained[name])
 
-    def _trained(self) -> list[tuple[str, nn.Parameter]]:
-        """Every weight that is trained, by its name in the model or in the objective."""
+    def _trained_weights(self) -> list[tuple[str, nn.Parameter]]:
+        """Weights with gradients, by their names in the model or in the objective."""
         named = [
             *((f"model.{name}", each) for name, each in self.model.named_parameters()),
-            *((f"objective.{name}", each) for name, each in self._weights_of_objective().items()),
+            *((f"objective.{name}", each) for name, each in self._objective_weights().items()),
         ]
         return [(name, each) for name, each in named if each.requires_grad]
 
-    def _weights_of_objective(self) -> dict[str, nn.Parameter]:
-        return cast("EncodedLoss", self.loss).own_weights()
+    def _objective_weights(self) -> dict[str, nn.Parameter]:
+        return cast("EncodedLoss", self.loss).objective_weights()
 
 
-class Reporter(TrainerCallback):
-    """Tells somebody how far a run is, and has the dev sets looked at once more after the last step.
+class ProgressCallback(TrainerCallback):
+    """Reports progress, and schedules a last evaluation on the dev sets after the last step.
 
     Args:
-        report: gets the state after every step and every look at the dev sets.
+        report: receives the state after every step and every evaluation.
         dev: whether there are dev sets.
     """
 
@@ -126,21 +163,21 @@ class Reporter(TrainerCallback):
         self._report = report
         self._dev = dev
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **known: Any) -> None:
-        """After every step."""
-        del args, known
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        """Report, after every step."""
+        del args, others
         self._report(state)
         if self._dev and state.global_step >= state.max_steps:
             control.should_evaluate = True
 
-    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **known: Any) -> None:
-        """After every look at the dev sets, and every few steps."""
-        del args, control, known
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        """Report, after every evaluation and every logged loss."""
+        del args, control, others
         self._report(state)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end: its state is what is written last."""
+    """Newest complete checkpoint: the trainer writes its state last."""
     named = ((re.fullmatch(r"checkpoint-(\d+)", each.name), each) for each in folder.glob("checkpoint-*"))
     for _, each in sorted(((int(name[1]), each) for name, each in named if name), reverse=True):
         try:

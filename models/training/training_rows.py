@@ -1,4 +1,4 @@
-"""The rows that a recipe trains on, and which of them are left out because an evaluation asks for them."""
+"""Read the rows that a recipe trains on, without those whose texts an evaluation uses."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import TypeAlias
 
 from semblance.models.evaluation.contamination import normal_form
 from semblance.models.files.digests import file_sha256
-from semblance.models.files.tables import Row, comma_table, table
+from semblance.models.files.tables import Row, read_csv, read_tsv
 from semblance.models.training.errors import BadTrainingData
 
-Number: TypeAlias = Callable[[Row], float | None]
-"""The grade or the number of the label of a row; None where nobody could agree on one."""
+LabelReader: TypeAlias = Callable[[Row], float | None]
+"""Reads the grade or the class number of a row; None if its annotators disagreed."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
-    """Rows of n texts each, perhaps with a number.
+    """Rows of n texts each, with or without a number.
 
     Attributes:
         texts: name of a column -> its texts, row by row; the columns in the order of the objective.
-        labels: the number of each row, or None where rows have none.
-        removed: rows left out because an evaluation asks for one of their texts.
-        unlabelled: rows left out because nobody could agree on a label.
+        labels: the number of each row, or None if the recipe has no label.
+        removed: rows left out because an evaluation uses one of their texts.
+        unlabeled: rows left out because their annotators disagreed.
         sha256: of the file.
     """
 
     texts: Mapping[str, Sequence[str]]
     labels: Sequence[float] | None
     removed: int
-    unlabelled: int
+    unlabeled: int
     sha256: str
 
     def __len__(self) -> int:
@@ -39,39 +39,39 @@ class TrainingRows:
 
 
 def read_rows(
-    file: Path, columns: Sequence[str], label: str | None, number: Number, evaluated: Collection[str]
+    file: Path, columns: Sequence[str], label: str | None, read_label: LabelReader, exclude: Collection[str]
 ) -> TrainingRows:
-    """The rows of a table with a header, tab-separated or (`.csv`) comma-separated.
+    """Read a table with a header, tab-separated or (`.csv`) comma-separated.
 
     Args:
-        file: what to read.
-        columns: its columns of text.
-        label: its column with the grade or label, if the recipe wants one.
-        number: reads that.
-        evaluated: normal forms of the texts that evaluations ask for; rows with one of them are left out.
+        file: the table.
+        columns: names of its text columns.
+        label: name of its column with the grade or label, if the recipe has one.
+        read_label: converts that column to a number.
+        exclude: normal forms of the texts that evaluations use; rows with one of them are left out.
 
     Raises:
         BadDataSet: the file, or one of its rows, cannot be read; the message names it.
         BadTrainingData: no row is left.
     """
-    read = comma_table if file.suffix == ".csv" else table
+    read = read_csv if file.suffix == ".csv" else read_tsv
     texts: dict[str, list[str]] = {name: [] for name in columns}
     labels: list[float] = []
-    removed = unlabelled = 0
+    removed = unlabeled = 0
     for row in read(file, [*columns, *([] if label is None else [label])]):
-        found = [row.text(name) for name in columns]
-        known = None if label is None else number(row)
-        if label is not None and known is None:
-            unlabelled += 1
-        elif any(normal_form(text) in evaluated for text in found):
+        row_texts = [row.text(name) for name in columns]
+        number = None if label is None else read_label(row)
+        if label is not None and number is None:
+            unlabeled += 1
+        elif any(normal_form(text) in exclude for text in row_texts):
             removed += 1
         else:
-            for name, text in zip(columns, found, strict=True):
+            for name, text in zip(columns, row_texts, strict=True):
                 texts[name].append(text)
-            labels += [] if known is None else [known]
-    rows = TrainingRows(texts, None if label is None else labels, removed, unlabelled, file_sha256(file))
+            labels += [] if number is None else [number]
+    rows = TrainingRows(texts, None if label is None else labels, removed, unlabeled, file_sha256(file))
     if not len(rows):
         raise BadTrainingData(
-            f"{file} has no row to train on ({removed} left out as evaluated, {unlabelled} unlabelled)"
+            f"{file} has no row to train on ({removed} left out as evaluated, {unlabeled} unlabelled)"
         )
     return rows

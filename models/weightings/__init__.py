@@ -1,1 +1,1 @@
-"""The weightings, one a file: how much each token counts in the mean of a text."""
+"""Weightings, one per module: how much each token counts in a mean."""

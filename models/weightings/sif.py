@@ -19,25 +19,25 @@ A = 1e-3  # as in the paper's experiments
 
 
 class Sif:
-    """Frequent words count less.
+    """Smooth inverse frequency: frequent words count less.
 
-    With p(word) the word's share of all words in some large text, for each of n tokens::
+    With p(word) the relative frequency of the word in a large corpus, for each of n tokens::
 
         w_i = a / (a + p(word_i))                        in (0, 1], a = 0.001
         p(word) = count of the word / count of all words
 
-    A word that has no count has p = 0 and weight 1. All pieces of a word have the weight of the whole word, which is
-    looked up in lower case. Special tokens are no words, and have weight 0.
+    A word without a count has p = 0 and weight 1. All subwords of a word have the weight of the whole word, which is
+    looked up in lower case. Special tokens have weight 0.
 
     Args:
-        counts: word in lower case -> how often it stands in some large text.
-        digest: of a and of the file of counts.
+        counts: word in lower case -> its count in a large corpus.
+        digest: digest of a and of the file of counts.
 
-    Prefer it to `uniform` for static vectors, whose mean is else led by words such as "the". Usually together with the
-    projection `common_component_removal`, which is the second half of the paper's method.
+    Prefer it to `uniform` for static vectors, whose mean is otherwise dominated by words such as "the". Usually
+    combined with the projection `common_component_removal`, which is the second half of the paper's method.
 
-    The mean of a text divides by the sum of its weights, where the paper divides by n: the direction is the same, the
-    length is not, so that a projection that is fitted afterwards weighs texts a little differently.
+    The mean of a text divides by the sum of its weights, where the paper divides by n: the direction is the same but
+    not the length, so a projection that is fitted afterwards weighs texts slightly differently.
 
     >>> spans = np.array([[0, 2], [3, 6], [7, 10]], np.int32)
     >>> text = TokenizedText("of the owl", spans[0], spans, np.arange(3, dtype=np.int32))
@@ -56,33 +56,33 @@ class Sif:
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> Self:
-        """With the counts of the file that the option `frequencies` names.
+        """Read the counts from the file that the option `frequencies` names.
 
         Raises:
-            BadCheckpoint: there is no such option or file, or a line of it is malformed.
+            BadCheckpoint: the option or file is missing, or a line is malformed.
         """
         if "frequencies" not in options:
-            raise BadCheckpoint("weighting=sif needs frequencies=FILE, with a word and its count a line")
+            raise BadCheckpoint("weighting=sif needs frequencies=FILE, with one word and its count per line")
         file = Path(options["frequencies"]).expanduser()
         sha256 = file_sha256(file)
         return cls(read_counts(file), digest(kind="sif", a=A, frequencies=sha256))
 
     def weights(self, text: TokenizedText) -> Floats:
         """(n,) float32."""
-        whole = _words(text)
-        return np.array([self._weights.get(whole[word], 1.0) if word >= 0 else 0.0 for word in text.words], np.float32)
+        words = _words(text)
+        return np.array([self._weights.get(words[word], 1.0) if word >= 0 else 0.0 for word in text.words], np.float32)
 
 
 def read_counts(file: Path) -> dict[str, float]:
-    """Word in lower case -> count, from lines of a word, a tab or space, and a count; a first line may be a header.
+    """Read lines of a word, a tab or space, and a count, as word in lower case -> count.
 
-    Counts of words that differ in case only add up.
+    The first line may be a header. Counts of words that differ only in case are summed.
 
     Raises:
-        BadCheckpoint: naming the line that is malformed.
+        BadCheckpoint: a line is malformed; the message names it.
     """
     counts: dict[str, float] = {}
-    for number, line in numbered_lines(file, refusal=BadCheckpoint):
+    for number, line in numbered_lines(file, error_type=BadCheckpoint):
         word, _, count = (line if "\t" in line else line.replace(" ", "\t")).rpartition("\t")
         value = _count(count)
         if word and value is not None:
@@ -90,7 +90,7 @@ def read_counts(file: Path) -> dict[str, float]:
         elif line and number > 1:
             raise BadCheckpoint(f"{file}, line {number}: not a word and its count")
     if not sum(counts.values()):
-        raise BadCheckpoint(f"{file} holds no count of a word")
+        raise BadCheckpoint(f"{file} contains no word counts")
     return counts
 
 
@@ -103,9 +103,9 @@ def _count(text: str) -> float | None:
 
 
 def _words(text: TokenizedText) -> dict[int, str]:
-    """Number of each word -> the whole of it, in lower case."""
-    ends: dict[int, tuple[int, int]] = {}
+    """Number of each word -> its text in lower case."""
+    spans: dict[int, tuple[int, int]] = {}
     for word, (start, end) in zip(text.words.tolist(), text.spans.tolist(), strict=True):
-        known = ends.get(word, (start, end))
-        ends[word] = min(known[0], start), max(known[1], end)
-    return {word: text.text[start:end].lower() for word, (start, end) in ends.items()}
+        first, last = spans.get(word, (start, end))
+        spans[word] = min(first, start), max(last, end)
+    return {word: text.text[start:end].lower() for word, (start, end) in spans.items()}

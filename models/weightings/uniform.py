@@ -12,32 +12,32 @@ from semblance.models.text import TokenizedText
 
 
 class Uniform:
-    """Every token counts the same, the special ones included.
+    """Every token counts the same, special tokens included.
 
     For each of n tokens::
 
         w_i = 1
 
-    The mean stays what the model makes it: what other weightings are compared with.
+    The mean is that of the model without a weighting: the baseline of other weightings.
 
     >>> zeros = np.zeros((2, 2), np.int32)
     >>> Uniform().weights(TokenizedText("a b", zeros[0], zeros, np.array([0, 1], np.int32)))
     array([1., 1.], dtype=float32)
 
-    Source: arora-etal-2017-sif, section 4, the average that it is compared with.
+    Source: arora-etal-2017-sif, section 4, the averaging baseline.
     """
 
     options: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> Self:
-        """It has no options."""
+        """Return the weighting, which has no options."""
         del options
         return cls()
 
     @property
     def digest(self) -> str:
-        """What decides the weights: nothing."""
+        """A constant: nothing else determines the weights."""
         return "uniform"
 
     def weights(self, text: TokenizedText) -> Floats:

@@ -1,4 +1,4 @@
-"""Where errors meet HTTP: one table, and the shape of RFC 9457."""
+"""Map errors to HTTP statuses in one table, and answer them as RFC 9457 problem details."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
-from semblance.models.errors import NotExplainable, SemblanceError
+from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
 from semblance.service.api.openai_shape import ErrorAnswer, Refusal
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability import Metrics
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -25,7 +25,7 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.Unauthorized: 401,
     errors.Forbidden: 403,
     errors.InvalidRequest: 422,
-    errors.UnknownMeasure: 422,
+    UnknownMeasure: 422,
     NotExplainable: 422,
     errors.UnknownModel: 404,
     errors.UnknownCollection: 404,
@@ -46,7 +46,7 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.NotReady: 503,
 }
 
-# what pydantic calls a finding -> our code; those that our own validators raise pass, all others are invalid_value
+# error type of pydantic -> our code; codes of our own validators pass through, all others become invalid_value
 _VALIDATION_CODES: Mapping[str, str] = {
     "missing": "missing_field",
     "extra_forbidden": "unknown_field",
@@ -63,7 +63,7 @@ _VALIDATION_CODES: Mapping[str, str] = {
 
 _MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "it must be an object, such as {...}",
-    "extra_forbidden": "there is no such field",
+    "extra_forbidden": "the schema has no such field",
     "missing": "it is required",
     "string_type": "it must be a string",
     "list_type": "it must be a list",
@@ -72,16 +72,16 @@ _MESSAGES: Mapping[str, str] = {
     "string_pattern_mismatch": names.RULE,
 }
 
-# codes that no class of ours carries -> status and when: findings in a request, and what the framework refuses
+# codes without an error class -> status and meaning: invalid parts of a request, and refusals by the framework
 OTHER_CODES: Mapping[str, tuple[int, str]] = {
-    "malformed_http": (400, "What was sent is not a request of HTTP/1.1; the connection is closed"),
+    "malformed_http": (400, "The bytes are no HTTP/1.1 request; the connection is closed"),
     "malformed_json": (400, "The body is not JSON"),
-    "unknown_route": (404, "There is no such path"),
+    "unknown_route": (404, "Unknown path"),
     "method_not_allowed": (405, "The path exists, but not with this method"),
-    "not_acceptable": (406, "None of the formats in the Accept header can be made"),
+    "not_acceptable": (406, "None of the formats in the Accept header is available"),
     "body_timeout": (
         408,
-        "The body paused for longer than SEMBLANCE_BODY_PAUSE_S, or was not there within SEMBLANCE_BODY_TIMEOUT_S",
+        "The body paused for longer than SEMBLANCE_BODY_PAUSE_S, or took longer than SEMBLANCE_BODY_TIMEOUT_S",
     ),
     "body_too_large": (
         413,
@@ -91,32 +91,32 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         415,
         "The body is not declared as application/json; documents may also come as application/x-ndjson",
     ),
-    "bad_cursor": (422, "A cursor that no page gave"),
+    "bad_cursor": (422, "A cursor that is not from a page of documents"),
     "bad_filter": (422, "A filter that does not follow the grammar in docs/search.md"),
     "bad_id": (422, "A document id with control characters, or with '.' or '..' between slashes"),
     "bad_name": (422, "A collection name with other characters than a-z, 0-9, '.', '_' and '-'"),
-    "bad_version": (422, "A version that no answer gave"),
+    "bad_version": (422, "A version that is not from an answer"),
     "duplicate_id": (422, "The same document id twice in one request"),
-    "empty_text": (422, "A text without any visible character, or of which no token is left"),
+    "empty_text": (422, "A text without a visible character, or without a token"),
     "ill_formed_text": (422, "A string with NUL or a lone surrogate"),
     "invalid_value": (422, "A value of another type than the schema says, or not among those it lists"),
     "metadata_too_deep": (422, "Metadata nested more than 8 deep"),
     "metadata_too_large": (422, "Metadata of more than 65,536 characters as JSON"),
-    "missing_field": (422, "A field without a default is not given"),
+    "missing_field": (422, "A required field is missing"),
     "not_finite": (422, "NaN or infinity where a number is stored or compared"),
     "out_of_range": (422, "A number or a list outside its limits"),
     "text_too_long": (
         422,
-        "More characters than SEMBLANCE_MAX_TEXT_CHARS, or more tokens than the model takes with truncate NONE",
+        "More characters than SEMBLANCE_MAX_TEXT_CHARS, or with truncate NONE more tokens than the model reads",
     ),
-    "token_arrays_not_supported": (422, "Numbers of tokens instead of texts, under /v1/: send the texts"),
-    "unknown_field": (422, "A field that the schema does not have"),
-    "unknown_index": (422, "There is no such index engine"),
+    "token_arrays_not_supported": (422, "Token ids instead of texts, under /v1/; send the texts"),
+    "unknown_field": (422, "A field that is not in the schema"),
+    "unknown_index": (422, "Unknown index engine"),
     "headers_too_large": (
         431,
         "The request line and headers, or trailers, exceed SEMBLANCE_MAX_HEADER_BYTES; the connection is closed",
     ),
-    "internal_error": (500, "Something failed here; the log knows it by the request id"),
+    "internal_error": (500, "An internal error; the log has it under the request id"),
 }
 
 FRAMEWORK_CODES: Mapping[int, str] = {
@@ -124,17 +124,15 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 }
 
 RETRY_AFTER_S = 1
-MAX_PARTS = 100  # refused parts that one answer names
-MAX_STEP = 100  # characters of a name in a pointer: one that no schema knows may be as long as the body
+MAX_PARTS = 100  # refused parts in one answer
+MAX_STEP = 100  # characters of a name in a pointer: an unknown name may be as long as the body
 MAX_DETAIL = 500
 
 
 class ProblemPart(BaseModel):
     """One refused part of the request."""
 
-    pointer: str = Field(
-        description="JSON pointer into the body; a query parameter stands as if it were a field of one."
-    )
+    pointer: str = Field(description="JSON pointer into the body; query parameters are named like fields of a body.")
     code: str
     detail: str
 
@@ -153,7 +151,7 @@ class ProblemDetails(BaseModel):
 def problem(
     status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
 ) -> Response:
-    """An answer that says what was wrong, in OpenAI's shape where the request's path is under /v1/."""
+    """The answer to a refused or failed request, in OpenAI's shape where its path is under /v1/."""
     body = ProblemDetails(
         title=code.replace("_", " ").capitalize(),
         status=status,
@@ -166,7 +164,7 @@ def problem(
 
 
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
-    """Have every error of `app`, with all its routes, answered as a problem."""
+    """Answer every error of `app`, which serves `routes`, as a problem."""
 
     async def refused(_: Request, error: Exception) -> Response:
         assert isinstance(error, SemblanceError)
@@ -178,13 +176,11 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        found = error.errors()[:MAX_PARTS]
-        parts = [part_of({**each, "loc": each["loc"][1:]}) for each in found]  # "body" or "query" stands first
-        if found[0]["type"] == "json_invalid":
+        details = error.errors()[:MAX_PARTS]
+        parts = [part_of({**each, "loc": each["loc"][1:]}) for each in details]  # "body" or "query" comes first
+        if details[0]["type"] == "json_invalid":
             metrics.errors.labels("malformed_json").inc()
-            return problem(
-                400, "malformed_json", f"the body is not valid JSON, from character {found[0]['loc'][-1]} on"
-            )
+            return problem(400, "malformed_json", f"the body is not valid JSON from character {details[0]['loc'][-1]}")
         code = _common_code(parts) or "invalid_request"
         metrics.errors.labels(code).inc()
         return problem(422, code, f"{parts[0].pointer}: {parts[0].detail}".removeprefix(": "), parts)
@@ -194,14 +190,15 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
         allowed = ", ".join(_methods(routes, request.scope))
-        details = {404: "there is no such path: see /docs", 405: f"this path takes {allowed}"}
-        answer = problem(error.status_code, code, details.get(error.status_code, str(error.detail)))
+        messages = {404: "unknown path; see /docs", 405: f"this path allows {allowed}"}
+        answer = problem(error.status_code, code, messages.get(error.status_code, str(error.detail)))
         answer.headers.update(error.headers or {})
         if error.status_code == 405:
             answer.headers["allow"] = allowed
         return answer
 
-    metrics.expect(_served(routes), [*(leaf.code for leaf in STATUS), *OTHER_CODES])
+    served = [(each.path, method) for each in routes if isinstance(each, Route) for method in each.methods or ()]
+    metrics.initialize(served, [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     for leaf in STATUS:
         app.add_exception_handler(leaf, refused)
     app.add_exception_handler(RequestValidationError, invalid)
@@ -209,7 +206,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route documents that it may answer beside its success."""
+    """Documentation of the problems that a route may answer."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     return {
         status: {"description": ", ".join(f"`{code}`" for code in codes_of(status)), "content": content}
@@ -218,19 +215,15 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def codes_of(status: int) -> list[str]:
-    """The codes that go with a status."""
+    """The codes with a status."""
     own = [leaf.code for leaf, its_status in STATUS.items() if its_status == status]
     return own + [code for code, (its_status, _) in OTHER_CODES.items() if its_status == status]
 
 
 def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
-    """All methods of a path, which may be spread over several routes."""
+    """All methods of a path, over all its routes."""
     matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
     return sorted({method for route in matching for method in getattr(route, "methods", None) or ()})
-
-
-def _served(routes: Sequence[BaseRoute]) -> list[tuple[str, str]]:
-    return [(route.path, method) for route in routes if isinstance(route, Route) for method in route.methods or ()]
 
 
 def _status(error: SemblanceError) -> int:
@@ -242,17 +235,21 @@ def _common_code(parts: Sequence[errors.Problem]) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def part_of(given: Mapping[str, Any]) -> errors.Problem:
-    """A finding of pydantic, without the value that it found, which may be large or not UTF-8; long names are cut."""
-    steps = (_cut(str(step), MAX_STEP) for step in given["loc"])
+def part_of(details: Mapping[str, Any]) -> errors.Problem:
+    """Convert a validation error of pydantic, without the value and with long names shortened.
+
+    The value may be large or not UTF-8.
+    """
+    steps = (_shorten(str(step), MAX_STEP) for step in details["loc"])
     pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
-    return errors.Problem(pointer, _code(given["type"]), _cut(_MESSAGES.get(given["type"], given["msg"]), MAX_DETAIL))
+    kind = details["type"]
+    return errors.Problem(pointer, _code(kind), _shorten(_MESSAGES.get(kind, details["msg"]), MAX_DETAIL))
 
 
-def _cut(text: str, most: int) -> str:
-    """Its beginning, if it is too long.
+def _shorten(text: str, most: int) -> str:
+    """The beginning of a text that is too long.
 
-    >>> _cut("abcd", 4), _cut("abcde", 4)
+    >>> _shorten("abcd", 4), _shorten("abcde", 4)
     ('abcd', 'abc…')
     """
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Refusals in the shape that clients of OpenAI's API read: for every path under /v1/, whoever refuses."""
+"""Refusals in the shape of OpenAI's API, for every path under /v1/."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from semblance.service.errors import Problem
 
 PREFIX = "/v1/"
-SHOWN = 10  # refused parts that one message names
+SHOWN = 10  # refused parts in one message
 
 
 class ErrorOut(BaseModel):
@@ -21,18 +21,18 @@ class ErrorOut(BaseModel):
 
     message: str
     type: Literal["invalid_request_error", "server_error"]
-    param: str | None = Field(description="The field of the body that is refused, where it is one.")
+    param: str | None = Field(description="The refused field of the body, if it is one.")
     code: str = Field(description="Stable; programs may rely on it.")
 
 
 class ErrorAnswer(BaseModel):
-    """A refusal as OpenAI writes it."""
+    """A refusal in the shape of OpenAI's API."""
 
     error: ErrorOut
 
     @classmethod
     def of(cls, status: int, code: str, detail: str, parts: Sequence[Problem]) -> Self:
-        """The same refusal as a problem with these members."""
+        """The refusal that a problem with these members describes."""
         return cls(
             error=ErrorOut(
                 message=_message(parts) if parts else detail,
@@ -44,9 +44,9 @@ class ErrorAnswer(BaseModel):
 
 
 class Refusal(Response):
-    """A problem that goes out in OpenAI's shape where a path under /v1/ was asked for.
+    """A problem, sent in OpenAI's shape if the path of the request is under /v1/.
 
-    What is 422 elsewhere is 400 there, as at OpenAI: its clients raise BadRequestError for it.
+    Status 422 becomes 400 there, for which OpenAI's clients raise BadRequestError.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Refusal(Response):
         super().__init__(_ascii(problem), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it. The one place that decides between the shapes."""
+        """Send the answer; only this method chooses between the shapes."""
         if scope["path"].startswith(PREFIX):
             self.status_code = status_under_v1(self.status_code)
             self.body = _ascii(self._as_openai.model_dump())
@@ -71,7 +71,7 @@ class Refusal(Response):
 
 
 def status_under_v1(status: int) -> int:
-    """The status that goes with a problem of that status.
+    """The status under /v1/ of a problem with `status`.
 
     >>> status_under_v1(422), status_under_v1(404)
     (400, 404)
@@ -85,5 +85,5 @@ def _message(parts: Sequence[Problem]) -> str:
 
 
 def _ascii(content: Mapping[str, Any]) -> bytes:
-    """JSON, escaped because a detail may repeat a name that UTF-8 cannot carry."""
+    """JSON in ASCII: a detail may repeat a name with lone surrogates, which UTF-8 cannot encode."""
     return json.dumps(content).encode("ascii")

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with the limits and keys of this process, and with what its schemas leave out."""
+"""The OpenAPI document: that of FastAPI, completed with the limits and keys of this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from semblance.service.settings import Settings
 
 
 def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guard) -> None:
-    """Serve the document of `app`, which takes requests within `settings` past `guard`, and serves `models`."""
+    """Serve the document of `app`, with the settings, models and keys of this process."""
     known = {
         **settings.model_dump(),
         "models": list(models),
@@ -32,17 +32,17 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
             app.openapi_schema = _filled(completed, known)
         return cast("dict[str, Any]", app.openapi_schema)
 
-    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
+    app.openapi = openapi  # type: ignore[method-assign]  # as documented by FastAPI
 
 
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
-    """Every refusal is a problem, and a query string holds no null."""
+    """Document refusals as problems, and parameters without null (query strings have none)."""
     schemas = described["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     for _, _, operation in _operations(described):
         if "HTTPValidationError" in str(operation["responses"].get("422")):
-            del operation["responses"]["422"]  # FastAPI's own, for parameters that take any string
+            del operation["responses"]["422"]  # added by FastAPI for parameters that accept any string
         for parameter in operation.get("parameters", ()):
             parameter["schema"] = _without_null(parameter["schema"])
     own = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
@@ -51,14 +51,14 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
-    """Name the key that a route wants, and the refusals that come before any route."""
+    """Document the key that a route requires, and the refusals before any route."""
     for method, path, operation in _operations(described):
         statuses = [408] if "requestBody" in operation else []
         if guard.needs_key(method, path):
             statuses += [401, 403]
             operation["security"] = [{"key": []}]
-            needs = f"Needs a key with the scope `{scope_of(method, path)}`."
-            operation["description"] = f"{operation.get('description', '')}\n\n{needs}".strip()
+            requires = f"Requires a key with the scope `{scope_of(method, path)}`."
+            operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
         operation["responses"] |= {str(status): answer for status, answer in responses(*statuses).items()}
     if guard.keys:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
@@ -71,7 +71,7 @@ def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str,
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter that may be left out, but cannot be null."""
+    """The schema of an optional parameter, which cannot be null."""
     rest: list[dict[str, Any]] = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(rest) != 1:
         return schema
@@ -79,7 +79,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filled(node: Any, known: Mapping[str, Any]) -> Any:
-    """`known-maximum: max_k` as `maximum: 1000`: what only this process knows, put where a schema asks for it."""
+    """Fill in the values of this process: `known-maximum: max_k` becomes `maximum: 1000`."""
     match node:
         case dict():
             return {

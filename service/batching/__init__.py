@@ -1,1 +1,1 @@
-"""From many callers to one model: what runs together (`policy`), what waits (`orders`), and the thread (`worker`)."""
+"""Batch the texts of concurrent requests: policy, queue, model thread."""

@@ -1,4 +1,4 @@
-"""Which of the waiting texts pass through the model together. Pure: it decides, the worker acts."""
+"""Decide which queued texts form the next batch. Pure functions: the worker acts on them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-PATIENCE_S_PER_TOKEN = 0.001  # a request of 20 tokens goes before all that came 20 ms earlier with 40 tokens or more
-BULK_PATIENCE_S = 15.0  # background work waits no longer than this for what came later
-SLACK = 16  # padding that no text of a batch is refused for, in tokens: a pass of its own would cost as much
+DELAY_S_PER_TOKEN = 0.001  # a request of 20 tokens overtakes those of 40 or more that arrived up to 20 ms earlier
+BULK_DELAY_S = 15.0  # background work waits at most this long for requests that arrived later
+PADDING_SLACK = 16  # tokens of padding that are always accepted: a batch of its own would cost as much
 
 
-class Waiting(NamedTuple):
-    """A text in the queue: its length, what it may share a pass with (same model, same kind of answer), and `due`."""
+class Candidate(NamedTuple):
+    """A queued text: tokens, group of texts that may share a batch, and due time."""
 
     tokens: int
     group: Hashable
@@ -21,13 +21,13 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may run and wait.
+    """Limits on batches and on the queue.
 
     Attributes:
-        batch_tokens: most tokens in a pass, without padding.
-        window: how many waiting texts are looked at to fill it.
-        request_tokens: most tokens that one call may bring.
-        queued_tokens: most tokens that may wait; background calls do not count.
+        batch_tokens: maximum tokens in a batch, without padding.
+        window: number of queued texts considered for a batch.
+        request_tokens: maximum tokens of one call.
+        queued_tokens: maximum tokens in the queue; background calls do not count.
     """
 
     batch_tokens: int
@@ -36,39 +36,39 @@ class Limits:
     window: int = 1024
 
 
-def due(arrived_s: float, tokens: int, *, bulk: bool) -> float:
-    """When a text wants to run, of a request that has so many tokens up to its end; what is due first runs first.
+def due_time(arrived_s: float, tokens: int, *, bulk: bool) -> float:
+    """Due time of a text, from the tokens of its request up to its end; the earliest runs first.
 
-    Small requests thus pass large ones, which go on in their gaps, and background ones come last. But what is due when
-    never changes, and what arrives later is due later: so whoever waits is passed for a limited time only.
+    Small requests overtake large ones and run in their gaps; background requests come last. Since due times are fixed
+    and later arrivals are due later, a text can only be overtaken for a limited time.
 
-    >>> due(10.0, 20, bulk=False), due(9.0, 4000, bulk=False), due(0.0, 1000, bulk=True)
+    >>> due_time(10.0, 20, bulk=False), due_time(9.0, 4000, bulk=False), due_time(0.0, 1000, bulk=True)
     (10.02, 13.0, 16.0)
     """
-    return arrived_s + tokens * PATIENCE_S_PER_TOKEN + (BULK_PATIENCE_S if bulk else 0.0)
+    return arrived_s + tokens * DELAY_S_PER_TOKEN + (BULK_DELAY_S if bulk else 0.0)
 
 
-def next_batch(waiting: Sequence[Waiting], limits: Limits) -> list[int]:
-    """Positions of the texts that run next, of a queue in the order of `due`; empty only if none waits.
+def next_batch(queue: Sequence[Candidate], limits: Limits) -> list[int]:
+    """Positions of the next batch in a queue sorted by due time; empty only if the queue is.
 
-    The one that is due first always runs. Its company are those of its group nearest to it in length, as many as fit,
-    and of equal length those due first; but nobody is padded to much more than twice its length, for some runtimes pad,
-    which takes as long as text. So nobody starves, and little is padded.
+    The first text always runs, so none starves. Texts of its group join it, nearest in length first and then by due
+    time, until the token budget is full, or until one text would be padded to much more than twice its length: some
+    runtimes pad, and padding costs as much as text.
 
-    >>> queue = [Waiting(5, "m", 1.0), Waiting(90, "m", 1.1), Waiting(6, "m", 1.2), Waiting(5, "other", 1.3)]
+    >>> queue = [Candidate(5, "m", 1.0), Candidate(90, "m", 1.1), Candidate(6, "m", 1.2), Candidate(5, "other", 1.3)]
     >>> next_batch(queue, Limits(batch_tokens=30, request_tokens=1000, queued_tokens=1000))
     [0, 2]
     """
-    if not waiting:
+    if not queue:
         return []
-    first = waiting[0]
-    company = [i for i, text in enumerate(waiting[: limits.window]) if i > 0 and text.group == first.group]
-    company.sort(key=lambda i: abs(waiting[i].tokens - first.tokens))
+    first = queue[0]
+    others = [i for i, text in enumerate(queue[: limits.window]) if i > 0 and text.group == first.group]
+    others.sort(key=lambda i: abs(queue[i].tokens - first.tokens))
     batch, tokens, shortest, longest = [0], first.tokens, first.tokens, first.tokens
-    for i in company:
-        tokens += waiting[i].tokens
-        shortest, longest = min(shortest, waiting[i].tokens), max(longest, waiting[i].tokens)
-        if tokens > limits.batch_tokens or longest > 2 * shortest + SLACK:
+    for i in others:
+        tokens += queue[i].tokens
+        shortest, longest = min(shortest, queue[i].tokens), max(longest, queue[i].tokens)
+        if tokens > limits.batch_tokens or longest > 2 * shortest + PADDING_SLACK:
             break
         batch.append(i)
     return batch

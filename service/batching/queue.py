@@ -1,4 +1,4 @@
-"""What callers hand in, and the queue in which it waits. Not safe for threads by itself: the worker's lock is held."""
+"""Queue of texts for the model thread. Not thread-safe: the worker calls it under its lock."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from sortedcontainers import SortedKeyList
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
 from semblance.models.text import TokenizedText
-from semblance.service.batching.completion import Outcome
-from semblance.service.batching.policy import Limits, Waiting, due, next_batch
+from semblance.service.batching.policy import Candidate, Limits, due_time, next_batch
 from semblance.service.errors import Overloaded, TooManyTokens
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability import Metrics
 from semblance.service.ports.embedding import Urgency
+from semblance.service.threads import Completion
 
-LONGEST_WAIT_S = 120  # that a refused client is told to stay away: by then much may have changed
+MAX_RETRY_AFTER_S = 120  # the load may have changed by then
+THROUGHPUT_DECAY = 0.9  # weight of a batch relative to the next one: about the last ten count
 
 
 @dataclass(eq=False, slots=True)
-class Order:
-    """One call's texts, on their way through the model."""
+class QueuedRequest:
+    """The texts of one call and the results so far."""
 
     encoder: Encoder
     want: Want
@@ -33,12 +34,12 @@ class Order:
     bulk: bool
     future: asyncio.Future[None]
     submitted: float = field(default_factory=time.perf_counter)
-    items: list[Item] = field(default_factory=list)  # a text each
+    queued_texts: list[QueuedText] = field(default_factory=list)  # one for each text
     results: list[TokenEmbeddings | None] = field(init=False)
     missing: int = field(init=False)
-    began: float | None = None
+    started: float | None = None
     encode_s: float = 0.0
-    over: bool = False  # answered, failed, or left by its caller: nothing of it need run any more
+    closed: bool = False  # answered, failed, or cancelled by its caller: none of its texts needs to run for it
 
     def __post_init__(self) -> None:
         self.missing = len(self.texts)
@@ -46,180 +47,216 @@ class Order:
 
     @property
     def urgency(self) -> Urgency:
-        """What its tokens are counted as while they wait."""
+        """The class its waiting tokens are counted in."""
         return "bulk" if self.bulk else "interactive"
 
 
 @dataclass(eq=False, slots=True)
-class Item:
-    """A text that waits or runs, and which texts of which orders it is: the same one is encoded once."""
+class QueuedText:
+    """A waiting or running text. Requests share equal texts, so that each is encoded once."""
 
     key: Hashable
     encoder: Encoder
     want: Want
     text: TokenizedText
-    waiting: Waiting
+    candidate: Candidate
     urgency: Urgency
-    wanted_by: list[tuple[Order, int]] = field(default_factory=list)
+    positions: list[tuple[QueuedRequest, int]] = field(default_factory=list)  # in each request that contains it
     queued: bool = False
 
     @property
-    def wanted(self) -> bool:
-        """Whether anybody still waits for it."""
-        return any(not order.over for order, _ in self.wanted_by)
+    def needed(self) -> bool:
+        """Whether an open request contains it."""
+        return any(not request.closed for request, _ in self.positions)
 
 
 class Queue:
-    """Texts in the order in which they are due. Tokens are counted as they come and go: it can be long."""
+    """Texts sorted by due time, with running token counts, since the queue can be long."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits = limits
         self._metrics = metrics
-        self._items: SortedKeyList[Item, float] = SortedKeyList(key=lambda item: item.waiting.due)
-        self._under_way: dict[Hashable, Item] = {}  # those that wait, and those that run
-        self._left_behind = 0  # items that nobody wants any more, of `_items`
+        self._throughput = Throughput()
+        self._texts: SortedKeyList[QueuedText, float] = SortedKeyList(key=lambda text: text.candidate.due)
+        self._in_flight: dict[Hashable, QueuedText] = {}  # waiting or running
+        self._stale = 0  # entries of `_texts` that no open request needs; removed by the next `take`
         self._tokens: dict[Urgency, int] = {"interactive": 0, "bulk": 0}
 
     def __bool__(self) -> bool:
-        return len(self._items) > self._left_behind
+        return len(self._texts) > self._stale
 
-    def put(self, order: Order, tokens_per_s: float | None) -> None:
-        """Let all texts of an order wait, or none; `tokens_per_s` is what the model is known to do.
+    def put(self, request: QueuedRequest) -> None:
+        """Queue all texts of a request, or none.
 
-        A text that waits or runs already is not queued again, but is due when the more urgent of its orders needs it.
+        A text that already waits or runs is not queued again; its due time becomes that of its most urgent request.
 
         Raises:
-            TooManyTokens, Overloaded: not for background orders.
+            TooManyTokens, Overloaded: not for background requests.
         """
-        keys = [_key(order, text) for text in order.texts]
-        if not order.bulk:
-            self._admit(order, keys, tokens_per_s)
-        group = (id(order.encoder), order.want, order.bulk)
-        ends = accumulate(len(text) for text in order.texts)
-        for position, (key, text, end) in enumerate(zip(keys, order.texts, ends, strict=True)):
-            waiting = Waiting(len(text), group, due(order.submitted, end, bulk=order.bulk))
-            item = self._under_way.get(key)
-            if item is None:
-                item = self._under_way[key] = Item(key, order.encoder, order.want, text, waiting, order.urgency)
-                self._queue(item)
-            elif item.queued and waiting.due < item.waiting.due:
-                self._items.remove(item)
-                self._count(item, -1)
-                item.waiting, item.urgency = waiting, order.urgency
-                self._queue(item)
-            item.wanted_by.append((order, position))
-            order.items.append(item)
-        self._show()
+        keys = [_key(request, text) for text in request.texts]
+        if not request.bulk:
+            self._admit(request, keys)
+        group = (id(request.encoder), request.want, request.bulk)
+        ends = accumulate(len(text) for text in request.texts)
+        for position, (key, text, end) in enumerate(zip(keys, request.texts, ends, strict=True)):
+            candidate = Candidate(len(text), group, due_time(request.submitted, end, bulk=request.bulk))
+            entry = self._in_flight.get(key)
+            if entry is None:
+                entry = QueuedText(key, request.encoder, request.want, text, candidate, request.urgency)
+                self._in_flight[key] = entry
+                self._enqueue(entry)
+            elif entry.queued and candidate.due < entry.candidate.due:
+                # a sorted list must not see its keys change: remove, update, insert
+                self._texts.remove(entry)
+                self._count(entry, -1)
+                entry.candidate, entry.urgency = candidate, request.urgency
+                self._enqueue(entry)
+            entry.positions.append((request, position))
+            request.queued_texts.append(entry)
+        self._update_metrics()
 
-    def take(self) -> list[Item]:
-        """The texts that run next; empty only if none waits."""
-        if self._left_behind:
-            self._items = SortedKeyList((item for item in self._items if item.queued), self._items.key)
-            self._left_behind = 0
-        front = list(islice(self._items, self._limits.window))
-        chosen = next_batch([item.waiting for item in front], self._limits)
+    def take(self) -> list[QueuedText]:
+        """Remove and return the next batch; empty only if no text waits."""
+        if self._stale:  # removed here, all at once: removing each by itself takes a search in the sorted list
+            self._texts = SortedKeyList((text for text in self._texts if text.queued), self._texts.key)
+            self._stale = 0
+        window = list(islice(self._texts, self._limits.window))
+        chosen = next_batch([text.candidate for text in window], self._limits)
         for i in sorted(chosen, reverse=True):
-            del self._items[i]
+            del self._texts[i]
         for i in chosen:
-            self._unqueue(front[i])
-        self._show()
-        return [front[i] for i in chosen]
+            self._mark_dequeued(window[i])
+        self._update_metrics()
+        return [window[i] for i in chosen]
 
-    def start(self, batch: Sequence[Item], began: float) -> list[Item]:
-        """Of a batch that was taken, what somebody still waits for; the rest is forgotten."""
-        wanted = [item for item in batch if item.wanted]
-        for item in batch:
-            if not item.wanted:
-                del self._under_way[item.key]
-        for item in wanted:
-            for order, _ in item.wanted_by:
-                order.began = order.began or began
-        return wanted
+    def start(self, batch: Sequence[QueuedText], now: float) -> list[QueuedText]:
+        """Texts of a batch that are still needed; the others are dropped."""
+        needed = [text for text in batch if text.needed]
+        for text in batch:
+            if not text.needed:
+                del self._in_flight[text.key]
+        for text in needed:
+            for request, _ in text.positions:
+                request.started = request.started or now
+        return needed
 
-    def finish(self, batch: Sequence[Item], results: Sequence[TokenEmbeddings], seconds: float) -> list[Outcome]:
-        """Hand out what a pass made in so many seconds; the outcomes of the orders that have everything now."""
-        whole: list[Outcome] = []
-        touched: set[Order] = set()
+    def finish(
+        self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float
+    ) -> list[Completion]:
+        """Store the results of a batch; completions of the requests that now have all of theirs."""
+        completions: list[Completion] = []
+        touched: set[QueuedRequest] = set()
         now = time.perf_counter()
-        for item, result in zip(batch, results, strict=True):
-            del self._under_way[item.key]
-            for order, position in item.wanted_by:
-                order.results[position] = result
-                order.missing -= 1
-                touched.add(order)
-        for order in touched:
-            order.encode_s += min(seconds, now - order.submitted)  # it may have joined a pass that was running
-            if order.missing == 0 and not order.over:
-                order.over = True
-                whole.append(Outcome(order.future))
-        return whole
+        for text, result in zip(batch, results, strict=True):
+            del self._in_flight[text.key]
+            for request, position in text.positions:
+                request.results[position] = result
+                request.missing -= 1
+                touched.add(request)
+        for request in touched:
+            request.encode_s += min(seconds, now - request.submitted)  # it may have joined a running batch
+            if request.missing == 0 and not request.closed:
+                request.closed = True
+                completions.append(Completion(request.future))
+        self._throughput.add(sum(text.candidate.tokens for text in batch), seconds)
+        return completions
 
-    def fail(self, item: Item, error: BaseException) -> list[Outcome]:
-        """A text cannot be encoded; the outcomes of all orders that hold it."""
-        del self._under_way[item.key]
-        failed = {order for order, _ in item.wanted_by if not order.over}
-        for order in failed:
-            self.let_go(order)
-        return [Outcome(order.future, error=error) for order in failed]
+    def fail(self, text: QueuedText, error: BaseException) -> list[Completion]:
+        """Fail all requests that contain a text that cannot be encoded."""
+        del self._in_flight[text.key]
+        failed = {request for request, _ in text.positions if not request.closed}
+        for request in failed:
+            self.close(request)
+        return [Completion(request.future, error=error) for request in failed]
 
-    def let_go(self, order: Order) -> None:
-        """An order is over; of its texts, those that nobody else waits for are dropped."""
-        if order.over:
+    def close(self, request: QueuedRequest) -> None:
+        """End an open request, and drop the queued texts that no other request needs."""
+        if request.closed:
             return
-        order.over = True
-        for item in order.items:
-            if item.queued and not item.wanted:
-                self._unqueue(item)
-                del self._under_way[item.key]
-                self._left_behind += 1
-        self._show()
+        request.closed = True
+        for text in request.queued_texts:
+            if text.queued and not text.needed:
+                self._mark_dequeued(text)
+                del self._in_flight[text.key]
+                self._stale += 1
+        self._update_metrics()
 
-    def empty(self, error: Exception) -> list[Outcome]:
-        """Forget everything, what runs too; the outcomes of all orders."""
-        orders = {order for item in self._under_way.values() for order, _ in item.wanted_by if not order.over}
-        for order in orders:
-            order.over = True
-        self._items.clear()
-        self._left_behind = 0
-        self._under_way.clear()
-        return [Outcome(order.future, error=error) for order in orders]
+    def clear(self, error: Exception) -> list[Completion]:
+        """Fail all requests and drop all texts, running ones included."""
+        requests = {request for text in self._in_flight.values() for request, _ in text.positions if not request.closed}
+        for request in requests:
+            request.closed = True
+        self._texts.clear()
+        self._stale = 0
+        self._in_flight.clear()
+        return [Completion(request.future, error=error) for request in requests]
 
-    def _admit(self, order: Order, keys: Sequence[Hashable], tokens_per_s: float | None) -> None:
-        """Refuse what would wait too long: in the same breath as it is queued, so that no burst slips by."""
-        tokens = sum(len(text) for text in order.texts)
+    def _admit(self, request: QueuedRequest, keys: Sequence[Hashable]) -> None:
+        """Refuse a request that exceeds a limit; under the lock of `put`, so that bursts count."""
+        tokens = sum(len(text) for text in request.texts)
         if tokens > self._limits.request_tokens:
             raise TooManyTokens(
-                f"the texts have {tokens:,} tokens that are not cached; at most {self._limits.request_tokens:,} "
-                "are encoded in one request: send fewer at a time"
+                f"{tokens:,} tokens that are not cached exceed the limit of {self._limits.request_tokens:,} "
+                "per request: send fewer texts at a time"
             )
-        new = {key: len(text) for key, text in zip(keys, order.texts, strict=True) if self._adds(key)}
+        new = {key: len(text) for key, text in zip(keys, request.texts, strict=True) if self._adds_load(key)}
         waiting = self._tokens["interactive"]
         if waiting + sum(new.values()) > self._limits.queued_tokens:
-            wait_s = min(math.ceil(waiting / tokens_per_s), LONGEST_WAIT_S) if tokens_per_s else 1
-            raise Overloaded(f"{waiting:,} tokens are waiting for the model already: try again later", wait_s)
+            rate = self._throughput.tokens_per_s
+            retry_after_s = min(math.ceil(waiting / rate), MAX_RETRY_AFTER_S) if rate else 1
+            raise Overloaded(f"{waiting:,} tokens are waiting for the model already: try again later", retry_after_s)
 
-    def _adds(self, key: Hashable) -> bool:
-        """Whether a text would add to the tokens of those who do not wait in the background."""
-        item = self._under_way.get(key)
-        return item is None or (item.queued and item.urgency == "bulk")
+    def _adds_load(self, key: Hashable) -> bool:
+        """Whether a text would add to the interactive tokens."""
+        text = self._in_flight.get(key)
+        return text is None or (text.queued and text.urgency == "bulk")
 
-    def _queue(self, item: Item) -> None:
-        item.queued = True
-        self._items.add(item)
-        self._count(item, 1)
+    def _enqueue(self, text: QueuedText) -> None:
+        text.queued = True
+        self._texts.add(text)
+        self._count(text, 1)
 
-    def _unqueue(self, item: Item) -> None:
-        item.queued = False
-        self._count(item, -1)
+    def _mark_dequeued(self, text: QueuedText) -> None:
+        text.queued = False
+        self._count(text, -1)
 
-    def _count(self, item: Item, sign: int) -> None:
-        self._tokens[item.urgency] += sign * item.waiting.tokens
+    def _count(self, text: QueuedText, sign: int) -> None:
+        self._tokens[text.urgency] += sign * text.candidate.tokens
 
-    def _show(self) -> None:
+    def _update_metrics(self) -> None:
         for urgency, tokens in self._tokens.items():
-            self._metrics.queued(urgency, tokens)
+            self._metrics.set_queued(urgency, tokens)
 
 
-def _key(order: Order, text: TokenizedText) -> Hashable:
-    """What is the same for texts of which the model makes the same."""
-    return id(order.encoder), order.want, text.text, text.ids.tobytes(), text.spans.tobytes()
+class Throughput:
+    """Estimate tokens per second from the last batches, each weighted by its tokens.
+
+    A batch of one short text takes nearly as long as one of ten, and says little about batches of thousands of tokens.
+
+    >>> throughput = Throughput()
+    >>> throughput.tokens_per_s is None
+    True
+    >>> for _ in range(10):
+    ...     throughput.add(tokens=3, seconds=0.01)
+    >>> throughput.add(tokens=4000, seconds=1.0)
+    >>> round(throughput.tokens_per_s)
+    4000
+    """
+
+    def __init__(self) -> None:
+        self._tokens = self._seconds = 0.0  # weighted sums
+
+    def add(self, tokens: int, seconds: float) -> None:
+        """Add a batch."""
+        self._tokens = THROUGHPUT_DECAY * self._tokens + tokens * tokens
+        self._seconds = THROUGHPUT_DECAY * self._seconds + tokens * seconds
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """The rate; None before the first batch."""
+        return self._tokens / self._seconds if self._seconds else None
+
+
+def _key(request: QueuedRequest, text: TokenizedText) -> Hashable:
+    """Equal for texts that get equal results from the model."""
+    return id(request.encoder), request.want, text.text, text.ids.tobytes(), text.spans.tobytes()

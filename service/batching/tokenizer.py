@@ -1,24 +1,27 @@
-"""The thread that tokenises: what came while it was busy is done in one go, and goes home together."""
+"""Tokenize in a thread; calls that arrive while it is busy are resolved together."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
+from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.batching.completion import Outcome, send_home
 from semblance.service.errors import NotReady
+from semblance.service.threads import Completion, deliver
 
-CHARS_IN_ONE_GO = 50_000  # after which those who wait hear of what is done: about 20 ms
+TASK_TEXTS = 64  # a call with thousands of texts is split, so that other calls run in between
+TASK_CHARS = 50_000  # of one task, about 20 ms, unless a single text has more
+ROUND_CHARS = 50_000  # after which the finished tasks are resolved
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Task:
-    """Texts to be tokenised, and who waits for that."""
+    """Texts to tokenize and the future for their tokens."""
 
     encoder: Encoder
     texts: Sequence[str]
@@ -26,64 +29,85 @@ class _Task:
     truncate: Truncate
     future: asyncio.Future[list[TokenizedText]]
 
-    @property
-    def chars(self) -> int:
-        """Of all texts."""
-        return sum(map(len, self.texts))
-
-    def done(self) -> Outcome:
-        """What came of it."""
+    def run(self) -> Completion:
+        """Tokenize the texts; an error belongs to the caller, not to the thread."""
         try:
-            return Outcome(self.future, self.encoder.tokenize(self.texts, self.role, self.truncate))
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to those who wait
-            return Outcome(self.future, error=error)
+            return Completion(self.future, self.encoder.tokenize(self.texts, self.role, self.truncate))
+        except BaseException as error:  # noqa: BLE001 - including panics of native libraries
+            return Completion(self.future, error=error)
 
 
-class Tokeniser:
-    """Off the event loop, in the order in which it was asked."""
+class TokenizerThread:
+    """Tokenizes off the event loop, in order of arrival."""
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._stopping = False
-        self._door = threading.Lock()
-        threading.Thread(target=self._run, name="tokeniser", daemon=True).start()
+        self._stop_lock = threading.Lock()
+        threading.Thread(target=self._run, name="tokenizer", daemon=True).start()
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> list[TokenizedText]:
-        """Tokens of each text. Raises BadTexts, NotReady."""
-        future: asyncio.Future[list[TokenizedText]] = asyncio.get_running_loop().create_future()
-        with self._door:
-            if self._stopping:
-                raise NotReady()
-            self._tasks.put(_Task(encoder, texts, role, truncate, future))
-        return await future
+        """Tokens of each text. Raises BadTexts with the position of every refused text; NotReady."""
+        tokenized: list[TokenizedText] = []
+        problems: list[TextProblem] = []
+        for start, part in _parts(texts):
+            try:
+                tokenized += await self._submit(encoder, part, role, truncate)
+            except BadTexts as error:
+                problems += [replace(each, index=start + each.index) for each in error.problems]
+        if problems:
+            raise BadTexts(problems)
+        return tokenized
 
     def stop(self) -> None:
-        """Refuse what waits, and end the thread."""
-        with self._door:
+        """Fail queued tasks and end the thread."""
+        with self._stop_lock:
             self._stopping = True
             self._tasks.put(None)
 
-    def _run(self) -> None:
-        while tasks := self._next():
-            send_home([self._outcome(task) for task in tasks])
+    def _submit(
+        self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
+    ) -> asyncio.Future[list[TokenizedText]]:
+        future: asyncio.Future[list[TokenizedText]] = asyncio.get_running_loop().create_future()
+        with self._stop_lock:
+            if self._stopping:
+                raise NotReady()
+            self._tasks.put(_Task(encoder, texts, role, truncate, future))
+        return future
 
-    def _next(self) -> list[_Task]:
-        """What is done in one go; nothing at the end."""
+    def _run(self) -> None:
+        while tasks := self._next_round():
+            deliver([self._completion(task) for task in tasks])
+
+    def _next_round(self) -> list[_Task]:
+        """Tasks to run and resolve together; empty at the end."""
         task = self._tasks.get()
         tasks: list[_Task] = []
         chars = 0
         while task is not None:
             tasks.append(task)
-            chars += task.chars
-            if chars > CHARS_IN_ONE_GO or self._tasks.empty():
+            chars += sum(map(len, task.texts))
+            if chars > ROUND_CHARS or self._tasks.empty():
                 return tasks
             task = self._tasks.get()
-        self._tasks.put(None)  # the end, which is to be met again
+        self._tasks.put(None)  # the end marker, for the next round
         return tasks
 
-    def _outcome(self, task: _Task) -> Outcome:
-        if self._stopping or task.future.done():  # nobody waits for it, or should
-            return Outcome(task.future, error=NotReady())
-        return task.done()
+    def _completion(self, task: _Task) -> Completion:
+        if self._stopping or task.future.done():  # refused, or cancelled by its caller
+            return Completion(task.future, error=NotReady())
+        return task.run()
+
+
+def _parts(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Split texts into tasks, each with the position of its first text."""
+    start = chars = 0
+    for i, text in enumerate(texts):
+        if i > start and (i - start == TASK_TEXTS or chars + len(text) > TASK_CHARS):
+            yield start, texts[start:i]
+            start, chars = i, 0
+        chars += len(text)
+    if texts:
+        yield start, texts[start:]

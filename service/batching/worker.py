@@ -1,4 +1,4 @@
-"""The one thread that owns the models."""
+"""The thread that owns the models."""
 
 from __future__ import annotations
 
@@ -6,35 +6,30 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.errors import BadTexts, DeviceLost, TextProblem
+from semblance.models.errors import DeviceLost
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.batching.completion import send_home
 from semblance.service.batching.policy import Limits
-from semblance.service.batching.queue import Item, Order, Queue
-from semblance.service.batching.throughput import Speed
-from semblance.service.batching.tokenizer import Tokeniser
+from semblance.service.batching.queue import Queue, QueuedRequest, QueuedText
+from semblance.service.batching.tokenizer import TokenizerThread
 from semblance.service.errors import NotReady
-from semblance.service.observability.metrics import Metrics
-from semblance.service.observability.timings import record, timed
+from semblance.service.observability import Metrics, record_stage, timed
+from semblance.service.threads import deliver
 
 log = logging.getLogger(__name__)
 
-TOKENISED_AT_ONCE = 64  # texts, so that a call with thousands lets others in between
-LAST_PASS_S = 0.3  # for the pass under way at the end, whose callers are gone
-CHARS_AT_ONCE = 50_000  # of them together, which take about 20 ms, unless one alone has more
+STOP_TIMEOUT_S = 0.3  # for the running batch, whose callers are gone
 
 
 class Worker:
-    """Encodes what callers hand in, a batch at a time, in the order that `next_batch` decides.
+    """Encodes the texts of all callers, one batch at a time, in the order of `next_batch`.
 
-    Tokenising runs in a thread of its own, so that the next batch is ready when the model is. A pass that fails is
-    tried again in halves, down to the one text that fails it: only that one's caller gets the error. A caller who left
-    takes the rest of its texts along. When the device itself is lost, everybody gets NotReady and `on_lost` is called.
+    Tokenizing runs in a thread of its own, so that the next batch is ready when the model is. A batch that fails is
+    retried in halves, down to the text that fails: only callers of that text get the error. The queued texts of a
+    cancelled call are dropped. When the device is lost, all callers get NotReady and `on_lost` is called.
     """
 
     def __init__(
@@ -43,13 +38,12 @@ class Worker:
         self._metrics = metrics
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
-        self._tokeniser = Tokeniser()
+        self._tokenizer = TokenizerThread()
         self._queue = Queue(limits, metrics)
-        self._speed = Speed()
         self._wake = threading.Condition()
         self._stopping = False
-        self._watched: tuple[Encoder, list[TokenizedText]] | None = None
-        self._answered: float | None = None
+        self._probe: tuple[Encoder, list[TokenizedText]] | None = None
+        self._last_success: float | None = None
         self._thread = threading.Thread(target=self._run, name="model", daemon=True)
         self._thread.start()
 
@@ -57,157 +51,130 @@ class Worker:
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> list[TokenizedText]:
         """Tokens of each text. Raises BadTexts."""
-        tokenized: list[TokenizedText] = []
-        problems: list[TextProblem] = []
         with timed("tokenise"):
-            for start, some in _parts(texts):
-                try:
-                    tokenized += await self._tokeniser.tokenize(encoder, some, role, truncate)
-                except BadTexts as error:
-                    problems += [replace(each, index=start + each.index) for each in error.problems]
-        if problems:
-            raise BadTexts(problems)
-        return tokenized
+            return await self._tokenizer.tokenize(encoder, texts, role, truncate)
 
     async def encode(
         self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want, *, bulk: bool = False
     ) -> list[TokenEmbeddings]:
-        """Embeddings of each text, in order. Background calls (`bulk`) come after others, and are never refused.
+        """Embeddings of each text, in order. Background calls (`bulk`) run last, never refused.
 
         Raises:
-            TooManyTokens: more than one call may bring.
-            Overloaded: more than may wait.
+            TooManyTokens: the call exceeds its limit.
+            Overloaded: the queue exceeds its limit.
             NotReady: the worker has stopped.
         """
         if not tokenized:
             return []
-        order = Order(encoder, want, tokenized, bulk, asyncio.get_running_loop().create_future())
-        self._submit(order)
+        request = QueuedRequest(encoder, want, tokenized, bulk, asyncio.get_running_loop().create_future())
+        self._submit(request)
         try:
-            await order.future
-        finally:
-            self._let_go(order)
-        record("queue", (order.began or order.submitted) - order.submitted)
-        record("encode", order.encode_s)
-        return [result for result in order.results if result is not None]
+            await request.future
+        finally:  # after a success too, where it has no effect
+            self._close(request)
+        record_stage("queue", (request.started or request.submitted) - request.submitted)
+        record_stage("encode", request.encode_s)
+        return [result for result in request.results if result is not None]
 
     async def watch(self, encoder: Encoder) -> None:
-        """Try this model with one token: now, to warm it up, and whenever there is no work for `idle_check_s`."""
+        """Encode one token now, as a warm-up, and again after each `idle_check_s` without work."""
         texts = await self.tokenize(encoder, ["1"], "query", "END")
         await self.encode(encoder, texts, "pooled")
-        self._watched = (encoder, texts)
+        self._probe = (encoder, texts)
 
     def answered_within(self, seconds: float) -> bool:
-        """Whether the model finished a pass in the last `seconds`."""
-        return self._answered is not None and time.monotonic() - self._answered <= seconds
+        """Whether the model finished a batch in the last `seconds`."""
+        return self._last_success is not None and time.monotonic() - self._last_success <= seconds
 
     def stop(self) -> None:
-        """Refuse what waits, and end the threads; a pass that takes long is not waited for."""
+        """Fail queued requests and end the threads, without waiting for a long batch."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
-        self._thread.join(LAST_PASS_S)
-        self._tokeniser.stop()
+        self._thread.join(STOP_TIMEOUT_S)
+        self._tokenizer.stop()
 
-    def _submit(self, order: Order) -> None:
+    def _submit(self, request: QueuedRequest) -> None:
         with self._wake:
             if self._stopping:
                 raise NotReady()
-            self._queue.put(order, self._speed.tokens_per_s)
+            self._queue.put(request)
             self._wake.notify()
 
-    def _let_go(self, order: Order) -> None:
+    def _close(self, request: QueuedRequest) -> None:
         with self._wake:
-            self._queue.let_go(order)
+            self._queue.close(request)
 
     def _run(self) -> None:
-        """The life of the thread. However it ends, nobody is left waiting."""
+        """Main loop of the thread. However it ends, every caller gets an answer."""
         try:
-            while (batch := self._next()) is not None:
+            while (batch := self._next_batch()) is not None:
                 if batch:
-                    self._pass(batch)
+                    self._run_batch(batch)
                 else:
-                    self._try_model()
+                    self._probe_model()
         except BaseException:
-            log.critical("the device is lost, or its thread: this process cannot go on", exc_info=True)
+            log.critical("device or model thread failed; exiting", exc_info=True)
             self._on_lost()
         finally:
             with self._wake:
                 self._stopping = True
-                left = self._queue.empty(NotReady())
-            send_home(left)
+                unanswered = self._queue.clear(NotReady())
+            deliver(unanswered)
 
-    def _next(self) -> list[Item] | None:
-        """The next batch; an empty one when nothing came for a while, None at the end."""
+    def _next_batch(self) -> list[QueuedText] | None:
+        """Wait for the next batch: an empty one after `idle_check_s` without work, None at the end."""
         with self._wake:
             self._wake.wait_for(lambda: self._queue or self._stopping, self._idle_check_s)
             return None if self._stopping else self._queue.take()
 
-    def _pass(self, batch: Sequence[Item]) -> None:
-        """Encode a batch; in halves if that fails, as from a lack of memory or from a text that breaks the model."""
+    def _run_batch(self, batch: Sequence[QueuedText]) -> None:
+        """Encode a batch; in halves if that fails, as for lack of memory or because of one text."""
         began = time.perf_counter()
         with self._wake:
             batch = self._queue.start(batch, began)
         if not batch:
             return
         try:
-            results = self._encoded(batch)
+            results = self._encode(batch)
         except DeviceLost:
             raise
         except BaseException as error:
-            log.exception("a pass of %d texts failed", len(batch))
-            self._metrics.failed_passes.inc()
+            log.exception("a batch of %d texts failed", len(batch))
+            self._metrics.failed_batches.inc()
             if len(batch) == 1:
                 with self._wake:
                     failed = self._queue.fail(batch[0], error)
-                send_home(failed)
+                deliver(failed)
                 return
             middle = len(batch) // 2
-            self._pass(batch[:middle])
-            self._pass(batch[middle:])
+            self._run_batch(batch[:middle])
+            self._run_batch(batch[middle:])
         else:
             self._finish(batch, results, time.perf_counter() - began)
 
-    def _encoded(self, batch: Sequence[Item]) -> Sequence[TokenEmbeddings]:
-        results = batch[0].encoder.encode([item.text for item in batch], batch[0].want)
+    def _encode(self, batch: Sequence[QueuedText]) -> Sequence[TokenEmbeddings]:
+        results = batch[0].encoder.encode([text.text for text in batch], batch[0].want)
         if len(results) != len(batch):
-            raise ValueError(f"{len(batch)} texts went in, {len(results)} embeddings came out")
+            raise ValueError(f"the encoder returned {len(results)} embeddings for {len(batch)} texts")
         return results
 
-    def _finish(self, batch: Sequence[Item], results: Sequence[TokenEmbeddings], seconds: float) -> None:
-        """A pass succeeded: wake those who have everything now."""
-        self._answered = time.monotonic()
+    def _finish(self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float) -> None:
+        self._last_success = time.monotonic()
         with self._wake:
-            whole = self._queue.finish(batch, results, seconds)
-        send_home(whole)
-        self._measure(batch, seconds)
+            completions = self._queue.finish(batch, results, seconds)
+        deliver(completions)  # before the metrics: callers wait
+        self._metrics.add_batch([text.candidate.tokens for text in batch], seconds)
 
-    def _measure(self, batch: Sequence[Item], seconds: float) -> None:
-        lengths = [item.waiting.tokens for item in batch]
-        self._speed.passed(sum(lengths), seconds)
-        self._metrics.passed(lengths, seconds)
-
-    def _try_model(self) -> None:
-        if self._watched is None:
+    def _probe_model(self) -> None:
+        if self._probe is None:
             return
-        encoder, texts = self._watched
+        encoder, texts = self._probe
         try:
             encoder.encode(texts, "pooled")
         except DeviceLost:
             raise
         except BaseException:
-            log.exception("the model did not answer a pass of one token")
+            log.exception("the model failed to encode one token")
         else:
-            self._answered = time.monotonic()
-
-
-def _parts(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """What is tokenised at once, with the position of its first text."""
-    start = chars = 0
-    for i, text in enumerate(texts):
-        if i > start and (i - start == TOKENISED_AT_ONCE or chars + len(text) > CHARS_AT_ONCE):
-            yield start, texts[start:i]
-            start, chars = i, 0
-        chars += len(text)
-    if texts:
-        yield start, texts[start:]
+            self._last_success = time.monotonic()

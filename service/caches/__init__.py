@@ -1,1 +1,1 @@
-"""Where embeddings are remembered, one kind a file."""
+"""Caches of embeddings: in memory, and in a shared Redis."""

@@ -1,4 +1,4 @@
-"""Embeddings in a Redis that several processes share."""
+"""Cache embeddings in a Redis that several processes share."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from semblance.service.ports.embedding import Miss
 log = logging.getLogger(__name__)
 
 PREFIX = "semblance:embedding:"
-PAGE = 16  # values in one command: a page of the largest is what a connection may hold, and what a late one loses
+PAGE = 16  # values per command: bounds the memory of a connection, and what a timeout loses
 CONNECTIONS = 8
 FAILURES = 5
 REST_S = 5.0
 
-# They win over the URL's. The protocol without pushed messages: whatever arrives is the reply to a command. No
-# timeouts of the client's own: one budget spans waiting, connecting and commands.
+# These override options in the URL. Protocol 2 has no push messages, so all that arrives are replies. The client's own
+# timeouts are off: one budget covers waiting for a connection, connecting, and commands.
 _OPTIONS: Mapping[str, Any] = {
     "protocol": 2,
     "decode_responses": False,
@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class RedisLimits:
-    """How long values live, how long one operation may take, and how large a value may be."""
+    """Time to live of values, time budget of an operation, and maximum size of a value."""
 
     ttl_s: int
     budget_s: float
@@ -51,22 +51,22 @@ class RedisLimits:
 
 
 class RedisCache:
-    """A Redis that is slow, wrong or away is a miss with a reason: never an error, nor a wait beyond the budget.
+    """Cache in Redis, whose failures are misses: no errors, no waits beyond the budget.
 
-    Reads and writes rest apart, because a Redis that is full or read-only refuses writes and answers reads.
+    Reads and writes have a circuit breaker each, since a full or read-only Redis refuses writes but answers reads.
     """
 
     def __init__(self, url: str, limits: RedisLimits, clock: Callable[[], float] = time.monotonic) -> None:
         options = {**parse_url(url), **_OPTIONS}
         self._pool = ConnectionPool(**options)
-        self._where = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+        self._address = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
         self._limits = limits
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._reads = CircuitBreaker(FAILURES, REST_S, clock)
         self._writes = CircuitBreaker(FAILURES, REST_S, clock)
 
     async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
-        """What is known of each key; where the budget ends in the middle, what came before it counts."""
+        """Embeddings or a miss by key; when the budget ends, pages already read still count."""
         if not keys:
             return []
         if not self._reads.admits():
@@ -76,12 +76,12 @@ class RedisCache:
         return found if reason is None else [*found, *[reason] * (len(keys) - len(found))]
 
     async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
-        """Remember these for the time to live, except those that are too large."""
+        """Store embeddings for the time to live, except those above the maximum size."""
         if entries and not self._reads.resting and self._writes.admits():
             await self._attempt(self._writes, lambda connection: self._write(connection, entries))
 
     async def ping(self) -> bool:
-        """Whether it answers."""
+        """Whether Redis answers."""
         return await self._attempt(self._reads, self._ping) is None
 
     async def close(self) -> None:
@@ -93,23 +93,22 @@ class RedisCache:
     async def _attempt(
         self, circuit: CircuitBreaker, work: Callable[[AbstractConnection], Awaitable[None]]
     ) -> Miss | None:
-        """Do this within the budget; the reason if it did not come to its end."""
+        """Run `work` within the budget; returns the reason if it failed."""
         try:
             async with asyncio.timeout(self._limits.budget_s), self._slots, self._connection() as connection:
                 await work(connection)
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes make the client raise is a miss
+        except Exception as error:  # noqa: BLE001 - arbitrary bytes can raise anything
             if circuit.failed():
-                log.warning("Redis at %s rests for %g s: %s", self._where, REST_S, _name(error))
+                log.warning("Redis at %s is not used for %g s: %s", self._address, REST_S, _name(error))
             return _reason(error)
         self._answered(circuit)
         return None
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AbstractConnection]:
-        """A connection for a command and all of its replies.
+        """Connection for a command and all of its replies.
 
-        If not all were read, because the caller was cancelled or they made no sense, it is dropped: the rest would be
-        taken for the replies to the next command.
+        After a cancellation or an error it is closed: unread replies would be taken for those of the next command.
         """
         connection = await self._pool.get_connection()
         try:
@@ -131,7 +130,7 @@ class RedisCache:
             self._answered(self._reads)
             results = [_result(key, value) for key, value in zip(page, values, strict=True)]
             found += results
-            if "swapped" in results:  # what else comes on this connection is not to be trusted
+            if "swapped" in results:  # later replies on this connection may be swapped too
                 raise SwappedRecord
 
     async def _write(self, connection: AbstractConnection, entries: Mapping[str, TokenEmbeddings]) -> None:
@@ -151,7 +150,7 @@ class RedisCache:
 
     def _answered(self, circuit: CircuitBreaker) -> None:
         if circuit.succeeded():
-            log.info("Redis at %s answers again", self._where)
+            log.info("Redis at %s is used again", self._address)
 
 
 def _pages(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -186,6 +185,6 @@ def _reason(error: Exception) -> Miss:
 
 
 def _name(error: Exception) -> str:
-    """What to log of an error: its kind and Redis's code for it. The rest can quote a command, password and all."""
+    """Class and Redis code of an error, for the log; its message may quote the password."""
     code = str(error).partition(" ")[0] if isinstance(error, exceptions.ResponseError) else ""
     return f"{type(error).__name__} {code}".strip()

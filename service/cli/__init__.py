@@ -1,1 +1,1 @@
-"""The command `semblance`, one file a verb."""
+"""The command `semblance`: one verb a file, imported when it is called."""

@@ -1,4 +1,4 @@
-"""`semblance backup`: everything that is stored, in a folder."""
+"""`semblance backup`: all collections as a folder."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from semblance.service.cli.exits import said
-from semblance.service.cli.progress import bar
-from semblance.service.cli.tables import show_counts
-from semblance.service.cli.whole_folder import whole_folder
-from semblance.service.composition.truth_store import truth_to_read
+from semblance.service.cli.toolbox.console import counter_bar, print_counts
+from semblance.service.cli.toolbox.exits import exit_on_failure
+from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.composition.stores import primary_to_read
 from semblance.service.documents import backup_folder
 from semblance.service.settings import read_settings
 from semblance.service.usecases.backup import back_up
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new, or empty and no mount.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to create; it may exist if it is empty and no mount point.")],
     home: Annotated[
         Path | None,
-        typer.Option(help="Folder of the documents, if none are in PostgreSQL.", show_default="~/.semblance"),
+        typer.Option(help="Folder of the documents, without PostgreSQL.", show_default="~/.semblance"),
     ] = None,
 ) -> None:
-    """Copy all collections into a folder, while the service goes on.
+    """Copy all collections into a folder.
 
-    The documents are those of SEMBLANCE_DATABASE_URL, or without one those in the folder of --home. Each collection is
-    copied as it was at one moment, with the vectors, so that nothing need be encoded again. The folder appears when the
-    backup is complete, is closed to others, and holds a checksum that `semblance restore` asks for.
+    The service may keep running. The documents are read from SEMBLANCE_DATABASE_URL, or without it from --home. Each
+    collection is copied as of one point in time, with its vectors, so that nothing needs to be encoded again. The
+    folder appears when the backup is complete; only its owner can read it, and `semblance restore` verifies its
+    checksum.
 
     \b
     Examples:
@@ -38,11 +38,11 @@ def backup(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(home=home)
     console = Console(stderr=True)
-    with said("no backup was made"):
-        with truth_to_read(settings) as store, whole_folder(folder, private=True) as (made, _):
+    with exit_on_failure("no backup was made"):
+        with primary_to_read(settings) as store, atomic_folder(folder, private=True) as (result, _):
             total = sum(size.documents for _, size in store.sizes())
-            with backup_folder.written(made) as copy, bar(console, "copying documents", total) as advance:
+            with backup_folder.create(result) as copy, counter_bar(console, "copying documents", total) as advance:
                 back_up(store, copy, advance)
-        done = backup_folder.check(folder)
-    counts = {f"{each.name} at {each.version}": each.documents for each in done.collections}
-    show_counts(f"backup in {folder}", [counts], "documents")
+        manifest = backup_folder.verify(folder)
+    counts = {f"{each.name} at {each.version}": each.documents for each in manifest.collections}
+    print_counts(f"backup in {folder}", [counts], "documents")

@@ -1,4 +1,4 @@
-"""`semblance key`: keys for those who may call the service."""
+"""`semblance key new`: API keys."""
 
 from __future__ import annotations
 
@@ -10,34 +10,26 @@ import typer
 from semblance.service.api.edge.keys import SCOPES, entry_of
 from semblance.service.names import RULE, is_name
 
-PREFIX = "smb_"  # so that a key can be told from other secrets, by people and by scanners
-
-key = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make keys for those who may call the service.")
+PREFIX = "smb_"  # lets people and secret scanners recognize a key
 
 
-@key.callback()
-def group() -> None:
-    """Make keys for those who may call the service."""
-
-
-@key.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Whose it is; stands in the access log.")],
-    scope: Annotated[list[str], typer.Option(help=f"What it allows: {', '.join(SCOPES)}; repeatable.")],
+    name: Annotated[str, typer.Argument(help="Name of the client; appears in the access log.")],
+    scope: Annotated[list[str], typer.Option(help=f"Scope of the key: {', '.join(SCOPES)}; repeatable.")],
 ) -> None:
-    """Make a key, and the entry of SEMBLANCE_API_KEYS that admits it.
+    """Create an API key and its entry for SEMBLANCE_API_KEYS.
 
-    The key is shown once and stored nowhere; the entry holds only its SHA-256. read allows all questions, write storing
-    and deleting documents, admin making and deleting collections; none includes another.
+    The key is shown once and not stored; the entry holds its SHA-256. The scope read allows all queries, write allows
+    storing and deleting documents, admin allows creating and deleting collections. No scope includes another.
 
     \b
     Example:
       semblance key new ci --scope read --scope write
-    """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    """  # noqa: D301 - click reads this backspace: keep the line breaks
     if not is_name(name):
         raise SystemExit(RULE)
     if unknown := [each for each in scope if each not in SCOPES]:
-        raise SystemExit(f"there is no scope {unknown[0]!r}: choose of {', '.join(SCOPES)}")
-    made = PREFIX + secrets.token_urlsafe(32)
-    typer.echo(f"key (shown only now): {made}")
-    typer.echo(f"entry for SEMBLANCE_API_KEYS: {entry_of(name, scope, made)}")
+        raise SystemExit(f"unknown scope {unknown[0]!r}: choose from {', '.join(SCOPES)}")
+    key = PREFIX + secrets.token_urlsafe(32)
+    typer.echo(f"key (shown only now): {key}")
+    typer.echo(f"entry for SEMBLANCE_API_KEYS: {entry_of(name, scope, key)}")

@@ -1,34 +1,195 @@
-"""`semblance`: the verbs together."""
+"""`semblance`: the table of all verbs, each imported only when it is called.
+
+The module of a verb imports what its help needs; torch and the packages of the extra `train` are imported by the
+functions that use them, so that `--help` is fast and works without that extra.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, TypeAlias
+
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from semblance.service.cli import index, origin, pairs
-from semblance.service.cli.backup import backup
-from semblance.service.cli.duplicates import duplicates
-from semblance.service.cli.evaluate.verb import evaluate
-from semblance.service.cli.harvest import harvest
-from semblance.service.cli.key import key
-from semblance.service.cli.models import models
-from semblance.service.cli.project import project
-from semblance.service.cli.restore import restore
-from semblance.service.cli.serve import serve
-from semblance.service.cli.snapshot import snapshot
-from semblance.service.cli.train.verb import train
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # plain help wraps paragraphs; the other modes keep the lines of the source
-    help="Sentence similarity and semantic search that show their work.",
+PACKAGE = "semblance.service.cli"
+TRAIN_EXTRA = (  # packages that training, pair mining and Origin need, and serving does not
+    "accelerate",
+    "datasets",
+    "duckdb",
+    "gensim",
+    "peft",
+    "pyarrow",
+    "sentence_transformers",
+    "sentencex",
+    "sklearn",
+    "yaml",
 )
-for verb in (serve, models, project, evaluate, duplicates, train, harvest, backup, restore, snapshot):
-    app.command()(verb)
-app.add_typer(index.app, name="index")
-app.add_typer(key, name="key")
-app.add_typer(origin.app, name="origin")
-app.add_typer(pairs.app, name="pairs")
+
+Verbs: TypeAlias = Mapping[str, tuple[str, str]]
+"""For each verb the module below `PACKAGE` that holds a function of that name, and the first line of its help."""
+
+
+class LazyGroup(TyperGroup):
+    """Command group that lists its verbs without importing them, so that `--help` is fast."""
+
+    verbs: ClassVar[Verbs] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        lazy = {name: _LazyCommand(name, module, summary) for name, (module, summary) in self.verbs.items()}
+        self.commands = {**lazy, **self.commands}
+
+
+class _LazyCommand(TyperCommand):
+    """Entry in the help of a group, replaced by the real command when it is called."""
+
+    def __init__(self, name: str, module: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self._module = module
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Context of the real command, which the group then invokes."""
+        verb = str(self.name)
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        app.command(verb)(getattr(import_module(f"{PACKAGE}.{self._module}"), verb))
+        return get_command(app).make_context(info_name, args, parent, **extra)
+
+
+def group(cls: type[LazyGroup], help_text: str) -> typer.Typer:
+    """A Typer application whose verbs are those of `cls`."""
+    # without markup, help wraps paragraphs; the other modes keep the line breaks of the source
+    return typer.Typer(cls=cls, help=help_text, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+class SemblanceVerbs(LazyGroup):
+    """Verbs of `semblance`."""
+
+    verbs: ClassVar[Verbs] = {
+        "serve": ("serve", "Serve the HTTP API until interrupted."),
+        "models": ("models", "Check and list the models that would be served."),
+        "project": ("project", "Fit a projection to the vectors of many texts."),
+        "evaluate": ("evaluate.verb", "Measure how well scores agree with human judgments."),
+        "duplicates": ("duplicates", "List groups of near-duplicates in a collection."),
+        "train": ("train", "Train an encoder by the recipe of a paper."),
+        "harvest": ("harvest", "Draw pairs of sentences and score them by Origin."),
+        "backup": ("backup", "Copy all collections into a folder."),
+        "restore": ("restore", "Replace all collections by those of a backup."),
+        "snapshot": ("snapshot", "Copy the data of a running service for a new replica."),
+    }
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb. Raises SystemExit if it needs the extra `train` and that is not installed."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] not in TRAIN_EXTRA:
+                raise
+            raise SystemExit(
+                f"`semblance {ctx.invoked_subcommand}` needs {error.name}, which is not installed: install semblance "
+                "with the extra train, as in pip install '.[cpu,train]'"
+            ) from error
+
+
+class IndexVerbs(LazyGroup):
+    """Verbs of `semblance index`; `add` is the default."""
+
+    verbs: ClassVar[Verbs] = {
+        "add": ("index.add", "Store the documents of a JSONL file."),
+        "reembed": ("index.reembed", "Re-embed a collection under another model."),
+        "verify": ("index.verify", "Check the database, its vectors and its indexes."),
+        "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
+    }
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read `semblance index FILE` as `semblance index add FILE`."""
+        if args and args[0] not in self.verbs and args[0] != "--help":
+            args = ["add", *args]
+        return super().parse_args(ctx, args)
+
+
+class KeyVerbs(LazyGroup):
+    """Verbs of `semblance key`."""
+
+    verbs: ClassVar[Verbs] = {"new": ("key", "Create an API key and its entry for SEMBLANCE_API_KEYS.")}
+
+
+class OriginVerbs(LazyGroup):
+    """Verbs of `semblance origin`."""
+
+    verbs: ClassVar[Verbs] = {
+        "corpus": ("origin.corpus", "Build a corpus, vocabulary and bigram index from text."),
+        "train": ("origin.train", "Train the coherence and the generative models."),
+        "score": ("origin.score", "Score the similarity of sentences by their contexts."),
+        "evaluate": ("origin.evaluate", "Correlate the scores of Origin with human grades."),
+        "explain": ("origin.explain", "Show the contexts and terms behind a score."),
+        "start": ("origin.start", "Create a small transformer to train a surrogate from."),
+    }
+
+
+class PairsVerbs(LazyGroup):
+    """Verbs of `semblance pairs`."""
+
+    verbs: ClassVar[Verbs] = {
+        "tweets": ("pairs.conversations", "Mine pairs and rankings from tweets, quotes and replies."),
+        "threads": ("pairs.conversations", "Mine pairs and a ranking from threads of linked texts."),
+        "harvest": ("pairs.harvest", "Join harvested shards and split them for training."),
+    }
+
+
+app = group(SemblanceVerbs, "Sentence similarity and semantic search that show their work.")
+app.add_typer(
+    group(
+        IndexVerbs,
+        """Store documents and maintain collections.
+
+        `verify` and `rebuild` need the service to be stopped; `add` and `reembed` use a running one.
+
+        \b
+        Examples:
+          semblance index help.jsonl --collection help
+          semblance index reembed help --model minilm
+          semblance index verify
+          semblance index rebuild --collection help
+        """,
+    ),
+    name="index",
+)
+app.add_typer(group(KeyVerbs, "Create API keys."), name="key")
+app.add_typer(
+    group(
+        OriginVerbs,
+        """Learn sentence similarity from plain text.
+
+        Two sentences are similar as far as they fit the same contexts.
+
+        \b
+        Examples:
+          semblance origin corpus texts/ --out runs/origin
+          semblance origin train runs/origin
+          semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
+        """,
+    ),
+    name="origin",
+)
+app.add_typer(
+    group(
+        PairsVerbs,
+        """Mine training pairs and held-out rankings.
+
+        Sources are conversations and harvests of Origin.
+
+        \b
+        Examples:
+          semblance pairs tweets archive/ --out pairs
+          semblance pairs threads threads.tsv --out support
+          semblance pairs harvest runs/harvest --out runs/pairs
+        """,
+    ),
+    name="pairs",
+)
 
 if __name__ == "__main__":
     app()

@@ -1,4 +1,4 @@
-"""`semblance models`: what this machine would serve."""
+"""`semblance models`: the models that would be served."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from semblance.service.settings import read_settings
 Served = Annotated[
     list[str] | None,
     typer.Option(
-        help="Model to serve: minilm-clrcmd or minilm, which are built in, or name=source?option=value&..., where the "
-        "source is a built-in name, a folder or a file. May be given several times; the first is the default.",
+        help="Model to serve: minilm-clrcmd or minilm (built in), or name=source?option=value&..., where source is a "
+        "built-in name, a folder or a file. Repeatable; the first is the default.",
         show_default="minilm-clrcmd, minilm",
     ),
 ]
 
 
 def models(model: Served = None) -> None:
-    """List the models that `semblance serve` would serve, after checking their files.
+    """Check and list the models that would be served.
 
-    Word vectors are only looked up here: the numbers in their files are read when a model is loaded.
+    The files of each model are checked; word vectors themselves are read only when the model is loaded.
 
     \b
     Example:

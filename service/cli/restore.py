@@ -1,4 +1,4 @@
-"""`semblance restore`: everything that is stored, as a backup holds it."""
+"""`semblance restore`: replace all collections by those of a backup."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from semblance.service.cli.exits import said
-from semblance.service.cli.progress import bar
-from semblance.service.composition.truth_store import truth_to_replace
+from semblance.service.cli.toolbox.console import counter_bar
+from semblance.service.cli.toolbox.exits import exit_on_failure
+from semblance.service.composition.stores import primary_to_replace
 from semblance.service.documents import backup_folder
 from semblance.service.documents.backup_folder import Backup
 from semblance.service.ports.documents import DocumentStore
 from semblance.service.settings import read_settings
-from semblance.service.usecases.backup import restore as put_back
+from semblance.service.usecases.backup import restore as restore_documents
 
 
 def restore(
-    folder: Annotated[Path, typer.Argument(help="What `semblance backup` made.")],
+    folder: Annotated[Path, typer.Argument(help="Folder made by `semblance backup`.")],
     home: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the documents, if none are in PostgreSQL; no service may run on it.",
+            help="Folder of the documents, without PostgreSQL; no service may be running on it.",
             show_default="~/.semblance",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Replace everything that is stored by what a backup holds.
+    """Replace all collections by those of a backup.
 
-    The documents are those of SEMBLANCE_DATABASE_URL, under running replicas, which take over what was restored; or
-    without one those in the folder of --home, on which no service may run. Collections that the backup lacks are gone
-    afterwards. All of it is replaced, or nothing. The backup may be of the other kind of store, which moves a
-    deployment.
+    Restores into SEMBLANCE_DATABASE_URL, where running replicas copy the restored data; or without it into --home, on
+    which no service may be running. Collections that the backup lacks are deleted. Either everything is replaced or
+    nothing. A backup of PostgreSQL can be restored into a folder and the reverse, to move a deployment.
 
     \b
     Examples:
@@ -44,24 +43,24 @@ def restore(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(home=home)
     console = Console(stderr=True)
-    with said("nothing was restored"):
+    with exit_on_failure("nothing was restored"):
         with console.status("checking the backup"):
-            found = backup_folder.check(folder)
-        with truth_to_replace(settings) as store:
-            console.print(_replaced(store, found))
+            manifest = backup_folder.verify(folder)
+        with primary_to_replace(settings) as store:
+            console.print(_comparison(store, manifest))
             if store.collections() and not yes:
                 typer.confirm("Replace everything that is stored now?", abort=True, err=True)
-            total = sum(each.documents for each in found.collections)
+            total = sum(each.documents for each in manifest.collections)
             with (
-                backup_folder.opened(folder, found) as source,
-                bar(console, "restoring documents", total) as advance,
+                backup_folder.open_store(folder, manifest) as source,
+                counter_bar(console, "restoring documents", total) as advance,
             ):
-                put_back(source, store, advance)
-    console.print(f"restored {total:,} documents in {len(found.collections):,} collections", markup=False)
+                restore_documents(source, store, advance)
+    console.print(f"restored {total:,} documents in {len(manifest.collections):,} collections", markup=False)
 
 
-def _replaced(store: DocumentStore, backup: Backup) -> Table:
-    """What is stored beside what would be."""
+def _comparison(store: DocumentStore, backup: Backup) -> Table:
+    """Table of what is stored now beside what the backup holds."""
     now = {each.name: (str(each.version), size.documents) for each, size in store.sizes()}
     then = {each.name: (each.version, each.documents) for each in backup.collections}
     table = Table("collection", "stored now", "documents", "in the backup", "documents", title=f"made {backup.time}")

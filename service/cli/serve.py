@@ -12,12 +12,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from semblance.models.errors import SemblanceError
+from semblance.service.app import create_app
 from semblance.service.cli.models import Served
-from semblance.service.documents.lock import hold
-from semblance.service.observability import logs
-from semblance.service.process.connections import ConnectionLimits, allow_files, limited
-from semblance.service.process.server import Server, leave
-from semblance.service.process.shutdown import Draining
+from semblance.service.documents.lock import lock_home
+from semblance.service.observability import configure_logging
+from semblance.service.process.connections import ConnectionLimits, connection_factory
+from semblance.service.process.readiness import Draining
+from semblance.service.process.server import Server, leave, raise_file_limit
 from semblance.service.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="8000")
+        int | None, typer.Option(help="Port to listen on; 0 picks a free one.", show_default="8000")
     ] = None,
     home: Annotated[
         Path | None, typer.Option(help="Folder of the document store.", show_default="~/.semblance")
@@ -34,27 +35,25 @@ def serve(
     model: Served = None,
     sample: Annotated[bool | None, typer.Option("--sample", help="Fill an empty store with sample documents.")] = None,
 ) -> None:
-    """Answer over HTTP until interrupted.
+    """Serve the HTTP API until interrupted.
 
-    SIGTERM and Ctrl-C let running requests finish, for at most SEMBLANCE_DRAIN_S; a second one cuts them off.
+    SIGTERM or Ctrl-C lets running requests finish for up to SEMBLANCE_DRAIN_S seconds; a second one aborts them.
 
-    Every option is also a setting (SEMBLANCE_PORT and so on; the README lists them all). The option wins.
+    Every option is also an environment variable (SEMBLANCE_PORT and so on); the option takes precedence.
 
     \b
     Examples:
       semblance serve
       semblance serve --port 9000 --model minilm-clrcmd --model mine=/models/mine
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from semblance.service.app import create_app  # noqa: PLC0415 - it loads all there is, which the other verbs need not wait for
-
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
-    logs.configure()
-    if complaint := allow_files(settings.max_connections):
-        log.warning(complaint)
+    configure_logging()
+    if warning := raise_file_limit(settings.max_connections):
+        log.warning(warning)
     try:
-        with hold(settings.home), _bound(settings) as listener:
+        with lock_home(settings.home), _bind(settings) as listener:
             app = create_app(settings, draining := Draining())
-            config = _uvicorn(app, settings)
+            config = _uvicorn_config(app, settings)
             server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
             server.run(sockets=[listener])
     except SemblanceError as error:
@@ -64,10 +63,11 @@ def serve(
     leave(1 if draining.failed else 0)
 
 
-def _bound(settings: Settings) -> socket.socket:
-    """A socket taken before anything is loaded: a port in use should not cost a minute to find out.
+def _bind(settings: Settings) -> socket.socket:
+    """Bind the socket before any model is loaded, so that a port in use is reported at once.
 
-    It does not listen yet. Until the service can answer, connections are refused, and a load balancer looks elsewhere.
+    The socket does not listen yet: connections are refused until the service can answer, so that a load balancer picks
+    another replica.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
@@ -82,7 +82,7 @@ def _bound(settings: Settings) -> socket.socket:
     return listener
 
 
-def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     limits = ConnectionLimits(
         connections=settings.max_connections,
         head_bytes=settings.max_header_bytes,
@@ -94,7 +94,7 @@ def _uvicorn(app: FastAPI, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nobody here asks for a client's address
-        http=limited(limits),
-        ws="none",  # no route speaks it, and an upgraded connection would escape the limits
+        proxy_headers=False,  # the address of a client is not used
+        http=connection_factory(limits),
+        ws="none",  # no route uses WebSocket, and an upgraded connection would escape the limits
     )

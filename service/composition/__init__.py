@@ -1,1 +1,1 @@
-"""Opens and closes the stores."""
+"""Composition root: opens the stores and connects the use cases."""

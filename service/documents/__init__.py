@@ -1,1 +1,1 @@
-"""Where documents are kept."""
+"""Document stores on SQLite and PostgreSQL, and backups."""

@@ -1,23 +1,23 @@
-"""A backup: one SQLite file with everything of a store, and `manifest.json`, written last, which vouches for it."""
+"""Create and read backup folders: a SQLite file, and `manifest.json`, which is written last."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from semblance.models.files.atomic import sync, write_json
+from semblance.models.files.atomic import fsync, write_json
+from semblance.models.files.digests import digest
 from semblance.service.documents.migrations import NEWEST, migrate
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import make_whole, sealed_engine, sqlite_engine
+from semblance.service.documents.sqlite import merge_log, read_only_engine, sqlite_engine
 from semblance.service.errors import BadBackup
 
 FORMAT = 1
@@ -26,8 +26,8 @@ DATABASE = "documents.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
-class BackedUp:
-    """A collection in a backup."""
+class BackupCollection:
+    """A collection in a backup. The field names are those of the manifest."""
 
     name: str
     version: str
@@ -36,7 +36,7 @@ class BackedUp:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What the manifest says: which release made it and when, the step of its tables, and what the file must be."""
+    """Manifest of a backup; `tables` is a migration, `size` and `sha256` are of the database."""
 
     format: int
     release: str
@@ -44,40 +44,40 @@ class Backup:
     tables: str
     size: int
     sha256: str
-    collections: Sequence[BackedUp]
+    collections: Sequence[BackupCollection]
 
 
 @contextmanager
-def written(folder: Path) -> Iterator[SqlDocumentStore]:
-    """An empty store in `folder`, to be filled in the block; once that ends well, the folder is a backup."""
+def create(folder: Path) -> Iterator[SqlDocumentStore]:
+    """Yield an empty store to fill; the manifest is written when the block succeeds."""
     store = SqlDocumentStore(sqlite_engine(folder / DATABASE))
     try:
         yield store
-        held = [BackedUp(each.name, str(each.version), size.documents) for each, size in store.sizes()]
+        collections = [BackupCollection(each.name, str(each.version), size.documents) for each, size in store.sizes()]
     finally:
         store.close()
-    make_whole(folder / DATABASE)
-    sync(folder / DATABASE)
-    _write_manifest(folder, held)
+    merge_log(folder / DATABASE)
+    fsync(folder / DATABASE)
+    _write_manifest(folder, collections)
 
 
-def check(folder: Path) -> Backup:
-    """What a backup holds, once its file has proved to be the one that was written.
+def verify(folder: Path) -> Backup:
+    """Read the manifest, and check the database file against it.
 
     Raises:
-        BadBackup: it is none, was not finished, is damaged, or is of a later release.
+        BadBackup: the folder has no backup, or one that is unfinished, damaged, or of a later release.
     """
     backup = _read_manifest(folder)
-    if (backup.size, backup.sha256) != _file(folder):
-        raise BadBackup(f"{folder / DATABASE} is damaged: it is not the file that was written; take another backup")
+    if (backup.size, backup.sha256) != _size_and_sha256(folder):
+        raise BadBackup(f"{folder / DATABASE} is damaged; use another backup")
     return backup
 
 
 @contextmanager
-def opened(folder: Path, backup: Backup) -> Iterator[SqlDocumentStore]:
-    """The store in a backup that was checked, to be read. Nothing in the folder changes."""
-    with _as_now(folder / DATABASE, backup) as file:
-        store = SqlDocumentStore(sealed_engine(file))
+def open_store(folder: Path, backup: Backup) -> Iterator[SqlDocumentStore]:
+    """Open the store of a verified backup for reading. Nothing in the folder changes."""
+    with _migrated(folder / DATABASE, backup) as file:
+        store = SqlDocumentStore(read_only_engine(file))
         try:
             yield store
         finally:
@@ -85,8 +85,8 @@ def opened(folder: Path, backup: Backup) -> Iterator[SqlDocumentStore]:
 
 
 @contextmanager
-def _as_now(file: Path, backup: Backup) -> Iterator[Path]:
-    """The file with the tables of this release: where those of the backup are older, a copy that is brought up."""
+def _migrated(file: Path, backup: Backup) -> Iterator[Path]:
+    """Yield the file, or a migrated temporary copy if it is of an earlier release."""
     if backup.tables == NEWEST:
         yield file
         return
@@ -96,42 +96,37 @@ def _as_now(file: Path, backup: Backup) -> Iterator[Path]:
         engine = sqlite_engine(copy)
         migrate(engine)
         engine.dispose()
-        make_whole(copy)
+        merge_log(copy)
         yield copy
 
 
-def _write_manifest(folder: Path, held: Sequence[BackedUp]) -> None:
-    size, sha256 = _file(folder)
+def _write_manifest(folder: Path, collections: Sequence[BackupCollection]) -> None:
+    size, sha256 = _size_and_sha256(folder)
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    content = asdict(Backup(FORMAT, version("semblance-server"), time, NEWEST, size, sha256, held))
-    write_json(folder / MANIFEST, {"backup": content, "sha256": _seal(content)})
+    content = asdict(Backup(FORMAT, version("semblance-server"), time, NEWEST, size, sha256, collections))
+    write_json(folder / MANIFEST, {"backup": content, "sha256": digest(**content)})
 
 
 def _read_manifest(folder: Path) -> Backup:
     file = folder / MANIFEST
     if not file.is_file():
-        raise BadBackup(f"{folder} holds no backup, or one that was not finished: there is no {MANIFEST} in it")
+        raise BadBackup(f"{folder} has no {MANIFEST}: it is no backup, or one that was not finished")
     try:
-        found = json.loads(file.read_text("utf-8"))
-        content, sha256 = found["backup"], found["sha256"]
+        manifest = json.loads(file.read_text("utf-8"))
+        content, intact = manifest["backup"], digest(**manifest["backup"]) == manifest["sha256"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadBackup(f"{file} is damaged: take another backup") from error
-    if _seal(content) != sha256:
-        raise BadBackup(f"{file} is damaged: take another backup")
+        raise BadBackup(f"{file} is damaged; use another backup") from error
+    if not intact:
+        raise BadBackup(f"{file} is damaged; use another backup")
     if content["format"] > FORMAT or content["tables"] > NEWEST:
         raise BadBackup(f"the backup in {folder} was made by a later release: restore it with {content['release']}")
-    return Backup(**{**content, "collections": [BackedUp(**each) for each in content["collections"]]})
+    return Backup(**{**content, "collections": [BackupCollection(**each) for each in content["collections"]]})
 
 
-def _file(folder: Path) -> tuple[int, str]:
-    """Size and digest of the database file; BadBackup if there is none."""
+def _size_and_sha256(folder: Path) -> tuple[int, str]:
+    """Size and digest of the database file. Raises BadBackup if it is missing."""
     try:
         with (folder / DATABASE).open("rb") as stream:
             return (folder / DATABASE).stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError as error:
-        raise BadBackup(f"{folder} lacks {DATABASE}: take another backup") from error
-
-
-def _seal(content: Mapping[str, Any]) -> str:
-    """The digest that tells a damaged manifest."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        raise BadBackup(f"{folder} lacks {DATABASE}; use another backup") from error

@@ -1,4 +1,4 @@
-"""What changed in a collection since a version of it: for indexes, and for copies of the store."""
+"""Read pages of changes since a version: vectors for indexes, documents for copies."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
-from semblance.service.documents.rows import collection_of, collection_row, document_of, vector_of
+from semblance.service.documents.rows import select_collection, to_collection, to_document, to_vector
 from semblance.service.documents.schema import documents, token_codes, vectors
-from semblance.service.ports.documents import AnyChange, Change, ChangePage, Embedded, WholeChange
+from semblance.service.ports.documents import AnyChange, ChangePage, DocumentChange, DocumentEmbedding, VectorChange
 
 Cursor: TypeAlias = tuple[int, str]
 
 
-def changes(
+def vector_changes(
     connection: Connection, name: str, after: tuple[int, str | None], limit: int, space: str | None
-) -> ChangePage[Change]:
-    """Up to `limit` changes with the vectors of one space."""
-    collection = collection_row(connection, name)
-    own_vector = and_(
+) -> ChangePage[VectorChange]:
+    """Read up to `limit` changes, with the vectors of one space."""
+    collection = select_collection(connection, name)
+    of_document = and_(
         vectors.c.collection == documents.c.collection,
         vectors.c.id == documents.c.id,
         vectors.c.space == (space or collection["space"]),
     )
     query = (
         select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector)
-        .join(vectors, own_vector, isouter=True)
-        .where(_later(name, after))
+        .join(vectors, of_document, isouter=True)
+        .where(_after(name, after))
         .order_by(documents.c.version, documents.c.id)
         .limit(limit + 1)
     )
     rows = connection.execute(query).mappings().all()
-    found = [Change(row["id"], row["version"], vector_of(row["vector"]), row["metadata"]) for row in rows[:limit]]
-    return _page(collection, rows, found)
+    changes = [VectorChange(row["id"], row["version"], to_vector(row["vector"]), row["metadata"]) for row in rows]
+    return _page(collection, rows, changes[:limit])
 
 
-def whole_changes(
+def document_changes(
     connection: Connection, name: str, after: tuple[int, str | None], limit: int
-) -> ChangePage[WholeChange]:
-    """Up to `limit` changes with all that is stored of each document."""
-    collection = collection_row(connection, name)
-    query = select(documents).where(_later(name, after)).order_by(documents.c.version, documents.c.id).limit(limit + 1)
+) -> ChangePage[DocumentChange]:
+    """Read up to `limit` changes, with all that is stored of each document."""
+    collection = select_collection(connection, name)
+    query = select(documents).where(_after(name, after)).order_by(documents.c.version, documents.c.id).limit(limit + 1)
     rows = connection.execute(query).mappings().all()
-    embedded = _embedded(connection, name, [row["id"] for row in rows[:limit]])
-    found = [WholeChange(document_of(row), row["deleted"], embedded[row["id"]]) for row in rows[:limit]]
-    return _page(collection, rows, found)
+    embeddings = _embeddings(connection, name, [row["id"] for row in rows[:limit]])
+    changes = [DocumentChange(to_document(row), row["deleted"], embeddings[row["id"]]) for row in rows[:limit]]
+    return _page(collection, rows, changes)
 
 
-def _page(row: RowMapping, rows: Sequence[RowMapping], found: Sequence[AnyChange]) -> ChangePage[AnyChange]:
-    """A page of what was found; `rows` may hold one more, the first of the next page."""
-    collection, limit = collection_of(row), len(found)
+def _page(row: RowMapping, rows: Sequence[RowMapping], changes: Sequence[AnyChange]) -> ChangePage[AnyChange]:
+    """Make a page; `rows` may have one row more than `changes`, the first of the next page."""
+    collection, limit = to_collection(row), len(changes)
     if len(rows) == limit:
-        return ChangePage(collection, found, collection.version.number, None)
+        return ChangePage(collection, changes, collection.version.number, None)
     last, following = rows[limit - 1], rows[limit]
-    complete = last["version"] - (following["version"] == last["version"])  # it may go on after the page
-    # a copy that is being filled has documents of versions that it has not reached
-    return ChangePage(collection, found, min(complete, collection.version.number), (last["version"], last["id"]))
+    complete = last["version"] - (following["version"] == last["version"])  # its changes may continue on the next page
+    # a copy that is being filled has documents of later versions than its own
+    return ChangePage(collection, changes, min(complete, collection.version.number), (last["version"], last["id"]))
 
 
-def _later(name: str, after: tuple[int, str | None]) -> ColumnElement[bool]:
+def _after(name: str, after: tuple[int, str | None]) -> ColumnElement[bool]:
     version, doc_id = after
     later = documents.c.version > version
     if doc_id is not None:
@@ -69,19 +69,20 @@ def _later(name: str, after: tuple[int, str | None]) -> ColumnElement[bool]:
     return and_(documents.c.collection == name, later)
 
 
-def _embedded(connection: Connection, name: str, ids: Sequence[str]) -> dict[str, dict[str, Embedded]]:
-    """What all encoders made of those documents."""
-    found: dict[str, dict[str, Embedded]] = defaultdict(dict)
+def _embeddings(
+    connection: Connection, name: str, ids: Sequence[str]
+) -> defaultdict[str, dict[str, DocumentEmbedding]]:
+    """Embeddings of documents, by id and space."""
+    embeddings: defaultdict[str, dict[str, DocumentEmbedding]] = defaultdict(dict)
 
     def rows_of(table: Any) -> Sequence[RowMapping]:
         return connection.execute(select(table).where(table.c.collection == name, table.c.id.in_(ids))).mappings().all()
 
     for row in rows_of(vectors):
-        vector = vector_of(row["vector"])
+        vector = to_vector(row["vector"])
         assert vector is not None
-        found[row["id"]][row["space"]] = Embedded(vector, truncated=False)
+        embeddings[row["id"]][row["space"]] = DocumentEmbedding(vector, truncated=False)
     for row in rows_of(token_codes):
-        of_document = found[row["id"]]
-        plain = of_document[row["space"]]
-        of_document[row["space"]] = replace(plain, codes=row["codes"], code_error=row["error"])
-    return found
+        by_space = embeddings[row["id"]]
+        by_space[row["space"]] = replace(by_space[row["space"]], codes=row["codes"], code_error=row["error"])
+    return embeddings

@@ -1,109 +1,131 @@
-"""Filling a store from another one, with the epochs and versions of that."""
+"""Fill a store from another one: as a copy with the same epochs, or restored under new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from semblance.service.documents import rollovers
-from semblance.service.documents.rows import collection_of, collection_row, document_row, rollover_columns
+from semblance.service.documents.rollovers import update_encoders
+from semblance.service.documents.rows import (
+    document_row,
+    new_epoch,
+    rollover_columns,
+    select_collection,
+    to_collection,
+)
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.documents.writes import delete_documents, insert_embedded
-from semblance.service.ports.documents import NOTHING_YET, Collection, Rollover, Version, WholeChange
+from semblance.service.documents.writes import delete_documents, insert_embeddings
+from semblance.service.ports.documents import (
+    INCOMPLETE_VERSION,
+    ChangePage,
+    Collection,
+    CollectionContents,
+    DocumentChange,
+    Rollover,
+    Version,
+)
 
 
-def begin_life(connection: Connection, collection: Collection) -> None:
-    """A collection that holds nothing yet, in place of a former life of it."""
+def begin_epoch(connection: Connection, collection: Collection) -> None:
+    """Replace a collection by an empty one of another epoch."""
     connection.execute(delete(collections).where(collections.c.name == collection.name))
     row = {
         "name": collection.name,
         "epoch": collection.version.epoch,
-        "version": NOTHING_YET,
+        "version": INCOMPLETE_VERSION,
         **asdict(collection.settings),
         **rollover_columns(collection.rollover),
     }
     connection.execute(insert(collections).values(row))
 
 
-def put(connection: Connection, name: str, changes: Sequence[WholeChange]) -> None:
-    """The latest state of some documents.
+def put(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
+    """Store the latest state of some documents.
 
-    What an encoder made of a text that is still the same stays, although the change brings nothing of it: where the
-    store has switched to its next encoder, this copy may still serve the former one.
+    Where the text is the same, embeddings that the change lacks are kept: the primary may have switched to its next
+    encoder while this copy still serves the former one.
     """
     ids = [change.document.id for change in changes]
-    found = select(documents.c.id, documents.c.text).where(
+    query = select(documents.c.id, documents.c.text).where(
         documents.c.collection == name, documents.c.id.in_(ids), ~documents.c.deleted
     )
-    texts = {row.id: row.text for row in connection.execute(found)}
-    kept = [
+    texts = {row.id: row.text for row in connection.execute(query)}
+    same_text = [
         change for change in changes if not change.deleted and texts.get(change.document.id) == change.document.text
     ]
-    kept_ids = {change.document.id for change in kept}
-    delete_documents(connection, name, [doc_id for doc_id in ids if doc_id not in kept_ids])
-    new = [change for change in changes if change.document.id not in kept_ids]
+    same_ids = {change.document.id for change in same_text}
+    delete_documents(connection, name, [doc_id for doc_id in ids if doc_id not in same_ids])
+    new = [change for change in changes if change.document.id not in same_ids]
     if new:
         rows = [document_row(name, change.document, deleted=change.deleted) for change in new]
         connection.execute(insert(documents), rows)
-    if kept:
-        _renew(connection, name, kept)
-    insert_embedded(connection, name, [(change.document.id, change.embedded) for change in changes])
+    if same_text:
+        _update_rows(connection, name, same_text)
+    insert_embeddings(connection, name, [(change.document.id, change.embeddings) for change in changes])
 
 
 def advance(connection: Connection, name: str, number: int) -> None:
-    """Note the version that the copy has."""
-    collection_row(connection, name)
+    """Set the version of the copy."""
+    select_collection(connection, name)
     connection.execute(update(collections).where(collections.c.name == name).values(version=number))
 
 
-def take_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
-    """Note the next encoder, or that there is none, and forget what others made."""
-    collection = collection_of(collection_row(connection, name))
-    rollovers.take_encoders(connection, replace(collection, rollover=rollover))
+def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
+    """Set or remove the next encoder, and delete embeddings by others."""
+    collection = to_collection(select_collection(connection, name))
+    update_encoders(connection, replace(collection, rollover=rollover))
 
 
-def take_next(connection: Connection, collection: Collection, number: int) -> None:
-    """Let the encoders of a collection be those that it is given with, at version `number`."""
+def set_encoders(connection: Connection, collection: Collection, number: int) -> None:
+    """Set both encoders to those of `collection`, at version `number`."""
     advance(connection, collection.name, number)
-    rollovers.take_encoders(connection, collection)
+    update_encoders(connection, collection)
 
 
-class Following:
-    """Follows within one transaction, which shows nothing of it before its end."""
-
-    def __init__(self, connection: Connection, name: str) -> None:
-        self._connection = connection
-        self._name = name
-        self.version = collection_of(collection_row(connection, name)).version
-
-    def apply(self, changes: Sequence[WholeChange]) -> None:
-        """Take over the latest state of some documents."""
-        put(self._connection, self._name, changes)
-
-    def advance(self, version: Version) -> None:
-        """Note the version that the copy will have."""
-        self.version = version
-        advance(self._connection, self._name, version.number)
+def apply(connection: Connection, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
+    """Store pages of changes and the version of the last one, all in one transaction."""
+    number = select_collection(connection, name)["version"]
+    for page in pages:
+        put(connection, name, page.changes)
+        number = page.complete
+    advance(connection, name, number)
 
 
-def _renew(connection: Connection, name: str, kept: Sequence[WholeChange]) -> None:
-    """Documents that are there with the same text: their rows, without what the changes bring anew."""
-    renewed = (
+def replace_all(connection: Connection, contents: Iterable[CollectionContents]) -> set[str]:
+    """Replace all collections, under new epochs; returns the names of former and new ones."""
+    if connection.dialect.name == "postgresql":
+        # Writers wait for this lock and then find the new epochs; readers see the former state until the commit. Only
+        # the wait for the lock is limited: deleting much takes one long statement.
+        connection.exec_driver_sql("LOCK TABLE collections IN EXCLUSIVE MODE")
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    names = set(connection.execute(select(collections.c.name)).scalars())
+    connection.execute(delete(collections))
+    for each in contents:
+        number = each.collection.version.number
+        collection = replace(each.collection, version=Version(new_epoch(), number))
+        begin_epoch(connection, collection)
+        for changes in each.pages:
+            put(connection, collection.name, changes)
+        advance(connection, collection.name, number)
+        names.add(collection.name)
+    return names
+
+
+def _update_rows(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
+    """Update documents with an unchanged text, and delete embeddings that are replaced."""
+    statement = (
         update(documents)
         .where(documents.c.collection == name, documents.c.id == bindparam("of"))
         .values(metadata=bindparam("new"), version=bindparam("at"), truncated=bindparam("cut"))
     )
-    documents_kept = [change.document for change in kept]
+    rows = [change.document for change in changes]
     connection.execute(
-        renewed,
-        [
-            {"of": each.id, "new": dict(each.metadata), "at": each.version, "cut": each.truncated}
-            for each in documents_kept
-        ],
+        statement,
+        [{"of": each.id, "new": dict(each.metadata), "at": each.version, "cut": each.truncated} for each in rows],
     )
-    spaces = {space for change in kept for space in change.embedded}
+    spaces = {space for change in changes for space in change.embeddings}
     for table in (vectors, token_codes):
-        key = (table.c.collection == name, table.c.id.in_([each.id for each in documents_kept]))
+        key = (table.c.collection == name, table.c.id.in_([each.id for each in rows]))
         connection.execute(delete(table).where(*key, table.c.space.in_(spaces)))

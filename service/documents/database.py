@@ -1,102 +1,153 @@
-"""Connections to a database, whichever it is: for reading one state of it, and for writing all or nothing."""
+"""Database connections: consistent reads, atomic writes, and server health."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoConnectionFree
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from semblance.service import deadline
-from semblance.service.documents.contact import Contact
+from semblance.service import threads
 from semblance.service.documents.migrations import migrate
 from semblance.service.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-CHANNEL = "semblance_changes"  # PostgreSQL tells its listeners the name of a collection that was written to
-PASSING = (OperationalError, InterfaceError, InternalError, NoConnectionFree)  # what another try may mend
+CHANNEL = "semblance_changes"  # of PostgreSQL notifications; the payload is the name of a changed collection
+TRANSIENT_ERRORS = (OperationalError, InterfaceError, InternalError, PoolTimeout)  # a retry may succeed
+
+
+class DatabaseHealth:
+    """Whether a database server answers, and since when it does not. Thread-safe.
+
+    Args:
+        timeout_s: a query that has waited for that long counts as failed, although it is still waiting.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._started: dict[int, float] = {}  # start times of running queries
+        self._next = 0
+        self._failed = False
+        self._last_answer = time.monotonic()
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Count a query as running for the time of the block."""
+        with self._lock:
+            self._next += 1
+            number = self._next
+            self._started[number] = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._started[number]
+
+    def record(self, *, answered: bool) -> bool:
+        """Record the outcome of the last query; returns whether it differs from the one before."""
+        with self._lock:
+            changed = self._failed == answered
+            self._failed = not answered
+            if answered:
+                self._last_answer = time.monotonic()
+            return changed
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last query was answered, and no running one exceeds the timeout."""
+        with self._lock:
+            oldest = min(self._started.values(), default=None)
+            late = oldest is not None and time.monotonic() - oldest > self._timeout_s
+            return not self._failed and not late
+
+    @property
+    def seconds_since_answer(self) -> float:
+        """Seconds since the last answer, or since the start."""
+        return time.monotonic() - self._last_answer
 
 
 class Database:
-    """An engine, and how it is used. The tables are brought up to this release before the first use.
+    """Transactions on an engine. Its tables are migrated before the first use.
 
     Args:
         engine: of the database.
-        contact: hears whether a database server answers.
+        health: records whether a database server answers.
 
     Raises, from either block:
         StoreTooNew: the tables are those of a later release.
-        StoreUnavailable: a database server cannot be reached, or did not answer in time. What the engine of a file
-            raises stays as it is: a full disk is not mended by waiting.
+        StoreUnavailable: a database server cannot be reached, or did not answer in time. Errors of a SQLite file are
+            raised unchanged: waiting does not repair a full disk.
     """
 
-    def __init__(self, engine: Engine, contact: Contact | None = None) -> None:
+    def __init__(self, engine: Engine, health: DatabaseHealth | None = None) -> None:
         self.engine = engine
         self.is_server = engine.dialect.name != "sqlite"
-        one_state = engine.execution_options(isolation_level="REPEATABLE READ")
-        self._reader = one_state if self.is_server else engine  # a transaction of SQLite sees one state anyway
-        self._contact = contact or Contact(patience_s=float("inf"))
-        self._preparing = threading.Lock()
-        self._prepared = False
+        repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
+        self._reader = repeatable if self.is_server else engine  # a transaction of SQLite sees one state anyway
+        self._health = health or DatabaseHealth(timeout_s=float("inf"))
+        self._migration_lock = threading.Lock()
+        self._migrated = False
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database for the time of the block."""
-        with self._asking(), self._reader.connect() as connection:
+        """Connection that sees one state of the database for the time of the block."""
+        with self._query(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, *names: str, long: bool = False) -> Iterator[Connection]:
-        """A transaction that changes these collections; whoever listens hears of them once it is committed.
+        """Transaction that changes these collections; listeners are notified when it commits.
 
-        With `long`, a statement of it may take its time. Nothing is committed that nobody waits for any more: its
-        client was told that it failed, and must not find it in the place of what was written since.
+        With `long`, its statements have no timeout. After the caller's deadline nothing is committed: the client was
+        told that the write failed, so it must not overwrite what was stored since.
         """
-        with self._asking(), self.engine.begin() as connection:
+        with self._query(), self.engine.begin() as connection:
             if long and self.is_server:
                 connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
             yield connection
-            self.tell(connection, names)
-            if deadline.passed():
+            self.notify(connection, names)
+            if threads.expired():
                 raise StoreUnavailable("the database was too slow, and nothing was stored: try again")
 
-    def tell(self, connection: Connection, names: Iterable[str]) -> None:
-        """Name more collections that the transaction changes."""
+    def notify(self, connection: Connection, names: Iterable[str]) -> None:
+        """Notify listeners of more collections that the transaction changes."""
         if self.is_server:
             for name in names:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        with self._contact.asking():
+    def _query(self) -> Iterator[None]:
+        with self._health.query():
             try:
-                self._prepare()
+                self._migrate_once()
                 yield
-            except PASSING as error:
+            except TRANSIENT_ERRORS as error:
                 if not self.is_server:
                     raise
-                if self._contact.note(answered=not _is_away(error)):
+                if self._health.record(answered=not _is_unreachable(error)):
                     log.warning("the database fails: %s", error.orig if isinstance(error, DBAPIError) else error)
                 raise StoreUnavailable("the database does not answer, or not in time: try again") from error
-            except Exception:  # it answered; the question was wrong
-                self._contact.note(answered=True)
+            except Exception:  # the database answered: the statement was wrong
+                self._health.record(answered=True)
                 raise
-            if self._contact.note(answered=True):
+            if self._health.record(answered=True):
                 log.info("the database answers again")
 
-    def _prepare(self) -> None:
-        with self._preparing:
-            if not self._prepared:
+    def _migrate_once(self) -> None:
+        with self._migration_lock:
+            if not self._migrated:
                 migrate(self.engine)
-                self._prepared = True
+                self._migrated = True
 
 
-def _is_away(error: Exception) -> bool:
-    """Whether nobody answered: a server that refuses, is stopping, or is too late with a lock, is there."""
+def _is_unreachable(error: Exception) -> bool:
+    """Whether the server is away or shuts down; a refusal or a lock timeout is an answer."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     return isinstance(error, DBAPIError) and (state is None or state.startswith(("08", "57P")))

@@ -1,4 +1,4 @@
-"""One process a store: a second one would not hear of the first one's writes."""
+"""Lock a store to one process: a second one would not see the first one's writes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from semblance.service.errors import StoreInUse
 
 
 @contextmanager
-def hold(home: Path) -> Iterator[None]:
-    """Keep the store in `home` to this process for the time of the block; the system lets go of it if the process dies.
+def lock_home(home: Path) -> Iterator[None]:
+    """Lock the store in `home` for the time of the block, or until the process dies.
 
-    A new folder is its owner's alone; one that is there keeps the rights that it has.
+    A new folder is accessible to its owner only; an existing one keeps its permissions.
 
     Raises:
-        StoreInUse: another process holds it.
+        StoreInUse: another process has the lock.
     """
     folder = home.expanduser()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # the documents are nobody else's
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents are private
     lock = FileLock(folder / "lock")
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise StoreInUse(
-            f"another process serves the documents in {folder}: choose another folder with --home"
+            f"another process serves the documents in {folder}; choose another folder with --home"
         ) from error
     try:
         yield

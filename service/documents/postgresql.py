@@ -1,4 +1,4 @@
-"""The database of a deployment with several replicas: PostgreSQL, and how it tells that something was written."""
+"""PostgreSQL, the primary database of several replicas: engine, and notifications of writes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from sqlalchemy import Engine, create_engine, make_url
 
 from semblance.service.documents.database import CHANNEL
 
-CONNECT_S = 3  # libpq waits at least two
-TURN_S = 0.5  # how long one wait for a notification lasts, so that an end is noticed
+CONNECT_TIMEOUT_S = 3  # libpq waits at least 2 s
+WAIT_STEP_S = 0.5  # between checks of the stop event
 
 
 def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
-    """An engine on `url`, which opens no connection yet.
+    """Create an engine on `url`, without opening a connection.
 
-    Every statement, and every wait for a lock or a free connection, ends after `timeout_s`; so does a transaction that
-    idles, so that a stopped replica holds no lock. A server that is gone is noticed within that time too.
-
-    The texts in a statement stay out of errors, and so out of the log.
+    Statements, waits for a lock or a free connection, and idle transactions end after `timeout_s`, so a suspended
+    replica does not keep its locks. A lost server is noticed within that time too. Errors omit the parameters of
+    statements, so that no document text reaches the log.
     """
     limit_ms = round(timeout_s * 1000)
     options = {
@@ -37,7 +36,7 @@ def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
         pool_timeout=timeout_s,
         pool_pre_ping=True,
         hide_parameters=True,
-        connect_args=_noticing(timeout_s)
+        connect_args=_liveness_options(timeout_s)
         | {
             "application_name": "semblance",
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
@@ -46,11 +45,11 @@ def postgresql_engine(url: str, connections: int, timeout_s: float) -> Engine:
 
 
 class Notifications:
-    """Hears of writes to any collection, on a connection of its own. For one thread.
+    """Receives notifications of writes to any collection, on its own connection. For one thread.
 
     Args:
         url: of the database.
-        timeout_s: within which a server that is gone is noticed.
+        timeout_s: time within which a lost server is noticed.
     """
 
     def __init__(self, url: str, timeout_s: float) -> None:
@@ -59,39 +58,39 @@ class Notifications:
         self._connection: psycopg.Connection | None = None
 
     def wait(self, longest_s: float, stop: Event) -> None:
-        """Return at the next notification, after `longest_s`, or when `stop` is set, whichever is first.
+        """Wait for a notification, for `longest_s`, or for `stop`, whichever is first.
 
-        A lost connection is no more than a missing notification: the time is waited for, and the next call dials.
+        Without a connection it waits for the rest of the time, and the next call reconnects.
         """
         until = time.monotonic() + longest_s
         while not stop.is_set() and (left := until - time.monotonic()) > 0:
             try:
-                if self._heard(min(left, TURN_S)):
+                if self._receive(min(left, WAIT_STEP_S)):
                     return
             except psycopg.Error:
                 self.close()
                 stop.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _heard(self, longest_s: float) -> bool:
+    def _receive(self, timeout_s: float) -> bool:
         if self._connection is None:
             self._connection = psycopg.connect(
-                self._url, autocommit=True, application_name="semblance listener", **_noticing(self._timeout_s)
+                self._url, autocommit=True, application_name="semblance listener", **_liveness_options(self._timeout_s)
             )
             self._connection.execute(f"LISTEN {CHANNEL}")
-            return True  # what was written before is looked for at once
-        return any(True for _ in self._connection.notifies(timeout=longest_s, stop_after=1))
+            return True  # earlier writes may have been missed
+        return any(True for _ in self._connection.notifies(timeout=timeout_s, stop_after=1))
 
 
-def _noticing(timeout_s: float) -> dict[str, Any]:
-    """Options of a connection that does not wait for a server which is gone."""
+def _liveness_options(timeout_s: float) -> dict[str, Any]:
+    """Connection options that detect a lost server in time."""
     return {
-        "connect_timeout": CONNECT_S,
+        "connect_timeout": CONNECT_TIMEOUT_S,
         "keepalives_idle": max(1, round(timeout_s)),
         "keepalives_interval": 2,
         "keepalives_count": 2,

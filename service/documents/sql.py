@@ -1,46 +1,51 @@
-"""The document store on a SQL database, through SQLAlchemy Core."""
+"""Document store on a SQL database, through SQLAlchemy Core."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from semblance.service.documents import changes, copies, restoring, rollovers
-from semblance.service.documents.contact import Contact
-from semblance.service.documents.database import Database
+from semblance.service.documents import changes, copies, rollovers
+from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
-    collection_of,
-    collection_row,
-    complete_row,
-    document_of,
+    collection_size,
     new_epoch,
-    size_of,
-    unknown,
+    select_collection,
+    select_complete_collection,
+    to_collection,
+    to_document,
+    unknown_collection,
 )
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.documents.writes import next_version, replace_documents, require_same, update_metadata
+from semblance.service.documents.writes import (
+    increment_version,
+    replace_documents,
+    require_same_encoders,
+    update_metadata,
+)
 from semblance.service.errors import CollectionDiffers, UnknownCollection, UnknownDocument
 from semblance.service.ports.documents import (
-    NOTHING_YET,
-    Change,
+    INCOMPLETE_VERSION,
     ChangePage,
     Collection,
+    CollectionContents,
     CollectionSettings,
     CollectionSize,
     Document,
-    Embedded,
-    Life,
+    DocumentChange,
+    DocumentEmbedding,
     Rollover,
+    VectorChange,
     Version,
-    WholeChange,
     Write,
 )
 
-_THESE = select(*(documents.c[field.name] for field in fields(Document))).where(  # every search asks it
+_SELECT_DOCUMENTS = select(
+    *(documents.c[field.name] for field in fields(Document))
+).where(  # built once: every search runs it
     documents.c.collection == bindparam("of"),
     documents.c.id.in_(bindparam("ids", expanding=True)),
     ~documents.c.deleted,
@@ -48,81 +53,81 @@ _THESE = select(*(documents.c[field.name] for field in fields(Document))).where(
 
 
 class SqlDocumentStore:
-    """Collections, documents, vectors and token codes in one database; `DocumentStore` and `CopyStore` say its laws.
+    """`DocumentStore` and `CopyStore` in one SQL database.
 
-    Every write begins by adding one to the collection's version. That locks the row, so the writers of a collection
-    take turns and the order of commits is the order of versions.
+    Every write first increments the collection's version. That locks its row, so writers of a collection take turns,
+    and the order of commits is the order of versions.
 
     Args:
-        engine: of the database; nothing is asked of it yet.
-        contact: hears whether it answers.
+        engine: of the database; not used before the first call.
+        health: records whether the database answers.
 
     Raises, from every method:
         StoreTooNew: the tables are those of a later release.
-        StoreUnavailable: the database is a server, and does not answer.
+        StoreUnavailable: the database server does not answer.
     """
 
-    def __init__(self, engine: Engine, contact: Contact | None = None) -> None:
-        self._database = Database(engine, contact)
+    def __init__(self, engine: Engine, health: DatabaseHealth | None = None) -> None:
+        self._database = Database(engine, health)
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         row = {"name": name, "epoch": new_epoch(), "version": 0, **asdict(settings)}
         try:
             with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
-                return collection_of(collection_row(connection, name)), True
+                return to_collection(select_collection(connection, name)), True
         except IntegrityError:
             pass
         try:
-            found = self.collection(name)
+            existing = self.collection(name)
         except UnknownCollection:  # deleted meanwhile
             return self.create(name, settings)
-        if found.settings != settings:
-            raise _differs(name, found.settings, settings)
-        return found, False
+        if existing.settings != settings:
+            raise _settings_differ(name, existing.settings, settings)
+        return existing, False
 
     def drop(self, name: str) -> None:
         with self._database.writing(name, long=True) as connection:
             if connection.execute(delete(collections).where(collections.c.name == name)).rowcount == 0:
-                raise unknown(name)
+                raise unknown_collection(name)
 
     def collection(self, name: str) -> Collection:
         with self._database.reading() as connection:
-            return collection_of(collection_row(connection, name))
+            return to_collection(select_collection(connection, name))
 
     def collections(self) -> list[Collection]:
         with self._database.reading() as connection:
             rows = connection.execute(select(collections).order_by(collections.c.name)).mappings()
-            return [collection_of(row) for row in rows]
+            return [to_collection(row) for row in rows]
 
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         with self._database.reading() as connection:
             if names is None:
-                there = select(collections).where(collections.c.version != NOTHING_YET)
-                rows = connection.execute(there.order_by(collections.c.name)).mappings().all()
+                complete = select(collections).where(collections.c.version != INCOMPLETE_VERSION)
+                rows = connection.execute(complete.order_by(collections.c.name)).mappings().all()
             else:
-                rows = [complete_row(connection, name) for name in names]
-            return [(collection_of(row), size_of(connection, row)) for row in rows]
+                rows = [select_complete_collection(connection, name) for name in names]
+            return [(to_collection(row), collection_size(connection, row)) for row in rows]
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
         with self._database.writing(collection.name) as connection:
-            now = next_version(connection, collection.name)
-            require_same(collection, now)
-            update_metadata(connection, now, [write.document for write in writes if write.embedded is None])
+            current = increment_version(connection, collection.name)
+            require_same_encoders(collection, current)
+            update_metadata(connection, current, [write.document for write in writes if write.embedding is None])
             replace_documents(
-                connection, now.name, [_made(write, now) for write in writes if write.embedded is not None]
+                connection, current.name, [_embedded(write, current) for write in writes if write.embedding is not None]
             )
-        return now.version
+        return current.version
 
     def delete(self, name: str, doc_id: str) -> Version:
         with self._database.writing(name) as connection:
-            version = next_version(connection, name).version
-            gone = (
+            version = increment_version(connection, name).version
+            statement = (
                 update(documents)
                 .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
                 .values(deleted=True, text="", metadata={}, version=version.number)
             )
-            if connection.execute(gone).rowcount == 0:
+            if connection.execute(statement).rowcount == 0:
                 raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
             for table in (vectors, token_codes):
                 connection.execute(delete(table).where(table.c.collection == name, table.c.id == doc_id))
@@ -133,132 +138,131 @@ class SqlDocumentStore:
 
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
-            collection = collection_of(complete_row(connection, name))
-            rows = connection.execute(_THESE, {"of": name, "ids": list(ids)})
+            collection = to_collection(select_complete_collection(connection, name))
+            rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
             return collection, {row.id: Document(*row) for row in rows}
 
     def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
-        wanted = select(token_codes.c.id, token_codes.c.codes).where(
+        query = select(token_codes.c.id, token_codes.c.codes).where(
             token_codes.c.collection == name, token_codes.c.id.in_(ids), token_codes.c.space == space
         )
         with self._database.reading() as connection:
-            return {row.id: row.codes for row in connection.execute(wanted)}
+            return {row.id: row.codes for row in connection.execute(query)}
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         with self._database.reading() as connection:
-            complete_row(connection, name)
+            select_complete_collection(connection, name)
             page = (
                 select(documents)
                 .where(documents.c.collection == name, documents.c.id > after, ~documents.c.deleted)
                 .order_by(documents.c.id)
                 .limit(limit)
             )
-            return [document_of(row) for row in connection.execute(page).mappings()]
+            return [to_document(row) for row in connection.execute(page).mappings()]
 
-    def changes_since(
+    def vector_changes(
         self, name: str, since: int, cursor: changes.Cursor | None, limit: int, space: str | None = None
-    ) -> ChangePage[Change]:
+    ) -> ChangePage[VectorChange]:
         with self._database.reading() as connection:
-            return changes.changes(connection, name, cursor or (since, None), limit, space)
+            return changes.vector_changes(connection, name, cursor or (since, None), limit, space)
 
-    def whole_changes_since(
+    def document_changes(
         self, name: str, since: int, cursor: changes.Cursor | None, limit: int
-    ) -> ChangePage[WholeChange]:
+    ) -> ChangePage[DocumentChange]:
         with self._database.reading() as connection:
-            return changes.whole_changes(connection, name, cursor or (since, None), limit)
+            return changes.document_changes(connection, name, cursor or (since, None), limit)
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
         if collection.rollover == rollover:
             return collection
         with self._database.writing(collection.name) as connection:
-            now = next_version(connection, collection.name)
-            require_same(collection, now)
-            return rollovers.begin(connection, now, rollover)
+            current = increment_version(connection, collection.name)
+            require_same_encoders(collection, current)
+            return rollovers.begin(connection, current, rollover)
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
         with self._database.reading() as connection:
             return rollovers.unfilled(connection, name, limit)
 
-    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> Version:
+    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
         with self._database.writing(collection.name) as connection:
-            now = next_version(connection, collection.name)
-            require_same(collection, now)
-            rollovers.fill(connection, now, embedded)
-        return now.version
+            current = increment_version(connection, collection.name)
+            require_same_encoders(collection, current)
+            rollovers.fill(connection, current, embedded)
+        return current.version
 
     def switch(self, name: str) -> Version:
         with self._database.writing(name, long=True) as connection:
-            now = next_version(connection, name)
-            rollovers.switch(connection, now)
-        return now.version
+            current = increment_version(connection, name)
+            rollovers.switch(connection, current)
+        return current.version
 
     def drop_rollover(self, name: str) -> Collection:
         with self._database.writing(name) as connection:
-            if collection_of(collection_row(connection, name)).rollover is not None:
-                next_version(connection, name)
-                copies.take_rollover(connection, name, None)
-            return collection_of(collection_row(connection, name))
+            if to_collection(select_collection(connection, name)).rollover is not None:
+                increment_version(connection, name)
+                copies.set_rollover(connection, name, None)
+            return to_collection(select_collection(connection, name))
 
-    def begin_life(self, collection: Collection) -> None:
+    def begin_epoch(self, collection: Collection) -> None:
         with self._database.writing(collection.name) as connection:
-            copies.begin_life(connection, collection)
+            copies.begin_epoch(connection, collection)
 
-    def put(self, name: str, changes: Sequence[WholeChange]) -> None:
+    def put(self, name: str, changes: Sequence[DocumentChange]) -> None:
         with self._database.writing(name) as connection:
-            collection_row(connection, name)
+            select_collection(connection, name)
             copies.put(connection, name, changes)
 
     def advance(self, name: str, number: int) -> None:
         with self._database.writing(name) as connection:
             copies.advance(connection, name, number)
 
-    def take_rollover(self, name: str, rollover: Rollover | None) -> None:
+    def set_rollover(self, name: str, rollover: Rollover | None) -> None:
         with self._database.writing(name) as connection:
-            copies.take_rollover(connection, name, rollover)
+            copies.set_rollover(connection, name, rollover)
 
-    def take_next(self, collection: Collection, number: int) -> None:
+    def set_encoders(self, collection: Collection, number: int) -> None:
         with self._database.writing(collection.name) as connection:
-            copies.take_next(connection, collection, number)
+            copies.set_encoders(connection, collection, number)
 
-    @contextmanager
-    def following(self, name: str) -> Iterator[copies.Following]:
+    def apply(self, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
         with self._database.writing(name) as connection:
-            yield copies.Following(connection, name)
+            copies.apply(connection, name, pages)
 
-    def replace_all(self, lives: Iterable[Life]) -> None:
+    def replace_all(self, contents: Iterable[CollectionContents]) -> None:
         with self._database.writing() as connection:
-            self._database.tell(connection, sorted(restoring.replace_all(connection, lives)))
+            self._database.notify(connection, sorted(copies.replace_all(connection, contents)))
 
-    def damage(self) -> list[str]:
-        if self._database.is_server:  # it looks after its files itself
+    def integrity_errors(self) -> list[str]:
+        if self._database.is_server:  # a server checks its own files
             return []
         try:
             with self._database.reading() as connection:
-                found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+                messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
                 orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-        except DBAPIError as error:  # too damaged even to be checked
+        except DBAPIError as error:  # too damaged for the check
             return [f"the database cannot be read: {error.orig}"]
-        faults = [f"the database is damaged: {fault}" for fault in found if fault != "ok"]
-        return faults + [f"a row of {row[0]} belongs to nothing" for row in orphans]
+        errors = [f"the database is damaged: {message}" for message in messages if message != "ok"]
+        return errors + [f"a row of table {row[0]} refers to a missing row" for row in orphans]
 
     def close(self) -> None:
         self._database.engine.dispose()
 
 
-def _made(write: Write, now: Collection) -> tuple[Document, Mapping[str, Embedded]]:
-    """The document as it is stored, and what the encoders of the collection made of it, by their spaces."""
-    assert write.embedded is not None
-    document = replace(write.document, truncated=write.embedded.truncated, version=now.version.number)
-    made = {now.settings.space: write.embedded}
-    if now.rollover is not None and write.rolled is not None:
-        made[now.rollover.space] = write.rolled
-    return document, made
+def _embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str, DocumentEmbedding]]:
+    """The document as stored, and its embeddings by space."""
+    assert write.embedding is not None
+    document = replace(write.document, truncated=write.embedding.truncated, version=current.version.number)
+    embeddings = {current.settings.space: write.embedding}
+    if current.rollover is not None and write.next_embedding is not None:
+        embeddings[current.rollover.space] = write.next_embedding
+    return document, embeddings
 
 
-def _differs(name: str, found: CollectionSettings, asked: CollectionSettings) -> CollectionDiffers:
-    there = ", ".join(
+def _settings_differ(name: str, existing: CollectionSettings, new: CollectionSettings) -> CollectionDiffers:
+    differences = ", ".join(
         f"{field} {ours!r}, not {theirs!r}"
-        for (field, ours), theirs in zip(asdict(found).items(), asdict(asked).values(), strict=True)
+        for (field, ours), theirs in zip(asdict(existing).items(), asdict(new).values(), strict=True)
         if ours != theirs
     )
-    return CollectionDiffers(f"collection {name!r} exists with {there}: delete it first, or choose another name")
+    return CollectionDiffers(f"collection {name!r} exists with {differences}: delete it first, or choose another name")

@@ -1,1 +1,1 @@
-"""The vector index of a collection, and the engines that search its rows."""
+"""Vector indexes of collections, their snapshots, and what the engines share."""

@@ -1,4 +1,4 @@
-"""What the engines made of FAISS share."""
+"""Base class of the FAISS engines, and conversion of row bitmaps to FAISS selectors."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any, ClassVar, Self
 
 import faiss
 import numpy as np
+from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.row_numbers import Numbers
+from semblance.service.indexes.postings import RowNumbers, row_numbers
 from semblance.service.ports.device import ON_CPU, Device
 
 
 class FaissRows:
-    """Rows in a FAISS index of inner products, whose numbers are those of the rows.
+    """Rows in a FAISS index of inner products, under the same numbers.
 
-    An engine says how to search it, and how it begins, if not as all vectors one after another.
+    A subclass adds `search`, and overrides `_empty` if it does not start as a flat index.
     """
 
     suffix: ClassVar[str] = "faiss"
-    kinds: ClassVar[tuple[type[Any], ...]]  # what its file may hold
+    kinds: ClassVar[tuple[type[Any], ...]]  # FAISS classes that its file may contain
 
-    _index: Any  # FAISS's type stubs describe the C++ calls, not the Python ones that wrap them
+    _index: Any  # FAISS's stubs type the C++ calls, not their Python wrappers
 
-    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - they need none
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - CPU only
         self._index = self._empty(dim)
         self._expected = expected
 
@@ -34,25 +35,25 @@ class FaissRows:
         use_one_thread()
         self._index.add(np.ascontiguousarray(vectors, np.float32))
 
-    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - most engines suit any number
-        """Whether one made for `count` rows would search better."""
+    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - suits any number, unless overridden
+        """Whether an instance created for `count` rows would search better."""
         return False
 
     def rows(self, numbers: Sequence[int]) -> Floats:
-        """(n, d) those rows."""
-        found: Floats = self._index.reconstruct_batch(np.asarray(numbers, np.int64))
-        return found
+        """Get (n, d) rows by number."""
+        rows: Floats = self._index.reconstruct_batch(np.asarray(numbers, np.int64))
+        return rows
 
     def save(self, file: Path) -> None:
-        """Write everything to `file`."""
+        """Write all rows to `file`."""
         faiss.write_index(self._index, str(file))
 
     @classmethod
-    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - they need none
-        """What `save` wrote. Raises ValueError, RuntimeError: it is something else."""
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - CPU only
+        """Read a file that `save` wrote. Raises ValueError, RuntimeError for any other file."""
         index = faiss.read_index(str(file))
         if not isinstance(index, cls.kinds) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
-            raise ValueError(f"{file.name} holds a {type(index).__name__}, not what {cls.__name__} writes")
+            raise ValueError(f"{file.name} contains a {type(index).__name__}, which {cls.__name__} does not write")
         rows = cls(index.d)
         rows._index = index
         return rows
@@ -63,13 +64,29 @@ class FaissRows:
     def _empty(self, dim: int) -> Any:
         return faiss.IndexFlatIP(dim)
 
-    def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[Numbers]:
-        """For each of (q, d) queries, up to k rows that FAISS finds with those parameters, most similar first."""
+    def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[RowNumbers]:
+        """Find up to k rows for each of (q, d) queries by FAISS, most similar first."""
         use_one_thread()
-        _, found = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
-        return [rows[rows >= 0] for rows in found]
+        _, nearest = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
+        return [rows[rows >= 0] for rows in nearest]  # FAISS pads with -1
 
 
 def use_one_thread() -> None:
-    """FAISS's own thread pool would fight with torch's for the same cores. OpenMP keeps this number for each thread."""
+    """Limit FAISS to the calling thread, a setting per thread: its pool competes with torch's."""
     faiss.omp_set_num_threads(1)
+
+
+def selector(allowed: BitMap, count: int) -> Any:
+    """Convert allowed rows, of `count`, to a FAISS selector; None if all are allowed."""
+    if len(allowed) == count:
+        return None
+    most = 2 * len(allowed) > count  # then setting the others takes less time
+    flags = np.full(count, most)
+    flags[row_numbers(complement(allowed, count) if most else allowed)] = not most
+    bits = np.packbits(flags, bitorder="little")  # one a row, the lowest first
+    return faiss.IDSelectorBitmap(bits)  # type: ignore[call-arg, arg-type]
+
+
+def complement(allowed: BitMap, count: int) -> BitMap:
+    """Rows, of `count`, that are not allowed."""
+    return allowed.flip(0, count)

@@ -1,4 +1,4 @@
-"""Which rows hold which metadata, as bitmaps."""
+"""Bitmaps of rows: which rows have which metadata values."""
 
 from __future__ import annotations
 
@@ -6,43 +6,46 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
 from pyroaring import BitMap
 from sortedcontainers import SortedDict
 
 from semblance.service.filters import All, Between, Either, Filter, OneOf, Scalar
 
+RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+
 _Kind: TypeAlias = str
 
 
 class Postings:
-    """For every field and value the rows that hold it; ranges walk the sorted values.
+    """Rows by metadata field and value; values are sorted for ranges.
 
-    Only scalars and entries of lists are found; a nested object is stored with the document but not searched.
+    Only scalars and entries of lists are indexed; a nested object is stored with the document but not searched.
     """
 
     def __init__(self) -> None:
         self._rows: defaultdict[tuple[str, _Kind], SortedDict[Any, BitMap]] = defaultdict(SortedDict)
 
     def add(self, row: int, metadata: Mapping[str, Any]) -> None:
-        """Enter a row's metadata."""
+        """Index the metadata of a row."""
         for field, value in _entries(metadata):
-            kind, key = _ordered(value)
+            kind, key = _sort_key(value)
             self._rows[field, kind].setdefault(key, BitMap()).add(row)
 
     def remove(self, row: int, metadata: Mapping[str, Any]) -> None:
-        """Take out what `add` entered."""
+        """Remove the metadata of a row."""
         for field, value in _entries(metadata):
-            kind, key = _ordered(value)
+            kind, key = _sort_key(value)
             rows = self._rows[field, kind]
             rows[key].discard(row)
             if not rows[key]:
                 del rows[key]
 
     def matching(self, where: Filter) -> BitMap:
-        """The rows that a filter describes."""
+        """Rows that match a filter."""
         match where:
             case OneOf(field, values):
-                return BitMap.union(BitMap(), *[self._holding(field, value) for value in values])
+                return BitMap.union(BitMap(), *[self._equal(field, value) for value in values])
             case Between():
                 return self._between(where)
             case All(parts):
@@ -50,13 +53,13 @@ class Postings:
             case Either(parts):
                 return BitMap.union(*map(self.matching, parts))
 
-    def _holding(self, field: str, value: Scalar) -> BitMap:
-        kind, key = _ordered(value)
+    def _equal(self, field: str, value: Scalar) -> BitMap:
+        kind, key = _sort_key(value)
         values = self._rows.get((field, kind))
         return BitMap() if values is None else values.get(key, BitMap())
 
     def _between(self, where: Between) -> BitMap:
-        kind, _ = _ordered(where.low if where.low is not None else where.high)
+        kind, _ = _sort_key(where.low if where.low is not None else where.high)
         rows = self._rows.get((where.field, kind))
         if rows is None:
             return BitMap()
@@ -65,16 +68,21 @@ class Postings:
 
 
 def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    for field, given in metadata.items():
-        values = given if isinstance(given, list) else [given]
-        scalars = [value for value in values if value is None or isinstance(value, str | int | float | bool)]
-        yield from {(field, _ordered(value)): (field, value) for value in scalars}.values()
+    for field, value in metadata.items():
+        values = value if isinstance(value, list) else [value]
+        scalars = [each for each in values if each is None or isinstance(each, str | int | float | bool)]
+        yield from {(field, _sort_key(each)): (field, each) for each in scalars}.values()
 
 
-def _ordered(value: Scalar) -> tuple[_Kind, str | float]:
-    """The kind of a value and what sorts it there. Kinds never meet: True is not 1, and "1" neither."""
+def _sort_key(value: Scalar) -> tuple[_Kind, str | float]:
+    """Kind of a value, and its key in the kind. Kinds never compare equal: True is not 1."""
     if value is None:
         return "null", 0
     if isinstance(value, bool):
         return "boolean", value
     return ("string" if isinstance(value, str) else "number"), value
+
+
+def row_numbers(rows: BitMap) -> RowNumbers:
+    """Row numbers in ascending order; `np.array(rows)` takes 0.1 s for a million."""
+    return np.asarray(rows.to_array(), np.uint32).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A lock that many may read under, or one write."""
+"""Readers-writer lock without starvation."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 
 class SharedLock:
-    """Readers share, a writer is alone, and neither starves: after a writer come all readers who waited, then the next.
+    """Shared by readers, exclusive to a writer; after a writer, all waiting readers run first.
 
-    Where writers go first, readers wait for as long as one thread writes again and again, as catching up with a large
-    store does. Not reentrant.
+    If writers had priority, readers would starve while a thread writes continuously, as one that applies many changes
+    does. Not reentrant.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._turn = 0  # of the writers; a reader who has to wait does so until it moves on
+        self._turn = 0  # counts writers; a reader that has to wait waits for the next turn
         self._reading = 0
         self._writing = False
         self._waiting_readers = 0
@@ -24,12 +24,12 @@ class SharedLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold it together with other readers."""
+        """Hold the lock together with other readers."""
         with self._changed:
             if self._writing or self._waiting_writers:
                 turn = self._turn
                 self._waiting_readers += 1
-                self._changed.wait_for(lambda: self._turn != turn)  # the writer that ends has counted us as reading
+                self._changed.wait_for(lambda: self._turn != turn)  # the writer has counted us in `_reading`
             else:
                 self._reading += 1
         try:
@@ -41,7 +41,7 @@ class SharedLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold it alone."""
+        """Hold the lock exclusively."""
         with self._changed:
             self._waiting_writers += 1
             self._changed.wait_for(lambda: not self._writing and not self._reading)

@@ -1,9 +1,9 @@
-"""An index in a folder, so that a start need not build it anew.
+"""Save and load snapshots of an index, so that a start need not rebuild it.
 
-Two files named by their own SHA-256 hold the engine's rows and a line about each; `manifest.json` names them and says
-what they belong to. The manifest is renamed into place last: before that, the folder holds the old snapshot, and
-afterwards the new one. A snapshot is never authoritative: one that is damaged or belongs elsewhere is left out, and the
-index is built from the store.
+Two files named by their own SHA-256 contain the engine's rows and a line for each; `manifest.json` names them and the
+collection they belong to. The manifest is renamed into place last: before that, the folder has the old snapshot, and
+afterwards the new one. A snapshot is never authoritative: if it is damaged or does not match the collection, it is
+ignored, and the index is rebuilt from the store.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from semblance.models import catalogue
-from semblance.models.files.atomic import publish, sync
+from semblance.models.files.atomic import fsync, publish
+from semblance.models.files.digests import digest
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSettings, Version
@@ -29,18 +28,18 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-PARTIAL = "partial-"  # begins the names of files that are being written
-OURS = re.compile(rf"(index|rows|{PARTIAL[:-1]})-.+")
-NAMED = re.compile(r"(?:index|rows)-([0-9a-f]{64})\.\w+")  # in a manifest; nothing that leads to another folder
+PARTIAL = "partial-"  # prefix of files that are being written
+SNAPSHOT_FILE = re.compile(rf"(index|rows|{PARTIAL[:-1]})-.+")
+DATA_FILE = re.compile(r"(?:index|rows)-([0-9a-f]{64})\.\w+")  # file names in a manifest; no paths to other folders
 
 
 class _Unusable(Exception):
-    """A snapshot that cannot be used, and why."""
+    """Reason why a snapshot cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """What a snapshot is of, and the names of its files."""
+    """Contents of a snapshot, and its file names. The field names are those of the JSON."""
 
     format: int
     space: str
@@ -54,13 +53,13 @@ class _Manifest:
 
 
 def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> None:
-    """Save an index of a collection of these settings, in the place of what `folder` holds.
+    """Replace the snapshot in `folder` by that of an index.
 
-    Searches go on meanwhile; changes wait until the files are written, and searches behind them: save where the
-    changes are applied, after them. Not for two threads at once in one folder.
+    Searches continue while it is written, but changes wait, and searches that arrive after a waiting change: so save in
+    the thread that applies changes. Not safe for two threads at once in one folder.
 
     Raises:
-        OSError, RuntimeError: it could not be written; the snapshot that was there still is.
+        OSError, RuntimeError: it could not be written; the previous snapshot is intact.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vectors, documents = folder / f"{PARTIAL}index", folder / f"{PARTIAL}rows"
@@ -74,16 +73,16 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         version=str(saved.version),
         count=saved.count,
         rows=saved.rows,
-        index_file=_publish(vectors, f"index-{_digest(vectors)}.{suffix}"),
-        rows_file=_publish(documents, f"rows-{_digest(documents)}.jsonl"),
+        index_file=_publish(vectors, f"index-{_file_sha256(vectors)}.{suffix}"),
+        rows_file=_publish(documents, f"rows-{_file_sha256(documents)}.jsonl"),
     )
     _write_manifest(folder, manifest)
-    sync(folder.parent)
+    fsync(folder.parent)
     _remove_leftovers(folder, manifest)
 
 
 def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> CollectionIndex | None:
-    """The index that was saved of a collection, or None, and the log says why."""
+    """Load the index of a collection; None, with the reason in the log, if it is unusable."""
     if not (folder / MANIFEST).exists():
         log.info("collection %s has no snapshot", collection.name)
         return None
@@ -99,7 +98,7 @@ def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> Colle
 
 
 def discard(folder: Path) -> None:
-    """Take a snapshot for none from now on: what the store cannot use today may look like its own after more writes.
+    """Remove a snapshot that does not match the store: after more writes it might seem to.
 
     Raises:
         OSError: it could not be removed.
@@ -107,22 +106,22 @@ def discard(folder: Path) -> None:
     manifest = folder / MANIFEST
     if manifest.exists():
         manifest.unlink()
-        sync(folder)
+        fsync(folder)
 
 
 def copy(folder: Path, target: Path) -> None:
-    """Copy a snapshot beside a service that may replace it meanwhile; if it is of no use, nothing is copied.
+    """Copy a snapshot that a service may replace meanwhile; an unusable one is not copied.
 
     Raises:
         OSError: the copy could not be written.
     """
     former = None
-    while (manifest := _named(folder)) is not None and manifest != former:
+    while (manifest := _intact_manifest(folder)) is not None and manifest != former:
         target.mkdir(parents=True, exist_ok=True)
         try:
             for name in (manifest.index_file, manifest.rows_file):
                 shutil.copyfile(folder / name, target / name)
-        except FileNotFoundError:  # a newer one took its place; unless its manifest is still there
+        except FileNotFoundError:  # replaced by a newer snapshot, or missing if the manifest is the same
             former = manifest
             shutil.rmtree(target)
         else:
@@ -130,8 +129,8 @@ def copy(folder: Path, target: Path) -> None:
             break
 
 
-def _named(folder: Path) -> _Manifest | None:
-    """The manifest of a snapshot, if there is one and it is whole."""
+def _intact_manifest(folder: Path) -> _Manifest | None:
+    """Manifest of a snapshot, or None if it is missing or damaged."""
     try:
         return _read_manifest(folder)
     except FileNotFoundError:
@@ -144,32 +143,32 @@ def _named(folder: Path) -> _Manifest | None:
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:
     partial = folder / f"{PARTIAL}manifest"
     content = asdict(manifest)
-    partial.write_text(json.dumps({"manifest": content, "sha256": _seal(content)}), "utf-8")
+    partial.write_text(json.dumps({"manifest": content, "sha256": digest(**content)}), "utf-8")
     _publish(partial, MANIFEST)
 
 
 def _read_manifest(folder: Path) -> _Manifest:
     content = json.loads((folder / MANIFEST).read_text("utf-8"))
-    if _seal(content["manifest"]) != content["sha256"]:
+    if digest(**content["manifest"]) != content["sha256"]:
         raise _Unusable(f"{MANIFEST} is damaged")
     if content["manifest"]["format"] != FORMAT:
-        raise _Unusable(f"it has format {content['manifest']['format']}, and this release reads {FORMAT}")
+        raise _Unusable(f"its format is {content['manifest']['format']}, this release reads {FORMAT}")
     manifest = _Manifest(**content["manifest"])
     for name in (manifest.index_file, manifest.rows_file):
-        _digest_in(name)
+        _digest_in_name(name)
     return manifest
 
 
-def _digest_in(name: str) -> str:
-    """The digest that a file is named by."""
-    named = NAMED.fullmatch(name)
+def _digest_in_name(name: str) -> str:
+    """Digest in the name of a file."""
+    named = DATA_FILE.fullmatch(name)
     if named is None:
         raise _Unusable(f"{name} is damaged")
     return named[1]
 
 
 def _require_fit(manifest: _Manifest, collection: Collection) -> None:
-    """Raise unless it is a snapshot of this very collection, of now or before."""
+    """Raise unless the snapshot is of this collection, at its version or an earlier one."""
     settings, version = collection.settings, Version.parse(manifest.version)
     if (manifest.space, manifest.dim) != (settings.space, settings.dim):
         raise _Unusable(f"its vectors are those of space {manifest.space[:12]}, not {settings.space[:12]}")
@@ -180,43 +179,38 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
 
 
 def _read(folder: Path, manifest: _Manifest, setting: str, device: Device) -> CollectionIndex:
-    """The index from its files, once they have proved to be what the manifest names."""
+    """Load the index from its files, after checking their digests."""
     for name in (manifest.index_file, manifest.rows_file):
-        if _digest(folder / name) != _digest_in(name):
+        if _file_sha256(folder / name) != _digest_in_name(name):
             raise _Unusable(f"{name} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file, device)
-    found = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
-    if found != (manifest.rows, manifest.dim):
-        raise _Unusable(f"{manifest.index_file} holds {found[0]} rows of {found[1]} numbers")
+    shape = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
+    if shape != (manifest.rows, manifest.dim):
+        raise _Unusable(f"{manifest.index_file} contains {shape[0]} rows of {shape[1]} numbers")
     with (folder / manifest.rows_file).open(encoding="utf-8") as lines:
         index = CollectionIndex.restore(rows, setting, Version.parse(manifest.version), lines)
     if len(index) != manifest.count:
-        raise _Unusable(f"{manifest.rows_file} holds {len(index)} documents, not {manifest.count}")
+        raise _Unusable(f"{manifest.rows_file} contains {len(index)} documents, not {manifest.count}")
     return index
 
 
-def _publish(aside: Path, name: str) -> str:
-    """Give a file that is written its name, after all of it is on disk."""
-    publish(aside, aside.with_name(name))
+def _publish(partial: Path, name: str) -> str:
+    """Flush a complete file to disk and rename it; returns the name."""
+    publish(partial, partial.with_name(name))
     return name
 
 
-def _digest(file: Path) -> str:
+def _file_sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _seal(content: Mapping[str, Any]) -> str:
-    """The digest that tells a damaged manifest."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _remove_leftovers(folder: Path, manifest: _Manifest) -> None:
-    """Remove files that no manifest names: older ones, and what a crash left half written."""
-    named = {manifest.index_file, manifest.rows_file}
+    """Remove files that the manifest does not name: older ones, and partial ones after a crash."""
+    current = {manifest.index_file, manifest.rows_file}
     for file in folder.iterdir():
-        if OURS.fullmatch(file.name) and file.name not in named:
+        if SNAPSHOT_FILE.fullmatch(file.name) and file.name not in current:
             try:
                 file.unlink()
-            except OSError as error:  # it only takes room
+            except OSError as error:  # it only wastes space
                 log.warning("%s could not be removed: %s", file, error)

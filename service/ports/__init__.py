@@ -1,1 +1,1 @@
-"""Ports: what the use cases need from adapters."""
+"""Ports: the interfaces that adapters implement for the use cases."""

@@ -1,4 +1,4 @@
-"""Device of an index; apart from the other ports, so that rows on a GPU need torch alone (benchmarks/speed/gpu.py)."""
+"""Device of an index; a separate module, so that GPU rows need only torch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where those engines search that can do so on a GPU.
+    """Device of the engines that can search on a GPU.
 
     Attributes:
-        name: says how torch calls it. Only an engine that needs to know asks, for the answer may take seconds.
-        on_lost: called when it has failed for good: no later call in this process can succeed.
+        name: returns its name in torch. It may take seconds, so only engines that use a device call it.
+        on_lost: called when the device has failed: no later call in this process can succeed.
     """
 
     name: Callable[[], str] = lambda: "cpu"

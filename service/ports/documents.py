@@ -1,9 +1,8 @@
-"""Ports of the document store: collections, their documents and versions, and what follows their changes."""
+"""Ports of the document store: collections, documents, versions, changes, copies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -13,12 +12,12 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 TokenStorage: TypeAlias = Literal["int8", "none"]
 
-NOTHING_YET = -1  # number of the version of a copy that was never complete
+INCOMPLETE_VERSION = -1  # version number of a collection in a copy until its first fill is complete
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state of a collection: the life of it (`epoch`), and how many writes that life has seen.
+    """State of a collection: its epoch, new on each creation, and the writes in that epoch.
 
     >>> str(Version.parse("5f3a:17"))
     '5f3a:17'
@@ -32,11 +31,11 @@ class Version:
         """Inverse of str().
 
         Raises:
-            ValueError: it is not of the form `epoch:version`.
+            ValueError: it is not of the form `epoch:number`.
         """
         epoch, colon, number = text.rpartition(":")
         if not colon or not epoch or not number.isascii() or not number.isdigit() or len(number) > 18:
-            raise ValueError("a version looks like 5f3a9c:17, as an earlier answer gave it")
+            raise ValueError("a version looks like 5f3a9c:17; send one from an earlier response")
         return cls(epoch, int(number))
 
     def __str__(self) -> str:
@@ -45,7 +44,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSettings:
-    """What a collection is created with. `space` is the digest of the encoder that fills it."""
+    """Settings fixed at creation. `space` is the digest of the encoder that fills it."""
 
     model: str
     space: str
@@ -57,7 +56,7 @@ class CollectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Rollover:
-    """The encoder that a collection is being re-embedded under: its name, its space, and the length of its vectors."""
+    """The next encoder of a collection that is being re-embedded."""
 
     model: str
     space: str
@@ -66,7 +65,7 @@ class Rollover:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection as it stands."""
+    """A collection at one version."""
 
     name: str
     version: Version
@@ -74,16 +73,16 @@ class Collection:
     rollover: Rollover | None = None
 
     def rolled_over(self) -> Collection:
-        """The same collection as it is once the roll-over is switched to."""
+        """The same collection after the switch to the next encoder."""
         assert self.rollover is not None
         return replace(self, settings=replace(self.settings, **asdict(self.rollover)), rollover=None)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionSize:
-    """How much a collection holds: bytes are those of vectors and token codes, a document on average.
+    """Number of documents, and mean bytes of vector and token codes per document.
 
-    `token_error` bounds how far a cosine with a stored token can be from the exact one; None without token codes.
+    `token_error` bounds the error of a cosine with a stored token; None without token codes.
     `unfilled` documents are not yet embedded by the next encoder, if there is one.
     """
 
@@ -95,9 +94,10 @@ class CollectionSize:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a user stores under an `id` that is unique in the collection.
+    """A document; its `id` is unique in the collection.
 
-    A stored one also says whether the encoder took only part of the text, and which version of the collection wrote it.
+    For a stored document, `truncated` says whether the encoder read only part of the text, and `version` is the
+    number of the write that stored it.
     """
 
     id: str
@@ -108,8 +108,8 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Embedded:
-    """What an encoder made of a document's text: its (d,) vector at unit length and, where kept, its token codes."""
+class DocumentEmbedding:
+    """Embedding of a stored document: a (d,) vector at unit length and, if kept, token codes."""
 
     vector: Floats
     truncated: bool
@@ -119,19 +119,20 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A document to store. Without `embedded`, its text must be the one already stored: only metadata changes.
+    """A document to store.
 
-    While the collection is rolled over, `rolled` is what the next encoder makes of the text.
+    Without `embedding`, its text must equal the stored one: only metadata changes. During a roll-over, `next_embedding`
+    is the embedding by the next encoder.
     """
 
     document: Document
-    embedded: Embedded | None
-    rolled: Embedded | None = None
+    embedding: DocumentEmbedding | None
+    next_embedding: DocumentEmbedding | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """The latest state of one document, as an index needs it: (d,) vector and metadata; neither if it is deleted."""
+class VectorChange:
+    """State of one document for an index: (d,) vector and metadata; neither if deleted."""
 
     id: str
     version: int
@@ -140,56 +141,37 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WholeChange:
-    """The latest state of one document, as a copy of the store needs it: what encoders made of it is by their spaces.
-
-    Nothing is, once the document is deleted.
-    """
+class DocumentChange:
+    """State of one document for a copy: embeddings by space; none if deleted."""
 
     document: Document
     deleted: bool
-    embedded: Mapping[str, Embedded]
+    embeddings: Mapping[str, DocumentEmbedding]
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """A collection with everything in it, in pages of one version and the next."""
+class CollectionContents:
+    """A collection at one version, and pages of all its documents."""
 
     collection: Collection
-    pages: Iterator[Sequence[WholeChange]]
+    pages: Iterator[Sequence[DocumentChange]]
 
 
-AnyChange = TypeVar("AnyChange", Change, WholeChange)
-
-Applied_contra = TypeVar("Applied_contra", Change, WholeChange, contravariant=True)
+AnyChange = TypeVar("AnyChange", VectorChange, DocumentChange)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePage(Generic[AnyChange]):
-    """Some changes in the order of (version, id).
+    """A page of changes in the order of (version, id).
 
-    `collection` is how it stood when they were read, `complete` the version up to which nothing is missing after this
-    page, and `cursor` where the next page starts, None after the last one.
+    `collection` is its state when the page was read, `complete` the version number up to which no change is missing
+    after this page, and `cursor` the start of the next page, None after the last one.
     """
 
     collection: Collection
     changes: Sequence[AnyChange]
     complete: int
     cursor: tuple[int, str] | None
-
-
-class Follower(Protocol[Applied_contra]):
-    """What follows the changes of a collection: an index, or a copy of the store."""
-
-    @property
-    def version(self) -> Version:
-        """The state of the store that it has seen completely."""
-
-    def apply(self, changes: Sequence[Applied_contra]) -> None:
-        """Take over the latest state of some documents."""
-
-    def advance(self, version: Version) -> None:
-        """Note that every change up to `version` was applied."""
 
 
 class DocumentStore(Protocol):
@@ -200,97 +182,97 @@ class DocumentStore(Protocol):
     """
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
-        """Create a collection, or return the one there is; the flag says whether it is new.
+        """Create a collection, or return the existing one; the flag says whether it is new.
 
         Raises:
             CollectionDiffers: it exists with other settings.
         """
 
     def drop(self, name: str) -> None:
-        """Delete a collection and all it holds. Raises UnknownCollection."""
+        """Delete a collection and all its documents. Raises UnknownCollection."""
 
     def collection(self, name: str) -> Collection:
-        """Raises UnknownCollection."""
+        """Get a collection. Raises UnknownCollection."""
 
     def collections(self) -> list[Collection]:
-        """All of them, by name."""
+        """List all collections by name."""
 
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
-        """Collections and how much each holds: those named, in that order, or all by name. Raises UnknownCollection."""
+        """Get collections and sizes: the named, or all complete ones. Raises UnknownCollection."""
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
-        """Store documents in a collection as it was found, all or none.
+        """Store documents in a collection as it was read, all or none.
 
         Raises:
-            UnknownCollection: it is gone.
-            CollectionReplaced: it was made anew since, or another encoder is to fill it.
-            TextChanged: a write without vector whose stored text is another by now, or gone.
+            UnknownCollection: it was deleted.
+            CollectionReplaced: it was recreated since, or its encoders have changed.
+            TextChanged: a write without embedding whose stored text has changed, or was deleted.
         """
 
     def delete(self, name: str, doc_id: str) -> Version:
         """Delete a document. Raises UnknownCollection, UnknownDocument."""
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
-        """Those of the documents that exist, by id. Raises UnknownCollection."""
+        """Get documents by id; missing ones are left out. Raises UnknownCollection."""
 
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
-        """As `get`, with the collection that has them so. Raises UnknownCollection."""
+        """As `get`, with the collection at the version that was read. Raises UnknownCollection."""
 
     def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
-        """Token codes of a space, of those documents that have some, by id."""
+        """Get token codes in a space, by document id; documents without codes are left out."""
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
 
-    def changes_since(
+    def vector_changes(
         self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, space: str | None = None
-    ) -> ChangePage[Change]:
-        """Up to `limit` documents changed after version `since`, or from `cursor` on. Raises UnknownCollection.
+    ) -> ChangePage[VectorChange]:
+        """Read up to `limit` documents changed after version `since`, or from `cursor` on.
 
-        The vectors are those of the collection's own space, or of another that is named.
+        The vectors are those of `space`, by default the collection's own. Raises UnknownCollection.
         """
 
-    def whole_changes_since(
+    def document_changes(
         self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
-    ) -> ChangePage[WholeChange]:
-        """The same, with everything that a copy of the store needs. Raises UnknownCollection."""
+    ) -> ChangePage[DocumentChange]:
+        """As `vector_changes`, with all that a copy of the store needs. Raises UnknownCollection."""
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
-        """Have a collection, as it was found, re-embedded under another encoder; the same again changes nothing.
+        """Begin to re-embed a collection, as it was read, under another encoder; idempotent.
 
         Raises:
             UnknownCollection, CollectionReplaced: as `upsert`.
-            RolloverDiffers: it is being re-embedded under yet another.
+            RolloverDiffers: it is being re-embedded under another encoder.
         """
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
-        """How many documents the next encoder has not embedded, and up to `limit` of them, by id.
+        """Count the documents to be embedded by the next encoder, and get up to `limit`, by id.
 
         Raises UnknownCollection, NoRollover.
         """
 
-    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, Embedded]]) -> Version:
-        """Store what the next encoder made of documents; those that changed since they were read are left out.
+    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
+        """Store embeddings by the next encoder; documents changed since the read are skipped.
 
         Raises UnknownCollection, CollectionReplaced.
         """
 
     def switch(self, name: str) -> Version:
-        """Let the next encoder be the collection's own, and forget what the former one made.
+        """Make the next encoder the collection's own, and delete the embeddings by the former one.
 
         Raises:
-            UnknownCollection, NoRollover: there is none, or nothing to switch to.
+            UnknownCollection, NoRollover: there is no roll-over to switch to.
             RolloverUnfinished: it has not embedded every document.
         """
 
     def drop_rollover(self, name: str) -> Collection:
-        """Forget what the next encoder made; nothing changes if there is none. Raises UnknownCollection."""
+        """Delete the embeddings by the next encoder, if there is one. Raises UnknownCollection."""
 
-    def replace_all(self, lives: Iterable[Life]) -> None:
-        """Hold these collections and no others, all or nothing: with their versions, and each under a new epoch."""
+    def replace_all(self, contents: Iterable[CollectionContents]) -> None:
+        """Replace all collections, all or nothing: versions keep their numbers, epochs are new."""
 
-    def damage(self) -> list[str]:
-        """What is wrong with the files of the database itself, in words; nothing if they are sound."""
+    def integrity_errors(self) -> list[str]:
+        """Check the database files; a list of messages, empty if they are sound."""
 
     def close(self) -> None:
         """Release the files."""
@@ -299,29 +281,23 @@ class DocumentStore(Protocol):
 class CopyStore(DocumentStore, Protocol):
     """A store that is filled from another one, with the same epochs and versions."""
 
-    def begin_life(self, collection: Collection) -> None:
-        """Hold nothing of a collection but that it is there, in place of a former life of it.
+    def begin_epoch(self, collection: Collection) -> None:
+        """Replace a collection by an empty one, at `INCOMPLETE_VERSION` until it is advanced."""
 
-        Its version is `NOTHING_YET` until it is advanced.
-        """
-
-    def put(self, name: str, changes: Sequence[WholeChange]) -> None:
-        """Take over the latest state of some documents. Raises UnknownCollection."""
+    def put(self, name: str, changes: Sequence[DocumentChange]) -> None:
+        """Store the latest state of some documents. Raises UnknownCollection."""
 
     def advance(self, name: str, number: int) -> None:
-        """Note that every change up to version `number` was put. Raises UnknownCollection."""
+        """Record that every change up to version `number` is stored. Raises UnknownCollection."""
 
-    def following(self, name: str) -> AbstractContextManager[Follower[WholeChange]]:
-        """Follows a collection so that all it takes over is seen at once, when the block ends; nothing if it fails.
+    def apply(self, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
+        """Store pages of changes and their version in one transaction. Raises UnknownCollection."""
+
+    def set_rollover(self, name: str, rollover: Rollover | None) -> None:
+        """Set the next encoder, and delete embeddings by others. Raises UnknownCollection."""
+
+    def set_encoders(self, collection: Collection, number: int) -> None:
+        """Set the encoders to those of `collection`, and the version; delete other embeddings.
 
         Raises UnknownCollection.
-        """
-
-    def take_rollover(self, name: str, rollover: Rollover | None) -> None:
-        """Note the next encoder, and forget what others made of the documents. Raises UnknownCollection."""
-
-    def take_next(self, collection: Collection, number: int) -> None:
-        """Let the encoders of a collection be those that it is given with, at version `number`.
-
-        What others made of the documents is forgotten. Raises UnknownCollection.
         """

@@ -1,4 +1,4 @@
-"""Ports of encoding: the served models, the queue of the model thread, and the cache of embeddings."""
+"""Ports of encoding: served models, queue of the model thread, cache of embeddings."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 
-# Why a cache has no embedding for a key: it knows none; it holds something damaged, or the value of another key; it did
-# not answer in time, or not at all; or it is left alone for a while because it failed again and again.
+# Reasons for a cache miss: no entry; a damaged entry; the entry of another key; no answer in time; no connection; the
+# cache is skipped for a while after repeated failures.
 Miss: TypeAlias = Literal["absent", "corrupt", "swapped", "timeout", "unreachable", "resting"]
 
-Urgency: TypeAlias = Literal["interactive", "bulk"]  # of what waits for the model; bulk is background work
+Urgency: TypeAlias = Literal["interactive", "bulk"]  # priority of queued texts; bulk is background work
 
 
 class EmbeddingCache(Protocol):
-    """Embeddings by key. It may forget at any time; it never fails a request.
+    """Cache of embeddings. It may evict at any time; it never fails a request.
 
-    Law: what it returns for a key has the vectors that were set for that key, to the bit. It may lack the text.
+    Law: the vectors returned for a key are those that were set for it, to the bit. The text may be missing.
     """
 
     async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
-        """What is known of each key, or why nothing is."""
+        """Get the embeddings of each key, or the reason for the miss."""
 
     async def set_many(self, entries: Mapping[str, TokenEmbeddings]) -> None:
-        """Remember these."""
+        """Store embeddings by key."""
 
     async def ping(self) -> bool:
         """Whether it answers."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Release its connections."""
 
 
 class Embedder(Protocol):
-    """The way to the thread that owns the models; nothing else touches a network."""
+    """Queue of the thread that owns the models; nothing else calls a network."""
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> list[TokenizedText]:
-        """Tokens of each text, off the event loop. Raises BadTexts."""
+        """Tokenize texts off the event loop. Raises BadTexts."""
 
     async def encode(
         self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want, *, bulk: bool = False
     ) -> list[TokenEmbeddings]:
-        """Embeddings of each text, in order; with `bulk`, in the background. Raises TooManyTokens, Overloaded."""
+        """Embed texts, in order; with `bulk`, as background work. Raises TooManyTokens, Overloaded."""
 
 
 class ServedModels(Protocol):
     """The models that this process serves."""
 
     async def get(self, name: str | None) -> Encoder:
-        """The model of that name, or the default one; loads it on first use. Raises UnknownModel, ModelLoading."""
+        """Get a model by name, or the default one. Raises UnknownModel, ModelLoading."""

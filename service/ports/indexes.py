@@ -1,4 +1,4 @@
-"""Ports of vector indexes: the index of a collection, the engine that holds its rows, and their snapshots."""
+"""Ports of vector indexes: the index of a collection, its engine, and its snapshots."""
 
 from __future__ import annotations
 
@@ -12,107 +12,107 @@ from pyroaring import BitMap
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter
 from semblance.service.ports.device import ON_CPU, Device
-from semblance.service.ports.documents import Change, Collection, CollectionSize, Version
+from semblance.service.ports.documents import Collection, CollectionSize, VectorChange, Version
 
-ENGINES = "semblance.service.indexes.engines"  # the family in the catalogue of those who make VectorRows
+ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
 
-AUTO = "auto"  # the index of a collection whose engine goes by the number of its documents
+AUTO = "auto"  # setting of a collection whose engine is chosen by its number of documents
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document found, and how alike it is: higher is more alike."""
+    """Id of a document, and its similarity to the query: higher is more alike."""
 
     id: str
     score: float
 
 
 class VectorIndex(Protocol):
-    """Vectors of one collection, by similarity. Derived from the store and rebuildable, never authoritative.
+    """Vectors of one collection, searched by similarity. Thread-safe.
 
-    Safe to call from several threads.
+    Derived from the store and rebuildable, never authoritative.
     """
 
     @property
     def version(self) -> Version:
-        """The state of the store that it has seen completely; number 0 when new."""
+        """Version of the store up to which all changes were applied; number 0 when new."""
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Take over the latest state of some documents."""
+    def apply(self, changes: Sequence[VectorChange]) -> None:
+        """Apply the latest state of some documents."""
 
     def advance(self, version: Version) -> None:
-        """Note that every change up to `version` was applied."""
+        """Record that every change up to `version` was applied."""
 
     def search(self, queries: Floats, k: int, where: Filter | None) -> tuple[Version, list[list[Hit]]]:
-        """The k most similar documents for each of (q, d) unit queries, among those that match; best first.
+        """Find the k most similar matching documents for each of (q, d) unit queries, best first.
 
-        Fewer than k only where fewer match. Equal scores come in the order of ids; which of equals are among the k at
-        its end is not defined. The version is that of the state that was searched; of many queries, some may have seen
-        changes after it.
+        Fewer than k only where fewer match. Equal scores are ordered by id; which of equals at the k-th place are
+        returned is not defined. The version is the one that was searched; of many queries, some may have seen later
+        changes.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """(d,) vectors of those documents that it holds, by id."""
+        """Get (d,) vectors by document id; missing documents are left out."""
 
     def __len__(self) -> int:
-        """Documents it holds."""
+        """Number of documents."""
 
     @property
     def rows(self) -> int:
-        """Rows it takes, those of replaced and deleted documents included."""
+        """Number of rows, including those of replaced and deleted documents."""
 
     @property
-    def outgrown(self) -> bool:
-        """Whether it should be built anew: for so many documents another engine is better, or too many rows are dead.
+    def needs_rebuild(self) -> bool:
+        """Whether another engine suits this number of documents, or too many rows are dead.
 
-        Never true of an index just built for the documents it holds, nor after a few changes more.
+        Never true of an index just built for its number of documents, nor after a few more changes.
         """
 
 
 class VectorRows(Protocol):
-    """Unit vectors under growing row numbers, from 0: the part of an index that engines differ in.
+    """Unit vectors under row numbers from 0: the part of an index in which engines differ.
 
-    Searches and reads may go on side by side, but none beside an addition.
+    Searches and reads may run concurrently with each other, but not with an addition.
     """
 
     name: ClassVar[str]
-    """That of its file in the catalogue."""
+    """Name of its file in the catalogue."""
 
     exact: ClassVar[bool]
-    """Whether search finds the nearest whatever is allowed; an approximate engine may miss some."""
+    """Whether a search returns the true nearest rows under any filter; an approximate engine may miss some."""
 
     suffix: ClassVar[str]
-    """What its files end in."""
+    """Suffix of its files."""
 
     def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:
-        """Empty; about `expected` rows are going to be added before anybody waits for it."""
+        """Create it empty; about `expected` rows will be added before the first search."""
 
     def outgrown(self, count: int) -> bool:
-        """Whether one made for `count` rows would search better."""
+        """Whether an instance created for `count` rows would search better."""
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
-        """For each of (q, d) queries, up to k of the `allowed` rows, most similar first."""
+        """Find up to k of the `allowed` rows for each of (q, d) queries, most similar first."""
 
     def rows(self, numbers: Sequence[int]) -> Floats:
-        """(n, d) those rows."""
+        """Get (n, d) rows by number."""
 
     def save(self, file: Path) -> None:
-        """Write everything to `file`."""
+        """Write all rows to `file`."""
 
     @classmethod
     def load(cls, file: Path, device: Device = ON_CPU) -> Self:
-        """What `save` wrote. Raises OSError, ValueError, RuntimeError: it is something else."""
+        """Read a file of `save`. Raises OSError, ValueError, RuntimeError for any other file."""
 
     def __len__(self) -> int:
-        """Rows so far, allowed or not."""
+        """Number of rows added so far, whether allowed or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How an index stands beside its collection: rows it takes, and versions that it has not seen yet."""
+    """Size of a collection and its index; `lag` counts versions not yet in the index."""
 
     collection: Collection
     size: CollectionSize
@@ -121,22 +121,22 @@ class IndexState:
 
 
 class Indexes(Protocol):
-    """Makes the indexes of collections, and keeps snapshots of them on disk so that a start need not build them anew.
+    """Creates indexes, and keeps snapshots on disk, so that a start need not rebuild them.
 
-    Not for two threads at once with the same collection. A snapshot is never authoritative.
+    Not safe for concurrent use with the same collection. A snapshot is never authoritative.
     """
 
     def new(self, collection: Collection, documents: int) -> VectorIndex:
-        """An empty index for a collection that holds about so many documents."""
+        """Create an empty index for a collection of about `documents` documents."""
 
     def load(self, collection: Collection) -> VectorIndex | None:
-        """The snapshot of a collection's index, of now or before; None, and the log says why, if none is of use."""
+        """Load the snapshot of an index, current or older; None, with a log entry, if unusable."""
 
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""
 
     def save(self, collection: Collection, index: VectorIndex) -> None:
-        """Keep a snapshot. Raises OSError, RuntimeError: it could not be written; the one before is still there."""
+        """Write a snapshot. Raises OSError, RuntimeError: the previous snapshot is intact."""
 
     def keep_only(self, names: Sequence[str]) -> None:
-        """Remove the snapshots of other collections."""
+        """Remove the snapshots of all other collections."""

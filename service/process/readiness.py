@@ -1,7 +1,9 @@
-"""Whether requests should come to this process: what decides it, and who asks."""
+"""Whether this process takes requests: its readiness checks, and whether it is draining."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,24 +13,39 @@ Checks: TypeAlias = Mapping[str, Callable[[], bool]]
 
 @dataclass(slots=True)
 class Readiness:
-    """Each check reads what is known already, and so costs nothing.
+    """Readiness checks by name. Each reads known state, so that asking costs nothing.
 
     Args:
-        needed: without any of these, no request should come here.
-        wanted: without these, what is here is served all the same.
+        required: if one fails, no request should come here.
+        optional: if one fails, the service is degraded but serves.
     """
 
-    needed: Checks = field(default_factory=dict)
-    wanted: Checks = field(default_factory=dict)
+    required: Checks = field(default_factory=dict)
+    optional: Checks = field(default_factory=dict)
 
-    def checks(self) -> dict[str, bool]:
-        """What every check says, by its name."""
-        return {name: check() for name, check in (*self.needed.items(), *self.wanted.items())}
+    def results(self) -> dict[str, bool]:
+        """Result of every check, by its name."""
+        return {name: check() for name, check in (*self.required.items(), *self.optional.items())}
 
-    def holds(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether requests should come here."""
-        return all(check() for check in self.needed.values())
+        return all(check() for check in self.required.values())
 
-    def whole(self) -> bool:
-        """Whether nothing is amiss at all."""
-        return all(self.checks().values())
+    def is_degraded(self) -> bool:
+        """Whether any check fails."""
+        return not all(self.results().values())
+
+
+class Draining:
+    """Whether the process is shutting down, and so refuses requests; set once by the server."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.failed = False  # the process ends because of a failure, and its supervisor should restart it
+
+    def fail(self) -> None:
+        """End this process as SIGTERM does, but with an exit code for failure. Thread-safe."""
+        if self.failed:  # several threads notice a lost device, and a second signal would cut off running requests
+            return
+        self.failed = True
+        os.kill(os.getpid(), signal.SIGTERM)

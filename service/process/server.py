@@ -1,15 +1,19 @@
-"""The server's life: it says where it is, and on a signal it ends in order, within a limit."""
+"""The server process: startup, its limits, and graceful shutdown within a deadline."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import faulthandler
+import gc
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,28 +23,30 @@ from typing import NoReturn
 import typer
 import uvicorn
 
-from semblance.service.process.shutdown import Draining
-from semblance.service.process.tuning import settle
+from semblance.service.process.readiness import Draining
 
 log = logging.getLogger(__name__)
 
-TICK_S = 0.05
+POLL_S = 0.05
+THREAD_SWITCH_S = 0.001
+TRIM_INTERVAL_S = 10.0
+OTHER_FILES = 256  # open files beside the connections: the store, the models, the log
 
 
 class Server(uvicorn.Server):
-    """Ends like this after SIGTERM: from that moment every new request gets 503, and those under way are finished.
+    """Server with graceful shutdown: after SIGTERM new requests get 503, running ones finish.
 
-    The port stays open for `notice_s` (not after SIGINT: nobody balances loads over a terminal) and until they are
-    done. What is not done shortly before `drain_s` is cut off, with 503 where no answer had begun. After `drain_s` the
-    process is gone, whatever hangs. A second signal cuts off at once. The exit code is 0, or 1 if something hung or the
-    device was lost.
+    The port stays open until they are done, and for at least `notice_s` (after SIGINT: 0, as no load balancer watches a
+    terminal). Shortly before `drain_s` the remaining requests are cut off, with 503 where no answer had begun. After
+    `drain_s` the process exits even if a thread hangs. A second signal cuts off at once. The exit code is 0, or 1 if a
+    thread hung or the device was lost.
 
     Args:
-        config: uvicorn's.
-        home: named when the server says that it answers.
+        config: configuration of uvicorn.
+        home: folder named in the startup message.
         draining: set at the first signal.
-        drain_s: from the signal to the end.
-        notice_s: from the signal to the closing of the port, at least.
+        drain_s: longest time from the signal to the exit.
+        notice_s: shortest time from the signal to closing the port.
     """
 
     def __init__(self, config: uvicorn.Config, home: Path, draining: Draining, drain_s: float, notice_s: float) -> None:
@@ -49,58 +55,58 @@ class Server(uvicorn.Server):
         self._draining = draining
         self._notice_s = notice_s
         self._drain_s = drain_s
-        self._reserve_s = min(1.0, drain_s / 4)  # of it, for cutting off and for closing the store
+        self._reserve_s = min(1.0, drain_s / 4)  # of it, for cutting off requests and closing the store
         self._signalled = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where it is once it answers. A signal before that ends the process at once: nothing is under way yet."""
+        """Start, and print the address; a signal before that ends the process at once."""
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
-            await asyncio.wait({starting}, timeout=TICK_S)
+            await asyncio.wait({starting}, timeout=POLL_S)
         if not starting.done():
             leave(0)
         await starting
-        settle()
+        tune_interpreter()
         if self.started and sockets:
             host, port = sockets[0].getsockname()[:2]
             address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             typer.echo(f"Semblance answers on {address} (try it at {address}/docs); documents are kept in {self._home}")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end. Unlike uvicorn's, it does not raise the signal again afterwards: to end was what was asked."""
+        """Begin the shutdown; unlike uvicorn, do not raise the signal again afterwards."""
         del frame
         if self._draining.begun:
             self.force_exit = True
-            _end_after(self._reserve_s)
+            _exit_after(self._reserve_s)
             return
         self._draining.begun = self.should_exit = True
         self._signalled = time.monotonic()
         if sig == signal.SIGINT:
             self._notice_s = 0.0
-        _end_after(self._drain_s)
+        _exit_after(self._drain_s)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what is under way, cut off what does not finish, and close."""
+        """Finish running requests, cut off those that do not finish in time, and close."""
         notice_over = self._signalled + self._notice_s
         cut_off = self._signalled + self._drain_s - self._reserve_s
-        under_way = set(self.server_state.tasks)  # those of new requests end by themselves
-        await self._wait(lambda: time.monotonic() >= notice_over and all(task.done() for task in under_way), cut_off)
+        running = set(self.server_state.tasks)  # later requests are refused, and so end on their own
+        await self._wait(lambda: time.monotonic() >= notice_over and all(task.done() for task in running), cut_off)
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        await self._wait(self._all_gone, cut_off)
+        await self._wait(self._all_closed, cut_off)
         await self._cut_off()
         await self.lifespan.shutdown()
 
     async def _cut_off(self) -> None:
-        """End what is still under way. Each task answers 503 if it can."""
+        """Cancel the requests that are still running. Each task answers 503 if it can."""
         tasks = list(self.server_state.tasks)
         if tasks:
-            log.warning("%d requests were still under way and are cut off", len(tasks))
-            for child in multiprocessing.active_children():  # it may be drawing what nobody waits for
+            log.warning("%d requests were still running and are cut off", len(tasks))
+            for child in multiprocessing.active_children():  # it may be drawing for a request that is cut off
                 child.kill()
             for task in tasks:
                 task.cancel()
@@ -108,24 +114,68 @@ class Server(uvicorn.Server):
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 
-    def _all_gone(self) -> bool:
+    def _all_closed(self) -> bool:
         return not self.server_state.connections and not self.server_state.tasks
 
-    async def _wait(self, over: Callable[[], bool], until: float) -> None:
-        while not over() and not self.force_exit and time.monotonic() < until:  # noqa: ASYNC110 - signals set flags
-            await asyncio.sleep(TICK_S)
+    async def _wait(self, condition: Callable[[], bool], until: float) -> None:
+        while not condition() and not self.force_exit and time.monotonic() < until:  # noqa: ASYNC110 - signals set flags
+            await asyncio.sleep(POLL_S)
 
 
 def leave(exit_code: int) -> NoReturn:
-    """End the process now that all is closed: to take the interpreter and torch apart can take seconds."""
+    """Exit at once after everything is closed: tearing down torch can take seconds."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(exit_code)
 
 
-def _end_after(limit_s: float) -> None:
-    """End the process then, with exit code 1, even if a thread of it hangs; the log shows where.
+def raise_file_limit(connections: int) -> str | None:
+    """Let this process open as many files as its connections need.
 
-    Every write that was acknowledged is on disk. The timer is not a thread of Python: it needs no interpreter's lock.
+    Returns:
+        A warning for the operator if the hard limit does not allow it.
+    """
+    needed = connections + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reachable = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < reachable:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (reachable, hard))
+    if reachable == needed:
+        return None
+    return (
+        f"SEMBLANCE_MAX_CONNECTIONS={connections} needs {needed} open files, and this process may open only {hard}: "
+        "raise the limit (ulimit -n) or lower the setting"
+    )
+
+
+def tune_interpreter() -> None:
+    """Keep Python's housekeeping away from requests; call it once, when everything is loaded.
+
+    Loaded objects live to the end, so the garbage collector need not visit half a million of them again, which takes
+    0.2 s each time. Threads switch five times as often as by default: with six of them computing, the event loop waits
+    for six turns before it can answer.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(THREAD_SWITCH_S)
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        threading.Thread(target=_trim, args=(libc,), name="upkeep", daemon=True).start()
+
+
+def _trim(libc: ctypes.CDLL) -> None:
+    """Return memory that glibc keeps in the gaps that freed tensors leave between live results.
+
+    A batch rarely finds a gap that fits, so that without trimming memory doubles within minutes. Serving large blocks
+    by mmap instead would cost a quarter of the throughput, in page faults.
+    """
+    while True:
+        time.sleep(TRIM_INTERVAL_S)
+        libc.malloc_trim(0)
+
+
+def _exit_after(limit_s: float) -> None:
+    """Exit with code 1 after `limit_s`, even if a thread hangs; the log shows where.
+
+    Every acknowledged write is on disk. The timer is a thread of C: it does not need the interpreter's lock.
     """
     faulthandler.dump_traceback_later(limit_s, exit=True)

@@ -1,1 +1,1 @@
-"""Pictures of an explanation: SVG, PNG and a page of HTML."""
+"""Render an explanation as SVG, PNG or HTML."""

@@ -1,4 +1,4 @@
-"""The grid of cells with its two axes of labels."""
+"""Draw the heat map: cells, numbers, labels and axis titles."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from xml.etree import ElementTree as ET
 
 from semblance.models.explanation import Explanation
 from semblance.models.text import Unit
-from semblance.service.rendering.colours import FAINT_INK, RULE, Scale, ink_on
-from semblance.service.rendering.figures import decimals_for, plain, signed
-from semblance.service.rendering.labels import in_sentence, label, one_line, shorten
+from semblance.service.rendering.colors import FAINT_INK, RULE, ColorScale, ink_on
+from semblance.service.rendering.fonts import Language, language_of
+from semblance.service.rendering.labels import decimals_for, in_sentence, label, one_line, plain, shorten, signed
 from semblance.service.rendering.layout import MAX_LABEL_EM, Layout
-from semblance.service.rendering.lettering import Anchor, Point, Style, px, tooltip, write
-from semblance.service.rendering.scripts import Language, language_of
+from semblance.service.rendering.svg_text import Anchor, Point, Style, px, tooltip, write
 
 _MAX_TOOLTIP_EM = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One side's units, their short labels, and the language of the text they come from."""
+    """Units of one text, their short labels, and the language of the text."""
 
     units: tuple[Unit, ...]
     labels: tuple[str, ...]
@@ -27,28 +26,28 @@ class Axis:
 
     @classmethod
     def of(cls, units: tuple[Unit, ...], text: str) -> Axis:
-        """The axis for the units of `text`."""
+        """Axis for the units of `text`."""
         return cls(units, tuple(label(unit.text, MAX_LABEL_EM) for unit in units), language_of(text))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heatmap:
-    """What to draw, between which axes, in which colours, and where."""
+    """An explanation with its axes, color scale and layout."""
 
     explanation: Explanation
     rows: Axis
     columns: Axis
-    scale: Scale
+    scale: ColorScale
     layout: Layout
 
     @property
     def decimals(self) -> int:
-        """Decimals of every contribution in the picture."""
+        """Decimals of all contributions in the picture."""
         return decimals_for(self.scale.limit)
 
 
 def describe_link(left: str, right: str, similarity: float, contribution: str) -> str:
-    """A link in words.
+    """Describe a link in words.
 
     >>> describe_link("cat", "dog", 0.831, "+0.041")
     'cat – dog: similarity 0.83, contributes +0.041'
@@ -57,11 +56,11 @@ def describe_link(left: str, right: str, similarity: float, contribution: str) -
 
 
 def draw_heatmap(parent: ET.Element, heatmap: Heatmap) -> None:
-    """Cells, numbers where there is room, labels, and the names of the axes."""
+    """Draw cells, numbers where there is room, labels, and axis titles."""
     group = ET.SubElement(parent, "g", {"class": "heatmap"})
-    _name_axes(group, heatmap)
+    _draw_axis_titles(group, heatmap)
     if not (heatmap.rows.units and heatmap.columns.units):
-        _say_empty(group, heatmap)
+        _draw_placeholder(group, heatmap)
         return
     _draw_cells(group, heatmap)
     if heatmap.layout.cell.numbered:
@@ -69,20 +68,20 @@ def draw_heatmap(parent: ET.Element, heatmap: Heatmap) -> None:
     _draw_labels(group, heatmap)
 
 
-def _name_axes(group: ET.Element, heatmap: Heatmap) -> None:
+def _draw_axis_titles(group: ET.Element, heatmap: Heatmap) -> None:
     layout = heatmap.layout
     style = Style(size=12.0, bold=True, fill=FAINT_INK)
     write(group, (layout.left, layout.axis_title), "text b \u2192", style)
     write(group, layout.above_row_labels, "text a \u2193", Style(size=12.0, bold=True, fill=FAINT_INK, anchor="end"))
 
 
-def _say_empty(group: ET.Element, heatmap: Heatmap) -> None:
+def _draw_placeholder(group: ET.Element, heatmap: Heatmap) -> None:
     layout = heatmap.layout
-    sides = [name for name, axis in (("a", heatmap.rows), ("b", heatmap.columns)) if not axis.units]
+    empty = [name for name, axis in (("a", heatmap.rows), ("b", heatmap.columns)) if not axis.units]
     frame = {"x": px(layout.left), "y": px(layout.top), "stroke": RULE, "stroke-dasharray": "4 4", "fill": "none"}
     ET.SubElement(group, "rect", frame | {"width": px(layout.grid_width), "height": px(layout.grid_height)})
     middle = (layout.left + layout.grid_width / 2, layout.top + layout.grid_height / 2 + 4)
-    write(group, middle, f"nothing to link in {' and '.join(sides)}", Style(anchor="middle", fill=FAINT_INK))
+    write(group, middle, f"nothing to link in {' and '.join(empty)}", Style(anchor="middle", fill=FAINT_INK))
 
 
 def _draw_cells(parent: ET.Element, heatmap: Heatmap) -> None:
@@ -95,20 +94,20 @@ def _draw_cells(parent: ET.Element, heatmap: Heatmap) -> None:
         for j, column_name in enumerate(column_names):
             x, y = heatmap.layout.corner(i, j)
             part = float(explanation.contribution[i, j])
-            place = {"x": px(x), "y": px(y), "fill": heatmap.scale.colour(part)}
-            alike = float(explanation.similarity[i, j])
-            told = describe_link(row_name, column_name, alike, signed(part, heatmap.decimals))
-            tooltip(ET.SubElement(group, "rect", place | size), told)
+            place = {"x": px(x), "y": px(y), "fill": heatmap.scale.color(part)}
+            similarity = float(explanation.similarity[i, j])
+            description = describe_link(row_name, column_name, similarity, signed(part, heatmap.decimals))
+            tooltip(ET.SubElement(group, "rect", place | size), description)
 
 
 def _draw_numbers(parent: ET.Element, heatmap: Heatmap) -> None:
-    # Numbers let the pointer through, so that the cell beneath still shows its tooltip.
+    # the pointer passes through numbers, so that the cell beneath shows its tooltip
     group = ET.SubElement(parent, "g", {"class": "numbers", "pointer-events": "none"})
     for link in heatmap.explanation.links:
         number = plain(link.contribution, heatmap.decimals)
         if number == plain(0.0, heatmap.decimals):
             continue
-        style = Style(size=11.0, anchor="middle", fill=ink_on(heatmap.scale.colour(link.contribution)))
+        style = Style(size=11.0, anchor="middle", fill=ink_on(heatmap.scale.color(link.contribution)))
         write(group, heatmap.layout.number(link.left, link.right), number, style)
 
 
@@ -126,7 +125,7 @@ def _draw_labels(parent: ET.Element, heatmap: Heatmap) -> None:
 
 
 def _draw_label(group: ET.Element, at: Point, axis: Axis, index: int, style: Style) -> None:
-    written = write(group, at, axis.labels[index], style)
+    element = write(group, at, axis.labels[index], style)
     whole = one_line(axis.units[index].text)
     if whole != axis.labels[index]:
-        tooltip(written, shorten(whole, _MAX_TOOLTIP_EM))
+        tooltip(element, shorten(whole, _MAX_TOOLTIP_EM))

@@ -1,30 +1,70 @@
-"""An explanation as a page of HTML that needs nothing else: no script, no font, no network."""
+"""Render an explanation as a self-contained HTML page: no scripts, fonts or network access."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
 from semblance.models.text import Unit
-from semblance.service.rendering.bars import printed_parts
-from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.colours import Scale, ink_on
-from semblance.service.rendering.figures import SCORE_DECIMALS, decimals_for, plain, signed
-from semblance.service.rendering.labels import label
-from semblance.service.rendering.marked_text import paragraph, safe, sides
-from semblance.service.rendering.selection import select
-from semblance.service.rendering.stylesheet import STYLE
+from semblance.service.rendering.caption import Caption, select
+from semblance.service.rendering.colors import ColorScale, ink_on
+from semblance.service.rendering.fonts import language_of, runs
+from semblance.service.rendering.labels import SCORE_DECIMALS, decimals_for, in_sentence, label, legal, plain, signed
+from semblance.service.rendering.side_panel import printed_parts
 from semblance.service.rendering.svg import headline, render_figure, subtitle
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MAX_LINKS = 30
 _MAX_WORD_EM = 40.0
+_STYLE = """
+:root { color-scheme: light dark;
+  --ink: #1f2933; --faint: #5b6770; --rule: #d9dfe4; --paper: #ffffff; --page: #f4f6f8; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6eaee; --faint: #a3adb6; --rule: #39434c; --paper: #1c2329; --page: #13181c; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.5 "Segoe UI", "Noto Sans", "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 76rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0; }
+h2 { font-size: 1rem; margin: 0 0 .5rem; }
+p { margin: 0; }
+.faint { color: var(--faint); font-size: .875rem; }
+section, figure { margin: 1.25rem 0 0; padding: 1.25rem; background: var(--paper);
+  border: 1px solid var(--rule); border-radius: .5rem; }
+.texts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem; }
+.texts + .faint { margin-top: 1rem; }
+.text { line-height: 1.9; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start; }
+mark { padding: .1em 0; border-radius: .15em; }
+.light { --ink: #1f2933; --faint: #5b6770; --paper: #ffffff; color: var(--ink); }
+figure { padding: .25rem; }
+figcaption { padding: 0 1rem 1rem; }
+.wide { overflow-x: auto; }
+svg { display: block; max-width: 100%; min-width: 34rem; height: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .3rem .75rem; text-align: start; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
+th { font-size: .875rem; color: var(--faint); font-weight: 600; }
+td:not(.number) { min-width: 4rem; }
+.number { text-align: end; font-variant-numeric: tabular-nums; width: 1%; white-space: nowrap; }
+@media (min-width: 45rem) { .number { width: 9rem; } }
+@media (max-width: 30rem) {
+  main { padding-inline: .75rem; }
+  section { padding: .9rem; }
+  th, td { padding-inline: .35rem; }
+}
+"""
 
 
 def render_html(explanation: Explanation, caption: Caption) -> str:
-    """Both texts with each unit coloured by its links' sum, the heat map of `render_svg`, and the 30 strongest links.
+    """Render both texts colored by contribution, the heat map, and the 30 strongest links.
 
-    Every text is escaped, and a policy in the head forbids scripts and resources, should anything slip through.
+    Every text is escaped; in addition, a content security policy in the head forbids scripts and resources.
     """
-    title = safe(headline(explanation, caption))
+    title = _escaped(headline(explanation, caption))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -32,11 +72,11 @@ def render_html(explanation: Explanation, caption: Caption) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{STYLE}</style>
+<style>{_STYLE}</style>
 </head>
 <body>
 <main>
-<header><h1>{title}</h1><p class="faint">{safe(subtitle(caption))}</p></header>
+<header><h1>{title}</h1><p class="faint">{_escaped(subtitle(caption))}</p></header>
 {_texts(explanation, caption)}
 {_figure(explanation, caption)}
 {_table(explanation, caption)}
@@ -47,15 +87,16 @@ def render_html(explanation: Explanation, caption: Caption) -> str:
 
 
 def _texts(explanation: Explanation, caption: Caption) -> str:
-    a, b = sides(explanation, caption.a, caption.b)
-    scale = Scale.over(a.totals, b.totals)
+    a, b = _marked_texts(explanation, caption)
+    scale = ColorScale.over(a.totals, b.totals)
     limit = plain(scale.limit, decimals_for(scale.limit))
+    unit = _escaped(caption.granularity)
     return f"""<section class="light">
 <div class="texts">
-<div><h2>Text a</h2>{paragraph(a, scale)}</div>
-<div><h2>Text b</h2>{paragraph(b, scale)}</div>
+<div><h2>Text a</h2>{_paragraph(a, scale)}</div>
+<div><h2>Text b</h2>{_paragraph(b, scale)}</div>
 </div>
-<p class="faint">Blue {safe(caption.granularity)}s raise the score, red ones lower it; the strongest colour stands for
+<p class="faint">Blue {unit}s raise the score, red ones lower it; the strongest colour stands for
 {limit}. Rest the pointer on one for its strongest partner.</p>
 </section>"""
 
@@ -73,18 +114,18 @@ adds, such as [CLS]) and {omitted} from links left out sum to the score,
 
 def _table(explanation: Explanation, caption: Caption) -> str:
     strongest = explanation.strongest(_MAX_LINKS)
-    scale = Scale.over(explanation.contribution)
+    scale = ColorScale.over(explanation.contribution)
     decimals = decimals_for(scale.limit)
     rows = []
     for link in strongest.links:
-        colour = scale.colour(link.contribution)
+        color = scale.color(link.contribution)
         rows.append(
             f"<tr>{_word(explanation.left[link.left])}{_word(explanation.right[link.right])}"
             f'<td class="number">{plain(link.similarity, 2)}</td>'
-            f'<td class="number" style="background:{colour};color:{ink_on(colour)}">'
+            f'<td class="number" style="background:{color};color:{ink_on(color)}">'
             f"{signed(link.contribution, decimals)}</td></tr>"
         )
-    none = f'<tr><td colspan="4">No {safe(caption.granularity)}s are linked.</td></tr>'
+    none = f'<tr><td colspan="4">No {_escaped(caption.granularity)}s are linked.</td></tr>'
     head = '<th scope="col" class="number">'
     return f"""<section>
 <h2>Strongest links</h2>
@@ -96,4 +137,64 @@ def _table(explanation: Explanation, caption: Caption) -> str:
 
 
 def _word(unit: Unit) -> str:
-    return f"<td><bdi>{safe(label(unit.text, _MAX_WORD_EM))}</bdi></td>"
+    return f"<td><bdi>{_escaped(label(unit.text, _MAX_WORD_EM))}</bdi></td>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MarkedText:
+    """A text with n units, the m units of the other text, and (n, m) matrices between them."""
+
+    text: str
+    units: tuple[Unit, ...]
+    others: tuple[Unit, ...]
+    similarity: Doubles
+    contribution: Doubles
+
+    @property
+    def totals(self) -> Doubles:
+        """(n,) sums of the contributions of each unit."""
+        totals: Doubles = self.contribution.sum(axis=1)
+        return totals
+
+
+def _marked_texts(explanation: Explanation, caption: Caption) -> tuple[_MarkedText, _MarkedText]:
+    left, right, cosines, parts = explanation.left, explanation.right, explanation.similarity, explanation.contribution
+    return _MarkedText(caption.a, left, right, cosines, parts), _MarkedText(caption.b, right, left, cosines.T, parts.T)
+
+
+def _paragraph(marked: _MarkedText, scale: ColorScale) -> str:
+    """Render a text as a `<p>` with automatic direction, and its units as marks."""
+    totals, decimals = marked.totals, decimals_for(ColorScale.over(marked.contribution).limit)
+    pieces, reached = [], 0
+    for i, unit in enumerate(marked.units):
+        start = max(unit.start, reached)  # tokens may share characters; each character is shown once
+        if unit.end <= start:
+            continue
+        color = scale.color(float(totals[i]))
+        style = f"background:{color};color:{ink_on(color)}"
+        pieces.append(_escaped(marked.text[reached:start]))
+        title = _escaped(_description(marked, i, decimals))
+        pieces.append(f'<mark style="{style}" title="{title}">{_escaped(marked.text[start : unit.end])}</mark>')
+        reached = unit.end
+    pieces.append(_escaped(marked.text[reached:]))
+    return f'<p class="text" dir="auto" lang="{_language(marked.text)}">{"".join(pieces)}</p>'
+
+
+def _escaped(text: str) -> str:
+    """Escape a text for content or an attribute of HTML."""
+    return escape(legal(text))
+
+
+def _description(marked: _MarkedText, i: int, decimals: int) -> str:
+    parts = marked.contribution[i]
+    total = f"contributes {signed(float(parts.sum()), decimals)}"
+    if not np.any(parts):
+        return total
+    j = int(np.abs(parts).argmax())
+    partner = f"{in_sentence(marked.others[j].text)} ({signed(float(parts[j]), decimals)}"
+    return f"{total}; strongest with {partner}, similarity {plain(float(marked.similarity[i, j]), 2)})"
+
+
+def _language(text: str) -> str:
+    # without one, Han characters take the shapes of the reader's country; for other scripts the language is not known
+    return language_of(text) if any(asian for asian, _ in runs(text)) else ""

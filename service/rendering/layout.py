@@ -1,4 +1,4 @@
-"""Where everything stands in the picture, in px. Pure arithmetic; nothing is drawn here."""
+"""Positions and sizes in a picture, in px. Pure arithmetic; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACEHOLDER = (180.0, 90.0)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Size of one cell, of the labels beside it, and whether it has room for its number."""
+    """Size of a cell and of its labels, and whether it has room for its number."""
 
     width: float
     height: float
@@ -28,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The grid's upper left corner is (left, top); labels rise by `lift` above it, the panel stands to its right."""
+    """Layout of a picture: grid at (left, top), column labels of height `lift`, panel right."""
 
     cell: Cell
     left: float
@@ -42,17 +42,17 @@ class Layout:
 
     @property
     def axis_title(self) -> float:
-        """Baseline of the name of the horizontal axis, above its labels."""
+        """Baseline of the title of the horizontal axis, above its labels."""
         return self.top - _LABEL_GAP - self.lift - 8
 
     @property
     def above_row_labels(self) -> tuple[float, float]:
-        """Where the name of the vertical axis ends."""
+        """End of the title of the vertical axis."""
         return self.left - _LABEL_GAP, self.top - _LABEL_GAP
 
     @property
     def panel_left(self) -> float:
-        """Left edge of the legend and the bars."""
+        """Left edge of the side panel."""
         return self.left + self.grid_width + PANEL_GAP
 
     def corner(self, row: int, column: int) -> tuple[float, float]:
@@ -60,22 +60,22 @@ class Layout:
         return self.left + column * self.cell.width, self.top + row * self.cell.height
 
     def number(self, row: int, column: int) -> tuple[float, float]:
-        """Middle of a cell, on the baseline of the number in it."""
+        """Center of a cell, on the baseline of its number."""
         x, y = self.corner(row, column)
         return x + self.cell.width / 2 - 0.5, y + self.cell.height / 2 + 3.5
 
     def row_label(self, row: int) -> tuple[float, float]:
-        """Where the label of a row ends, on its baseline."""
+        """End of a row label, on its baseline."""
         return self.left - _LABEL_GAP, self.top + (row + 0.5) * self.cell.height + 0.35 * self.cell.label_size
 
     def column_label(self, column: int) -> tuple[float, float]:
-        """Where the turned label of a column starts, on its baseline."""
+        """Start of a rotated column label, on its baseline."""
         lean = 0.35 * self.cell.label_size * math.sin(math.radians(-self.top_angle))
         return self.left + (column + 0.5) * self.cell.width + lean, self.top - _LABEL_GAP
 
 
 def cell_for(rows: int, columns: int) -> Cell:
-    """Large cells with numbers for a sentence pair, small ones for paragraphs."""
+    """Cell size: large cells with numbers for sentences, small ones for paragraphs."""
     if rows <= 14 and columns <= 12:
         return Cell(50.0, 32.0, 13.0, numbered=True)
     side = min(max(660 // max(rows, columns), 17), 26)
@@ -83,14 +83,14 @@ def cell_for(rows: int, columns: int) -> Cell:
 
 
 def angle_for(cell: Cell, longest_em: float) -> float:
-    """How far to turn the labels of the columns: not at all if they fit, least where they would touch otherwise."""
+    """Rotation of column labels in degrees: the least at which they do not touch."""
     if longest_em * cell.label_size <= cell.width - 4:
         return 0.0
     return -45.0 if cell.width >= 26 else -90.0
 
 
 def layout_for(left: Sequence[str], right: Sequence[str], header: Sequence[tuple[str, float]]) -> Layout:
-    """Room for the labels of both axes and the header's lines, given as (text, font size)."""
+    """Lay out the labels of both axes, and header lines as (text, font size)."""
     cell = cell_for(len(left), len(right))
     grid_width, grid_height = _PLACEHOLDER
     if left and right:
@@ -117,10 +117,10 @@ def layout_for(left: Sequence[str], right: Sequence[str], header: Sequence[tuple
 
 
 def header_height(header: Sequence[tuple[str, float]]) -> float:
-    """Height of the header's lines."""
+    """Height of the header lines."""
     return sum(line_height(size) for _, size in header)
 
 
 def line_height(size: float) -> float:
-    """From one baseline to the next."""
+    """Distance between baselines."""
     return round(1.55 * size)

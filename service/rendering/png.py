@@ -1,6 +1,12 @@
-"""An explanation as a heat map in PNG."""
+"""Render an explanation as a PNG, in a process of its own for servers."""
 
 from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import resvg_py
 
@@ -13,11 +19,11 @@ _ZOOM = 2.0
 
 
 def render_png(explanation: Explanation, caption: Caption, *, system_fonts: bool = True) -> bytes:
-    """The picture of `render_svg`, rasterised at twice its size; at most 3,000 px a side.
+    """Rasterize the picture of `render_svg` at twice its size; at most 3,000 px a side.
 
-    Latin, Greek, Cyrillic, Arabic, Hebrew, Chinese, Japanese and Korean are set in fonts of pinned packages, the same
-    on every machine. Other scripts, and most emoji, need a font of the system; they come out as boxes where it has
-    none, or where `system_fonts` is False. The interpreter's lock is held throughout: servers draw in a process apart.
+    Latin, Greek, Cyrillic, Arabic, Hebrew, Chinese, Japanese and Korean use fonts of pinned packages, the same on every
+    machine. Other scripts, and most emoji, need a system font; without one, or with `system_fonts` False, they are
+    drawn as boxes. The rasterizer holds the GIL throughout: servers use a `DrawingProcess`.
     """
     return resvg_py.svg_to_bytes(
         svg_string=render_svg(explanation, caption),
@@ -26,3 +32,33 @@ def render_png(explanation: Explanation, caption: Caption, *, system_fonts: bool
         font_files=list(font_files()),
         sans_serif_family="DejaVu Sans",
     )
+
+
+class DrawingProcess:
+    """Draws one picture at a time; started with the first picture, and restarted if it dies."""
+
+    def __init__(self) -> None:
+        self._pool = _new_pool()
+
+    async def png(self, explanation: Explanation, caption: Caption) -> bytes:
+        """Run `render_png` in the process."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._pool, render_png, explanation, caption)
+        except BrokenProcessPool:
+            self._pool = _new_pool()
+            return await loop.run_in_executor(self._pool, render_png, explanation, caption)
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    # spawned: a fork of a process with threads may copy locks that are never released
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches the whole process group; the server ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

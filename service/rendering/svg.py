@@ -1,4 +1,4 @@
-"""An explanation as a heat map in SVG."""
+"""Render an explanation as an SVG: heat map, color legend, and parts of the score."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
 from semblance.models.explanation import Explanation
-from semblance.service.rendering.bars import draw_bars
-from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.colours import FAINT_INK, PAPER, Scale
-from semblance.service.rendering.figures import SCORE_DECIMALS, plain
+from semblance.service.rendering.caption import Caption, select
+from semblance.service.rendering.colors import FAINT_INK, PAPER, ColorScale
 from semblance.service.rendering.heatmap import Axis, Heatmap, draw_heatmap
-from semblance.service.rendering.labels import label
+from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain
 from semblance.service.rendering.layout import (
     MARGIN,
     NOTE_SIZE,
@@ -21,34 +19,33 @@ from semblance.service.rendering.layout import (
     layout_for,
     line_height,
 )
-from semblance.service.rendering.legend import draw_legend
-from semblance.service.rendering.lettering import LATIN_FAMILY, Style, px, write
-from semblance.service.rendering.selection import select
+from semblance.service.rendering.side_panel import draw_bars, draw_legend
+from semblance.service.rendering.svg_text import LATIN_FAMILY, Style, px, write
 
-Line: TypeAlias = tuple[str, Style]
+HeaderLine: TypeAlias = tuple[str, Style]
 
 _MAX_NAME_EM = 36.0
 _BARS_BELOW_LEGEND = 98.0
 
 
 def render_svg(explanation: Explanation, caption: Caption) -> str:
-    """The heat map of links between two texts, a legend, and the parts of the score, as one well-formed SVG.
+    """Render links between two texts as a heat map, with a legend and the parts of the score.
 
-    Rows are units of a, columns units of b, colour is contribution: blue adds to the score, red takes from it, on a
-    scale centred at 0. A text of more than 40 units is cropped to those that carry most, and a note says so; the law
-    that links, special and omitted sum to the score holds for the printed numbers too. Any text gives well-formed XML:
-    the tree is built, never pasted together, and what XML forbids becomes U+FFFD.
+    Rows are units of a, columns units of b; the color is the contribution, on a scale centered at 0: blue raises the
+    score, red lowers it. A text of more than 40 units is cropped to those that contribute most, with a note; the
+    printed links, special and omitted parts sum to the printed score. Any text gives well-formed XML: elements are
+    built as a tree, and characters that XML forbids become U+FFFD.
     """
     title = [
         (headline(explanation, caption), Style(size=TITLE_SIZE, bold=True)),
         (subtitle(caption), Style(size=SUBTITLE_SIZE, fill=FAINT_INK)),
     ]
-    return _drawn(explanation, caption, title)
+    return _render(explanation, caption, title)
 
 
 def render_figure(explanation: Explanation, caption: Caption) -> str:
-    """The picture of `render_svg` without its title, for a page that has one."""
-    return _drawn(explanation, caption, [])
+    """Render the picture of `render_svg` without its title, for a page that has one."""
+    return _render(explanation, caption, [])
 
 
 def headline(explanation: Explanation, caption: Caption) -> str:
@@ -62,22 +59,22 @@ def subtitle(caption: Caption) -> str:
     return f"{label(caption.model, _MAX_NAME_EM)} \u00b7 links between {caption.granularity}s{cut}"
 
 
-def _drawn(explanation: Explanation, caption: Caption, title: list[Line]) -> str:
+def _render(explanation: Explanation, caption: Caption, title: list[HeaderLine]) -> str:
     selection = select(explanation, caption)
     shown = selection.explanation
     rows, columns = Axis.of(shown.left, caption.a), Axis.of(shown.right, caption.b)
     lines = [*title, *((note, Style(size=NOTE_SIZE, fill=FAINT_INK)) for note in selection.notes)]
     layout = layout_for(rows.labels, columns.labels, [(text, style.size) for text, style in lines])
-    root = _page(layout, headline(shown, caption))
+    root = _root(layout, headline(shown, caption))
     _draw_header(root, lines)
-    scale = Scale.over(shown.contribution)
+    scale = ColorScale.over(shown.contribution)
     draw_heatmap(root, Heatmap(shown, rows, columns, scale, layout))
     draw_legend(root, (layout.panel_left, layout.top), scale)
     draw_bars(root, (layout.panel_left, layout.top + _BARS_BELOW_LEGEND), shown)
     return ET.tostring(root, encoding="unicode")
 
 
-def _page(layout: Layout, described: str) -> ET.Element:
+def _root(layout: Layout, description: str) -> ET.Element:
     width, height = px(layout.width), px(layout.height)
     root = ET.Element(
         "svg",
@@ -88,14 +85,14 @@ def _page(layout: Layout, described: str) -> ET.Element:
             "viewBox": f"0 0 {width} {height}",
             "font-family": LATIN_FAMILY,
             "role": "img",
-            "aria-label": f"Heat map of the links between two texts: {described}",
+            "aria-label": f"Heat map of the links between two texts: {description}",
         },
     )
     ET.SubElement(root, "rect", {"width": width, "height": height, "fill": PAPER})
     return root
 
 
-def _draw_header(root: ET.Element, lines: list[Line]) -> None:
+def _draw_header(root: ET.Element, lines: list[HeaderLine]) -> None:
     y = MARGIN
     for text, style in lines:
         write(root, (MARGIN, y + style.size), text, style)

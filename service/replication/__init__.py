@@ -1,1 +1,1 @@
-"""Access to the collections, on one node or as a replica of PostgreSQL."""
+"""Access to collections on a single node, or as a replica of a primary database."""

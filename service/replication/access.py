@@ -1,4 +1,4 @@
-"""The collections as this process has them: the documents themselves, or a copy of those in a database."""
+"""Port through which use cases read, search and write collections."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from semblance.service.ports.indexes import IndexState, VectorIndex
 Result = TypeVar("Result")
 
 
-class HeldCollections(Protocol):
-    """What use cases read, search and write. Everything but `read_truth` and `write` stays within this machine."""
+class CollectionAccess(Protocol):
+    """Access to collections. Everything but `read_primary` and `write` stays on this machine."""
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """What a query finds in the local store; it runs in a thread."""
+        """Run a query on the local store, in a thread."""
 
-    async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """What a query finds where the documents themselves are: what a write is based on. Raises StoreUnavailable."""
+    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query on the primary, as the basis of a write. Raises StoreUnavailable."""
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
-        """Change collection `name` where the documents themselves are, and bring what is here up to that.
+        """Change collection `name` in the primary, and bring the local store and index up to that.
 
         Raises StoreUnavailable: then all, or nothing, of the change is stored.
         """
 
-    async def search(self, look: Callable[[DocumentStore], Result]) -> Result:
-        """What a look into an index, and then into the local store, finds; it runs in a thread.
+    async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query on an index and the local store, in a separate thread pool.
 
-        However many of them wait for one, they keep no read waiting.
+        However many searches wait for a thread, reads are not delayed.
         """
 
-    async def follow(self, name: str) -> VectorIndex:
-        """The index of collection `name`, brought up to the local store.
+    async def refresh_index(self, name: str) -> VectorIndex:
+        """Bring the index of collection `name` up to the local store.
 
         Raises UnknownCollection, VersionNotReached.
         """
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
-        """Collection `name` and its index, both of one life and one encoder, at `min_version` or later.
+        """Get a collection and its index, of one epoch and encoder, at `min_version` or later.
 
         Raises:
-            UnknownCollection: there is none of that name.
+            UnknownCollection: there is no collection of that name.
             VersionMismatch: `min_version` is of another epoch.
-            VersionNotReached: it is not here yet.
+            VersionNotReached: it has not arrived here yet.
         """
 
     async def switch(self, name: str) -> Version:
-        """Let the next encoder of a collection be its own; its index is built before.
+        """Make the next encoder of a collection its own, after building its index.
 
         Raises UnknownCollection, NoRollover, RolloverUnfinished, StoreUnavailable.
         """
@@ -57,4 +57,4 @@ class HeldCollections(Protocol):
         """Delete a collection and its index. Raises UnknownCollection, StoreUnavailable."""
 
     async def states(self) -> list[IndexState]:
-        """How every index stands, by the name of its collection."""
+        """List the state of every index, by the name of its collection."""

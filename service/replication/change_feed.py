@@ -1,46 +1,60 @@
-"""How an index, or a copy of the store, follows it: at start, after a crash, after every write; no other way."""
+"""Page through the changes of a collection: how all indexes and copies follow a store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Event
 from typing import Protocol
 
 from semblance.service.errors import VersionMismatch
-from semblance.service.ports.documents import AnyChange, ChangePage, Follower, Version
+from semblance.service.ports.documents import AnyChange, ChangePage, VectorChange, Version
+from semblance.service.ports.indexes import VectorIndex
 
 PAGE = 2048  # changes read at a time: 3 MB of vectors of 384 numbers
 
 
 class Stopped(Exception):
-    """There was no time to follow to the end."""
+    """Following was stopped before the last page."""
 
 
-class Changes(Protocol[AnyChange]):
-    """Pages of a collection's changes, as `DocumentStore.changes_since` gives them."""
+class PageReader(Protocol[AnyChange]):
+    """Reads pages of a collection's changes, such as `DocumentStore.vector_changes`."""
 
     def __call__(self, since: int, cursor: tuple[int, str] | None, limit: int, /) -> ChangePage[AnyChange]:
-        """Up to `limit` changes after version `since`, or from `cursor` on. Raises UnknownCollection."""
+        """Read changes after version `since`, or from `cursor` on. Raises UnknownCollection."""
 
 
-def catch_up(changes: Changes[AnyChange], follower: Follower[AnyChange], stop: Event | None = None) -> None:
-    """Apply to `follower` everything that a collection went through since it last looked.
+def read_pages(
+    read: PageReader[AnyChange], since: Version, stop: Event | None = None
+) -> Iterator[ChangePage[AnyChange]]:
+    """Read all changes after a version.
 
-    Blocks: call it off the event loop, and never twice at once for the same follower.
+    Blocks: iterate off the event loop.
 
     Raises:
-        UnknownCollection: the collection is gone.
-        VersionMismatch: it was made anew since; follow it with a new follower.
-        Stopped: `stop` was set in between.
+        UnknownCollection: the collection was deleted.
+        VersionMismatch: it was recreated since, so it has another epoch.
+        Stopped: `stop` was set between pages.
     """
-    since, cursor = follower.version, None
+    cursor = None
     while True:
         if stop is not None and stop.is_set():
             raise Stopped
-        page = changes(since.number, cursor, PAGE)
+        page = read(since.number, cursor, PAGE)
         if page.collection.version.epoch != since.epoch:
-            raise VersionMismatch("the collection was made anew")
-        follower.apply(page.changes)
-        follower.advance(Version(since.epoch, page.complete))
+            raise VersionMismatch("the collection was recreated")
+        yield page
         cursor = page.cursor
         if cursor is None:
             return
+
+
+def catch_up(read: PageReader[VectorChange], index: VectorIndex, stop: Event | None = None) -> None:
+    """Apply to an index all changes since its version. Raises as `read_pages`.
+
+    Blocks, and must not run concurrently for the same index.
+    """
+    since = index.version
+    for page in read_pages(read, since, stop):
+        index.apply(page.changes)
+        index.advance(Version(since.epoch, page.complete))

@@ -1,184 +1,177 @@
-"""How a copy of the store follows it, collection by collection: a replica's own, or a backup."""
+"""Copy collections between stores: to the local copy of a replica, or to a backup."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Event
 from typing import Any, Protocol
 
-from semblance.service.errors import Overtaken, UnknownCollection, VersionMismatch
+from semblance.service.errors import OptimisticConflict, UnknownCollection, VersionMismatch
 from semblance.service.ports.documents import (
-    NOTHING_YET,
+    INCOMPLETE_VERSION,
     ChangePage,
     Collection,
     CopyStore,
+    DocumentChange,
     DocumentStore,
     Rollover,
     Version,
-    WholeChange,
 )
-from semblance.service.replication.change_feed import catch_up
-
-log = logging.getLogger(__name__)
+from semblance.service.replication.change_feed import read_pages
 
 
-class Hand(Protocol):
-    """How a copy is changed: by whoever may, beside its readers."""
+class CopyWriter(Protocol):
+    """Coordinates changes to a copy with its readers and indexes; `LocalNode` is one. Blocks."""
 
-    def change(self, act: Callable[[], Any]) -> None:
-        """Have `act` change documents, or a collection, of the copy."""
+    def run_as_writer(self, act: Callable[[], Any]) -> Any:
+        """Run `act`, which changes the copy."""
 
-    def begin_life(self, collection: Collection) -> None:
-        """`CopyStore.begin_life`, and nothing of a former life is used any more."""
+    def begin_epoch(self, name: str, act: Callable[[], Any], /) -> None:
+        """Run `act`, which begins an epoch of a collection, and discard derived data."""
 
-    def switch(self, collection: Collection, number: int) -> None:
-        """`CopyStore.take_next`, once all is made that its own encoder there needs."""
-
-    def anew(self) -> AbstractContextManager[None]:
-        """Round what takes as long as the collection is large, and is not done for having fallen behind."""
+    def switch_with(self, name: str, act: Callable[[], Any], /) -> Any:
+        """Prepare for the next encoder of a collection, then run `act`, which switches to it."""
 
 
-class PlainHand:
-    """The hand of a copy that nobody reads meanwhile."""
+class DirectWriter:
+    """Runs changes to a copy that has no readers and no indexes."""
 
-    def __init__(self, copy: CopyStore) -> None:
-        self._copy = copy
+    def run_as_writer(self, act: Callable[[], Any]) -> Any:
+        """Run `act`."""
+        return act()
 
-    def change(self, act: Callable[[], Any]) -> None:
-        """Change the copy at once."""
+    def begin_epoch(self, _: str, act: Callable[[], Any]) -> None:
+        """Run `act`."""
         act()
 
-    def begin_life(self, collection: Collection) -> None:
-        """Begin at once."""
-        self._copy.begin_life(collection)
-
-    def switch(self, collection: Collection, number: int) -> None:
-        """Switch at once."""
-        self._copy.take_next(collection, number)
-
-    def anew(self) -> AbstractContextManager[None]:
-        """Nothing to do about it."""
-        return nullcontext()
+    def switch_with(self, _: str, act: Callable[[], Any]) -> Any:
+        """Run `act`."""
+        return act()
 
 
-class TakeOver:
+class Copier:
     """Brings the copy of a collection up to the store.
 
-    Blocks: call it off the event loop, and never twice at once for the same copy.
+    Blocks: call it off the event loop, and never concurrently for the same copy.
 
     Args:
-        store: the truth.
-        copy: what follows it.
-        hand: how the copy is changed.
-        stop: set when there is no time left to follow to the end.
-        on_put: told how many documents the copy has taken over, each time.
+        store: the primary.
+        copy: its copy.
+        writer: runs the changes to the copy.
+        stop: set to abandon copying at the next page.
+        on_page: progress callback: receives the number of documents of each page.
+
+    Attributes:
+        last_full_copy_at: monotonic time at which the last copy of a whole collection ended; infinite while one runs.
     """
 
     def __init__(
         self,
         store: DocumentStore,
         copy: CopyStore,
-        hand: Hand,
+        writer: CopyWriter,
         stop: Event | None = None,
-        on_put: Callable[[int], None] = lambda _: None,
+        on_page: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._copy = copy
-        self._hand = hand
+        self._writer = writer
         self._stop = stop
-        self._on_put = on_put
+        self._on_page = on_page
+        self.last_full_copy_at = time.monotonic()
 
     def __call__(self, name: str) -> None:
-        """Bring one collection up to the store, or drop it where the store has none.
+        """Bring one collection up to the store, or drop it if the store has none of that name.
 
         Raises:
-            StoreUnavailable: the store does not answer; the copy stays as it is, or goes on from there.
-            Stopped: the time is over.
+            StoreUnavailable: the store does not answer; a later call resumes.
+            Stopped: `stop` was set.
         """
         while True:
             try:
                 return self._bring_up(self._store.collection(name))
             except UnknownCollection:
                 return self._drop(name)
-            except (VersionMismatch, Overtaken):  # made anew, or filled by other encoders, since we looked
+            except (VersionMismatch, OptimisticConflict):  # recreated, or its encoders changed, since it was read
                 continue
 
-    def announce(self, there: Collection) -> None:
-        """Let the copy know of a collection of which it holds nothing yet."""
-        if self._here(there.name) is None:
-            self._hand.begin_life(there)
+    def announce(self, source: Collection) -> None:
+        """Create a collection in the copy, still incomplete, if it is not there."""
+        if self._copied(source.name) is None:
+            self._begin_epoch(source)
 
     def _drop(self, name: str) -> None:
-        if self._here(name) is not None:
-            self._hand.change(lambda: self._copy.drop(name))
+        if self._copied(name) is not None:
+            self._writer.run_as_writer(lambda: self._copy.drop(name))
 
-    def _bring_up(self, there: Collection) -> None:
-        """The copy as the store is. Raises Overtaken, VersionMismatch: that is no longer what `there` says."""
-        here = self._here(there.name)
-        if here is None or _begins_anew(here, there):
-            self._hand.begin_life(there)
-            here = self._copy.collection(there.name)
-        switched = here.settings.space != there.settings.space
-        settings = there.settings
-        next_one = Rollover(settings.model, settings.space, settings.dim) if switched else there.rollover
-        if here.rollover != next_one:
-            self._hand.change(lambda: self._copy.take_rollover(there.name, next_one))
+    def _bring_up(self, source: Collection) -> None:
+        """Copy what changed. Raises OptimisticConflict, VersionMismatch: `source` is outdated."""
+        name, settings = source.name, source.settings
+        target = self._copied(name)
+        if target is None or _must_restart(target, source):
+            self._begin_epoch(source)
+            target = self._copy.collection(name)
+        switched = target.settings.space != settings.space
+        # Where the store has switched, its encoder is still the next one here: readers of the copy need the former
+        # encoder's vectors until the index of its successor is built.
+        next_one = Rollover(settings.model, settings.space, settings.dim) if switched else source.rollover
+        if target.rollover != next_one:
+            self._writer.run_as_writer(lambda: self._copy.set_rollover(name, next_one))
         if switched:
-            with self._hand.anew():
-                number = self._put_all(there, here.version)
-                self._hand.switch(there, number)
-        elif here.version.number == NOTHING_YET:
-            with self._hand.anew():
-                number = self._put_all(there, here.version)
-                self._hand.change(lambda: self._copy.advance(there.name, number))
-        elif here.version != there.version:
-            with self._copy.following(there.name) as follower:
-                catch_up(partial(self._pages, there), follower, self._stop)
+            with self._full_copy():
+                number = self._put_pages(source, target.version)
+                self._writer.switch_with(name, lambda: self._copy.set_encoders(source, number))
+        elif target.version.number == INCOMPLETE_VERSION:
+            # Page by page, so that no transaction grows with the collection. The version is recorded with the last
+            # one: until then the copy mixes states, and must not be served.
+            with self._full_copy():
+                number = self._put_pages(source, target.version)
+                self._writer.run_as_writer(lambda: self._copy.advance(name, number))
+        elif target.version != source.version:
+            # In one transaction: readers see one version or the other. Outside the writer's turn, because the pages
+            # come over the network.
+            self._copy.apply(name, self._pages(source, target.version))
 
-    def _put_all(self, there: Collection, since: Version) -> int:
-        """Put all that came after a version, page by page; the version is noted by the caller, when all is there."""
-        follower = _Pages(since, lambda changes: self._hand.change(lambda: self._copy.put(there.name, changes)))
-        catch_up(partial(self._pages, there), follower, self._stop)
-        return follower.version.number
+    def _put_pages(self, source: Collection, since: Version) -> int:
+        """Store changes, a transaction for each page; return the version number they reach."""
+        number = since.number
+        for page in self._pages(source, since):
+            self._writer.run_as_writer(partial(self._copy.put, source.name, page.changes))
+            number = page.complete
+        return number
 
-    def _pages(
-        self, there: Collection, since: int, cursor: tuple[int, str] | None, limit: int
-    ) -> ChangePage[WholeChange]:
-        page = self._store.whole_changes_since(there.name, since, cursor, limit)
-        now = page.collection
-        if (now.settings, now.rollover) != (there.settings, there.rollover):  # what others made may be gone, or be new
-            raise Overtaken
-        self._on_put(len(page.changes))
-        return page
+    def _pages(self, source: Collection, since: Version) -> Iterator[ChangePage[DocumentChange]]:
+        for page in read_pages(partial(self._store.document_changes, source.name), since, self._stop):
+            now = page.collection
+            if (now.settings, now.rollover) != (source.settings, source.rollover):  # embeddings were added or deleted
+                raise OptimisticConflict
+            self._on_page(len(page.changes))
+            yield page
 
-    def _here(self, name: str) -> Collection | None:
+    def _begin_epoch(self, source: Collection) -> None:
+        self._writer.begin_epoch(source.name, lambda: self._copy.begin_epoch(source))
+
+    def _copied(self, name: str) -> Collection | None:
         try:
             return self._copy.collection(name)
         except UnknownCollection:
             return None
 
+    @contextmanager
+    def _full_copy(self) -> Iterator[None]:
+        self.last_full_copy_at = math.inf
+        try:
+            yield
+        finally:
+            self.last_full_copy_at = time.monotonic()
 
-def _begins_anew(here: Collection, there: Collection) -> bool:
-    """Whether the copy is of another life of the collection, or so unfinished that it cannot follow a switch."""
-    if here.version.epoch != there.version.epoch or here.version.number > there.version.number:
+
+def _must_restart(target: Collection, source: Collection) -> bool:
+    """Whether the copy is of another epoch, ahead, or too incomplete to follow a switch."""
+    if target.version.epoch != source.version.epoch or target.version.number > source.version.number:
         return True
-    return here.version.number == NOTHING_YET and here.settings.space != there.settings.space
-
-
-class _Pages:
-    """Follows without noting versions in between: the copy is at none of them before the last page."""
-
-    def __init__(self, version: Version, put: Callable[[Sequence[WholeChange]], None]) -> None:
-        self.version = version
-        self._put = put
-
-    def apply(self, changes: Sequence[WholeChange]) -> None:
-        """Take over the latest state of some documents."""
-        self._put(changes)
-
-    def advance(self, version: Version) -> None:
-        """Remember the version that the copy will have."""
-        self.version = version
+    return target.version.number == INCOMPLETE_VERSION and target.settings.space != source.settings.space

@@ -1,4 +1,4 @@
-"""The document store and the indexes that follow it, seen from the event loop."""
+"""Serve a local document store and its indexes to an event loop."""
 
 from __future__ import annotations
 
@@ -12,47 +12,49 @@ from functools import partial
 from typing import TypeVar
 
 from semblance.service.errors import CollectionReplaced, UnknownCollection, VersionMismatch, VersionNotReached
-from semblance.service.ports.documents import NOTHING_YET, Change, Collection, DocumentStore, Version
+from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, DocumentStore, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex
-from semblance.service.replication.change_feed import Changes, Stopped, catch_up
+from semblance.service.replication.change_feed import PageReader, Stopped, catch_up
 
 log = logging.getLogger(__name__)
 
-SEARCHES = 4  # indexes searched at once; more would share the same cores
-READS = 4  # of the store at once
+SEARCHES = 4  # concurrent searches; more would share the same cores
+READS = 4  # concurrent queries of the store
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A collection as its index last followed it, and the index."""
+class _IndexedCollection:
+    """An index, and its collection as it was when the index last caught up."""
 
     collection: Collection
     index: VectorIndex
 
-    def of(self, now: Collection) -> bool:
-        """Whether it is of this life of the collection, and of its encoder."""
+    def matches(self, collection: Collection) -> bool:
+        """Whether the index is of the same epoch and the same encoder."""
         own = self.collection.settings.space
-        return (self.index.version.epoch, own) == (now.version.epoch, now.settings.space)
+        return (self.index.version.epoch, own) == (collection.version.epoch, collection.settings.space)
 
 
-class LocalCollections:
-    """Reads and searches run in pools of threads; writes and the catching-up after them take turns in one thread.
+class LocalNode:
+    """Runs reads and searches in thread pools, and writes with index updates in one thread.
 
-    With one writer, an index is never changed from two sides, and a cancelled request cannot leave one half done. An
-    index that has become unsuitable is built anew in another thread, while searches and writes go on with the old one;
-    the writer's turn only sees it catch up with the last changes and take its place.
+    With a single writer, no index is changed from two sides, and a cancelled request cannot leave one half updated. An
+    index that needs a rebuild is built in another thread while searches and writes continue with the old one; the
+    writer thread only applies the last changes and swaps the two.
 
-    Since nobody else changes the store, a search need not ask it which collection an index is of.
+    Since no other process changes the store, a search need not query it for the collection of an index.
+
+    It is a `CollectionAccess` for use cases, and a `CopyWriter` for a `Copier`.
     """
 
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
         self._folder = indexes
-        self._indexes: dict[str, _Held] = {}
+        self._indexes: dict[str, _IndexedCollection] = {}
         self._saved: dict[str, Version] = {}
-        self._building: set[str] = set()  # changed in the writer's turn only
+        self._building: set[str] = set()  # changed in the writer thread only
         self._closing = threading.Event()
         self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
         self._reader = ThreadPoolExecutor(READS, "reader")
@@ -60,155 +62,155 @@ class LocalCollections:
         self._builder = ThreadPoolExecutor(1, "builder")
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """What a query finds in the store; it runs in a thread."""
+        """Run a query on the store, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, query, self._store)
 
-    async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
-        """The same as `read`: the documents themselves are here."""
+    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """As `read`: this store is the primary."""
         return await self.read(query)
 
-    async def search(self, look: Callable[[DocumentStore], Result]) -> Result:
-        """What a look into an index, and then into the local store, finds; it runs in a thread.
-
-        However many of them wait for one, they keep no read waiting.
-        """
-        return await asyncio.get_running_loop().run_in_executor(self._searcher, look, self._store)
+    async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query on an index and the store, in a separate pool that never delays reads."""
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, query, self._store)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
-        """Change collection `name` in the store, and bring its index up to that, in one turn."""
+        """Change a collection and bring its index up to date, in one turn of the writer thread."""
 
-        def in_turn() -> Result:
+        def write_and_refresh() -> Result:
             result = change(self._store)
-            self._follow(name)
+            self._refresh(name)
             return result
 
-        return await self._in_turn(in_turn)
+        return await self._in_writer(write_and_refresh)
 
-    async def follow(self, name: str) -> VectorIndex:
-        """The index of collection `name`, brought up to the store. Raises UnknownCollection."""
-        return await self._in_turn(lambda: self._follow(name))
+    async def refresh_index(self, name: str) -> VectorIndex:
+        """Bring an index up to the store. Raises UnknownCollection, VersionNotReached."""
+        return await self._in_writer(lambda: self._refresh(name))
 
-    async def follow_all(self) -> None:
-        """Bring every index up to the store: what a start consists of."""
+    async def refresh_indexes(self) -> None:
+        """Bring every index up to the store, at startup."""
         collections = await self.read(lambda store: store.collections())
         await asyncio.to_thread(self._folder.keep_only, [collection.name for collection in collections])
         for collection in collections:
-            if collection.version.number != NOTHING_YET:
-                await self.follow(collection.name)
+            if collection.version.number != INCOMPLETE_VERSION:
+                await self.refresh_index(collection.name)
 
     async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
-        """Collection `name` and its index, both of one life and one encoder, at `min_version` or later.
+        """Get a collection and its index, of one epoch and encoder, at `min_version` or later.
 
         Raises:
-            UnknownCollection: there is none of that name.
+            UnknownCollection: there is no collection of that name.
             VersionMismatch: `min_version` is of another epoch.
-            VersionNotReached: the store itself is not there yet.
+            VersionNotReached: the store itself has not reached it.
         """
         while True:
-            held = self._indexes.get(name)
-            now = held.collection if held is not None else await self.read(lambda store: store.collection(name))
+            # The collection as its index last saw it saves a query of the store for each search. Only the writer
+            # thread changes either, and it replaces both together.
+            indexed = self._indexes.get(name)
+            now = indexed.collection if indexed is not None else await self.read(lambda store: store.collection(name))
             if min_version is not None and min_version.epoch != now.version.epoch:
-                detail = f"min_version {min_version} is of another life of collection {name!r}: leave it out"
+                detail = f"min_version {min_version} is of another epoch of collection {name!r}: leave it out"
                 raise VersionMismatch(detail)
             needed = min_version.number if min_version is not None else 0
-            if held is None or held.index.version.number < needed:
-                await self.follow(name)
-                held = self._indexes.get(name)
-            if held is None or held.collection.version.epoch != now.version.epoch:  # dropped or made anew meanwhile
+            if indexed is None or indexed.index.version.number < needed:
+                # A write under way may be about to reach that version: the refresh waits for its turn, then checks.
+                await self.refresh_index(name)
+                indexed = self._indexes.get(name)
+            if indexed is None or indexed.collection.version.epoch != now.version.epoch:  # dropped or recreated since
                 continue
-            if held.index.version.number < needed:
-                detail = f"collection {name!r} is at {held.index.version}, not yet at {min_version}: try again"
+            if indexed.index.version.number < needed:
+                detail = f"collection {name!r} is at {indexed.index.version}, not yet at {min_version}; retry"
                 raise VersionNotReached(detail)
-            return held.collection, held.index
+            return indexed.collection, indexed.index
 
     async def switch(self, name: str) -> Version:
-        """Build the index of the next encoder beside everything else, then let that encoder be the collection's own.
+        """Build the index of the next encoder in the background, then switch to that encoder.
 
         Raises UnknownCollection, NoRollover, RolloverUnfinished.
         """
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._builder, self.switch_by, name, lambda: self._store.switch(name))
+        return await loop.run_in_executor(self._builder, self.switch_with, name, lambda: self._store.switch(name))
 
     async def drop(self, name: str) -> None:
         """Delete a collection and its index. Raises UnknownCollection."""
 
-        def in_turn() -> None:
+        def drop() -> None:
             self._store.drop(name)
             self._forget(name)
 
-        await self._in_turn(in_turn)
+        await self._in_writer(drop)
 
     async def rebuild(self, name: str) -> None:
-        """Build the index of collection `name` anew from the store, and keep a snapshot. Raises UnknownCollection."""
+        """Rebuild an index from the store, and save a snapshot. Raises UnknownCollection."""
         await asyncio.get_running_loop().run_in_executor(self._builder, self._build, name)
 
     async def save(self) -> None:
-        """Keep a snapshot of every index that changed since its last."""
+        """Save a snapshot of every index that changed since its last one."""
         for name in list(self._indexes):
-            await self._in_turn(partial(self._save, name))
-
-    def change(self, act: Callable[[], Result]) -> Result:
-        """What `act` does to the store, in the writer's turn. Blocks: for the thread that fills a copy."""
-        return self._writer.submit(act).result()
-
-    def begin_by(self, name: str, act: Callable[[], object]) -> None:
-        """Have `act` begin another life of a collection; index and snapshot of the former one go with it. Blocks."""
-
-        def in_turn() -> None:
-            act()
-            self._indexes.pop(name, None)
-            self._saved.pop(name, None)
-            self._discard(name)
-
-        self.change(in_turn)
-
-    def settle(self, name: str) -> None:
-        """Bring an index up to the local store, or drop it where its collection is gone. Blocks, as `change`."""
-
-        def in_turn() -> None:
-            try:
-                self._follow(name)
-            except UnknownCollection:
-                self._forget(name)
-
-        self.change(in_turn)
-
-    def switch_by(self, name: str, act: Callable[[], Result]) -> Result:
-        """Build the index of the next encoder, and let it take its place once `act` has switched the store. Blocks.
-
-        Raises what `act` raises; then everything is as it was.
-        """
-        collection = self._store.collection(name)
-        if collection.rollover is None:
-            return act()
-        rolled = collection.rolled_over()
-        index = self._empty(rolled)
-        catch_up(self._changes(rolled), index, self._closing)
-        return self.change(lambda: self._take_next(rolled, index, act))
+            await self._in_writer(partial(self._save, name))
 
     async def save_every(self, seconds: float) -> None:
-        """Save again and again, until cancelled."""
+        """Save snapshots periodically, until cancelled."""
         while True:
             await asyncio.sleep(seconds)
             try:
                 await self.save()
             except Exception:
-                log.exception("no snapshots of the indexes this time")
+                log.exception("snapshots of the indexes could not be saved; retrying in %g s", seconds)
 
     async def states(self) -> list[IndexState]:
-        """How every index stands, by the name of its collection."""
+        """List the state of every index, by the name of its collection."""
 
-        def look(store: DocumentStore) -> list[IndexState]:
+        def query(store: DocumentStore) -> list[IndexState]:
             return [
-                IndexState(collection, size, held.index.rows, collection.version.number - held.index.version.number)
+                IndexState(collection, size, each.index.rows, collection.version.number - each.index.version.number)
                 for collection, size in store.sizes()
-                if (held := self._indexes.get(collection.name)) is not None
+                if (each := self._indexes.get(collection.name)) is not None
             ]
 
-        return await self.read(look)
+        return await self.read(query)
+
+    def run_as_writer(self, act: Callable[[], Result]) -> Result:
+        """Run `act`, which changes the store, in the writer thread. Blocks."""
+        return self._writer.submit(act).result()
+
+    def begin_epoch(self, name: str, act: Callable[[], object]) -> None:
+        """Run `act`, which begins an epoch of a collection, and discard the former index. Blocks."""
+
+        def begin() -> None:
+            act()
+            self._indexes.pop(name, None)
+            self._saved.pop(name, None)
+            self._discard(name)
+
+        self.run_as_writer(begin)
+
+    def switch_with(self, name: str, act: Callable[[], Result]) -> Result:
+        """Build the index of the next encoder, then run `act`, which switches the store. Blocks.
+
+        Raises what `act` raises; then nothing has changed.
+        """
+        collection = self._store.collection(name)
+        if collection.rollover is None:
+            return act()
+        switched = collection.rolled_over()
+        index = self._empty(switched)
+        catch_up(self._changes(switched), index, self._closing)
+        return self.run_as_writer(lambda: self._switch(switched, index, act))
+
+    def refresh_or_drop(self, name: str) -> None:
+        """Bring an index up to the store, or drop it if its collection was deleted. Blocks."""
+
+        def refresh() -> None:
+            try:
+                self._refresh(name)
+            except UnknownCollection:
+                self._forget(name)
+
+        self.run_as_writer(refresh)
 
     def close(self) -> None:
-        """Wait for the writes under way, keep snapshots of the indexes, then let go of the store."""
+        """Wait for running writes, save snapshots of the indexes, then close the store."""
         self._closing.set()
         self._searcher.shutdown(wait=True, cancel_futures=True)
         self._reader.shutdown(wait=True, cancel_futures=True)
@@ -218,49 +220,49 @@ class LocalCollections:
         self._writer.shutdown(wait=True)
         self._store.close()
 
-    async def _in_turn(self, act: Callable[[], Result]) -> Result:
+    async def _in_writer(self, act: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._writer, act)
 
-    def _follow(self, name: str) -> VectorIndex:
-        """In the writer's turn only."""
+    def _refresh(self, name: str) -> VectorIndex:
+        """In the writer thread."""
         while True:
             collection = self._store.collection(name)
-            if collection.version.number == NOTHING_YET:
-                raise VersionNotReached(f"collection {name!r} is still being taken over from the database: try again")
-            held = self._indexes.get(name)
-            index = held.index if held is not None and held.of(collection) else self._load(collection)
-            if index is None:  # not "or": one without documents is false
+            if collection.version.number == INCOMPLETE_VERSION:
+                raise VersionNotReached(f"collection {name!r} is still being copied from the database; retry")
+            indexed = self._indexes.get(name)
+            index = indexed.index if indexed is not None and indexed.matches(collection) else self._load(collection)
+            if index is None:  # not "or": an index without documents is false
                 index = self._empty(collection)
             try:
                 catch_up(self._changes(collection), index)
-            except VersionMismatch:  # made anew since we looked
+            except VersionMismatch:  # recreated since it was read
                 continue
-            self._indexes[name] = _Held(collection, index)
-            if index.outgrown and name not in self._building:
-                self._order_build(name)
+            self._indexes[name] = _IndexedCollection(collection, index)
+            if index.needs_rebuild and name not in self._building:
+                self._schedule_build(name)
             return index
 
-    def _changes(self, collection: Collection) -> Changes[Change]:
-        """The changes of a collection with the vectors of that encoder which is its own in `collection`."""
-        return partial(self._store.changes_since, collection.name, space=collection.settings.space)
+    def _changes(self, collection: Collection) -> PageReader[VectorChange]:
+        """Read changes of a collection, with vectors in its space as given by `collection`."""
+        return partial(self._store.vector_changes, collection.name, space=collection.settings.space)
 
     def _forget(self, name: str) -> None:
-        """In the writer's turn: a collection that is gone has no index, nor a snapshot of it."""
+        """In the writer thread: drop the index and the snapshot of a deleted collection."""
         self._indexes.pop(name, None)
         self._saved.pop(name, None)
         self._folder.keep_only([collection.name for collection in self._store.collections()])
 
-    def _order_build(self, name: str) -> None:
+    def _schedule_build(self, name: str) -> None:
         try:
             self._builder.submit(self._build_in_background, name)
-        except RuntimeError:  # the builder is shut down: the next start builds it
+        except RuntimeError:  # the builder is shut down: the next start rebuilds the index
             return
         self._building.add(name)
 
     def _load(self, collection: Collection) -> VectorIndex | None:
-        """The snapshot, which is gone from the disk if it is of no use.
+        """Load the snapshot, or remove it from the disk if it is unusable.
 
-        One ahead of the store, which was put back alone, would be taken for its own after some more writes.
+        One ahead of a store that was restored alone would later pass for the store's own, once enough was written.
         """
         index = self._folder.load(collection)
         if index is None:
@@ -271,66 +273,66 @@ class LocalCollections:
         try:
             self._folder.discard(name)
         except OSError:
-            log.exception("the useless snapshot of collection %s could not be removed", name)
+            log.exception("the unusable snapshot of collection %s could not be removed", name)
 
     def _build_in_background(self, name: str) -> None:
         try:
             self._build(name)
         except (UnknownCollection, VersionMismatch, Stopped) as error:
-            log.info("the new index of collection %s is not needed any more: %r", name, error)
+            log.info("the rebuilt index of collection %s is no longer needed: %r", name, error)
         except Exception:
-            log.exception("the index of collection %s could not be built anew", name)
+            log.exception("the index of collection %s could not be rebuilt", name)
         finally:
             self._writer.submit(self._building.discard, name)
 
     def _build(self, name: str) -> None:
-        """In the builder's thread: the long part of making an index anew, beside which everything goes on."""
+        """In the builder thread: the long part of a rebuild, beside reads, searches and writes."""
         collection = self._store.collection(name)
         index = self._empty(collection)
         catch_up(self._changes(collection), index, self._closing)
-        self.change(lambda: self._replace(collection, index))
+        self.run_as_writer(lambda: self._replace(collection, index))
 
     def _replace(self, collection: Collection, index: VectorIndex) -> None:
-        """In the writer's turn: the new index sees what was written while it was built, and takes its place."""
+        """In the writer thread: apply what was written during the rebuild, and swap the indexes."""
         if self._store.collection(collection.name).settings.space != collection.settings.space:
-            raise VersionMismatch(f"collection {collection.name!r} has another encoder by now")
+            raise VersionMismatch(f"the encoder of collection {collection.name!r} has changed")
         catch_up(self._changes(collection), index)
-        self._take(collection, index)
-        log.info("the index of collection %s was built anew: %d rows", collection.name, index.rows)
+        self._install(collection, index)
+        log.info("rebuilt the index of collection %s: %d rows", collection.name, index.rows)
 
-    def _take_next(self, rolled: Collection, index: VectorIndex, act: Callable[[], Result]) -> Result:
-        """In the writer's turn: the store switches to the next encoder, whose index takes its place."""
-        now = self._store.collection(rolled.name)
-        if now.rollover is None or now.rolled_over().settings != rolled.settings:
+    def _switch(self, switched: Collection, index: VectorIndex, act: Callable[[], Result]) -> Result:
+        """In the writer thread: switch the store to the next encoder, and swap the indexes."""
+        now = self._store.collection(switched.name)
+        if now.rollover is None or now.rolled_over().settings != switched.settings:
             raise CollectionReplaced
-        catch_up(self._changes(rolled), index)
+        catch_up(self._changes(switched), index)
         result = act()
-        catch_up(self._changes(rolled), index)  # no more than the version of the switch
-        self._take(rolled, index)
-        log.info("collection %s is filled by %s from now on", rolled.name, rolled.settings.model)
+        catch_up(self._changes(switched), index)  # only the version of the switch itself
+        self._install(switched, index)
+        log.info("collection %s has switched to model %s", switched.name, switched.settings.model)
         return result
 
-    def _take(self, collection: Collection, index: VectorIndex) -> None:
-        self._indexes[collection.name] = _Held(collection, index)
+    def _install(self, collection: Collection, index: VectorIndex) -> None:
+        self._indexes[collection.name] = _IndexedCollection(collection, index)
         self._saved.pop(collection.name, None)
         self._save(collection.name)
 
     def _save(self, name: str) -> None:
-        """In the writer's turn: nothing changes the index meanwhile, and searches go on."""
-        held = self._indexes.get(name)
-        if held is None or self._saved.get(name) == held.index.version:
+        """In the writer thread, so that the index does not change; searches continue."""
+        indexed = self._indexes.get(name)
+        if indexed is None or self._saved.get(name) == indexed.index.version:
             return
         try:
             collection = self._store.collection(name)
-            if not held.of(collection):  # another takes its place in a moment
+            if not indexed.matches(collection):  # it is about to be replaced
                 return
-            self._folder.save(collection, held.index)
+            self._folder.save(collection, indexed.index)
         except UnknownCollection:
             return
         except (OSError, RuntimeError):
             log.exception("no snapshot of the index of collection %s could be written", name)
         else:
-            self._saved[name] = held.index.version
+            self._saved[name] = indexed.index.version
 
     def _empty(self, collection: Collection) -> VectorIndex:
         return self._folder.new(collection, self._store.sizes([collection.name])[0][1].documents)

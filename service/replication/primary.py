@@ -1,4 +1,4 @@
-"""The database that holds the documents of several replicas, as one of them deals with it."""
+"""Ports of the primary: the database that holds the documents of several replicas."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from semblance.service.ports.documents import DocumentStore
 
 
 class Notices(Protocol):
-    """Tells that something was written to the truth. It may miss writes: whoever waits looks again by himself."""
+    """Notifications of writes to the primary. Some may be missed, so a replica also polls."""
 
     def wait(self, longest_s: float, stop: threading.Event) -> None:
-        """Return at the next notice, after `longest_s`, or when `stop` is set, whichever is first."""
+        """Return at the next notification, after `longest_s`, or when `stop` is set."""
 
     def close(self) -> None:
-        """Release the connection."""
+        """Close the connection."""
 
 
-class StoreContact(Protocol):
-    """Whether the truth answers."""
+class StoreHealth(Protocol):
+    """Connection health of the primary."""
 
     @property
-    def holds(self) -> bool:
-        """Whether the last question was answered, and none waits too long."""
+    def healthy(self) -> bool:
+        """Whether the last query was answered, and no running one exceeds the timeout."""
 
     @property
     def seconds_since_answer(self) -> float:
-        """Since the last answer."""
+        """Seconds since the last answer, or since the start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """The database that holds the documents: what is asked and written, whether it answers, and what it tells."""
+class Primary:
+    """The database with the documents, its health, and its notifications of writes."""
 
     store: DocumentStore
-    contact: StoreContact
+    health: StoreHealth
     notices: Notices
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a replica waits: for writes, between looks, for a version, and how long it may be behind."""
+class Timeouts:
+    """Limits in seconds: of a write, between polls, until a version arrives, of the lag."""
 
-    writes_s: float
+    write_s: float
     poll_s: float
     version_s: float
-    behind_s: float
+    lag_s: float

@@ -1,28 +1,28 @@
-"""Writes that are based on what was read before: done again where another writer came in between."""
+"""Optimistic concurrency: repeat a read-compute-write sequence after a conflict."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from semblance.service.errors import Overtaken, WriteConflict
+from semblance.service.errors import OptimisticConflict, WriteConflict
 
 ATTEMPTS = 5
 
 Result = TypeVar("Result")
 
 
-async def undisturbed(attempt: Callable[[], Awaitable[Result]], what: str) -> Result:
-    """What the first attempt comes to that no other writer disturbs.
+async def retry_on_conflict(attempt: Callable[[], Awaitable[Result]], conflict: str) -> Result:
+    """Return the result of the first attempt without a conflicting write.
 
-    What was encoded before is in the cache by then, but for background work, which encodes it again.
+    A retry finds its texts in the cache, except in background work, which encodes them again.
 
     Raises:
-        WriteConflict: all were disturbed; `what` says by whom.
+        WriteConflict: every attempt conflicted; `conflict` describes how.
     """
     for _ in range(ATTEMPTS):
         try:
             return await attempt()
-        except Overtaken:
+        except OptimisticConflict:
             continue
-    raise WriteConflict(f"{what}: try again")
+    raise WriteConflict(f"{conflict}; retry")

@@ -1,1 +1,1 @@
-"""What the service does, as plain async functions over ports."""
+"""Use cases: async functions over ports."""

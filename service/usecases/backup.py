@@ -1,44 +1,58 @@
-"""Everything in a store copied into another, and put back."""
+"""Copy a whole store, and restore it from a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from semblance.service.errors import UnknownCollection
-from semblance.service.ports.documents import NOTHING_YET, Collection, CopyStore, DocumentStore, Life, WholeChange
-from semblance.service.replication import change_feed
-from semblance.service.replication.copier import PlainHand, TakeOver
+from semblance.service.ports.documents import (
+    INCOMPLETE_VERSION,
+    Collection,
+    CollectionContents,
+    CopyStore,
+    DocumentChange,
+    DocumentStore,
+    Version,
+)
+from semblance.service.replication.change_feed import read_pages
+from semblance.service.replication.copier import Copier, DirectWriter
 
 
 def back_up(store: DocumentStore, copy: CopyStore, advance: Callable[[int], None]) -> None:
-    """Bring an empty copy up to the store, which may be written to meanwhile.
+    """Bring an empty copy up to a store, during writes to it.
 
-    Each collection in the copy is as the store had it at one version. `advance` is told of documents copied.
+    Each collection of the copy is a consistent state at one version.
+
+    Args:
+        store: the source.
+        copy: an empty store.
+        advance: progress callback: receives the number of documents of each page.
     """
-    take_over = TakeOver(store, copy, PlainHand(copy), on_put=advance)
+    copier = Copier(store, copy, DirectWriter(), on_page=advance)
     for collection in store.collections():
-        _copy_settled(store, copy, take_over, collection.name)
+        _copy_settled(store, copy, copier, collection.name)
 
 
 def restore(backup: DocumentStore, store: DocumentStore, advance: Callable[[int], None]) -> None:
-    """Replace everything in the store by what a backup holds, all or nothing; each collection begins a new life."""
-    store.replace_all(Life(each, _pages(backup, each.name, advance)) for each in backup.collections())
+    """Replace all collections by those of a backup, all or nothing, with new epochs."""
+    store.replace_all(CollectionContents(each, _pages(backup, each, advance)) for each in backup.collections())
 
 
-def _copy_settled(store: DocumentStore, copy: CopyStore, take_over: TakeOver, name: str) -> None:
-    """Take over until no roll-over began or ended meanwhile: that is no document, which the changes would tell of."""
-    before = _found(store, name)
+def _copy_settled(store: DocumentStore, copy: CopyStore, copier: Copier, name: str) -> None:
+    """Copy until no roll-over begins or ends during it: the change feed does not show these."""
+    before = _find(store, name)
     while True:
-        take_over(name)
-        after = _found(store, name)
+        copier(name)
+        after = _find(store, name)
         if _encoders(after) == _encoders(before):
             break
         before = after
     if after is not None:
-        copy.take_rollover(name, after.rollover)  # forgets what others made that came and went during the copy
+        copy.set_rollover(name, after.rollover)  # deletes embeddings by encoders that came and went during the copy
 
 
-def _found(store: DocumentStore, name: str) -> Collection | None:
+def _find(store: DocumentStore, name: str) -> Collection | None:
     try:
         return store.collection(name)
     except UnknownCollection:
@@ -46,16 +60,14 @@ def _found(store: DocumentStore, name: str) -> Collection | None:
 
 
 def _encoders(collection: Collection | None) -> object:
-    """What fills a life of a collection."""
+    """Epoch and encoders of a collection, for comparison."""
     return collection and (collection.version.epoch, collection.settings.space, collection.rollover)
 
 
-def _pages(backup: DocumentStore, name: str, advance: Callable[[int], None]) -> Iterator[Sequence[WholeChange]]:
-    cursor = None
-    while True:
-        page = backup.whole_changes_since(name, NOTHING_YET, cursor, change_feed.PAGE)
+def _pages(
+    backup: DocumentStore, collection: Collection, advance: Callable[[int], None]
+) -> Iterator[Sequence[DocumentChange]]:
+    start = Version(collection.version.epoch, INCOMPLETE_VERSION)
+    for page in read_pages(partial(backup.document_changes, collection.name), start):
         yield page.changes
         advance(len(page.changes))
-        cursor = page.cursor
-        if cursor is None:
-            return

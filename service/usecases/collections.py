@@ -1,9 +1,10 @@
-"""Making, showing and deleting collections."""
+"""Create, show and delete collections, and find the models that fill them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from semblance.models.catalogue import similarity
 from semblance.models.protocols import Encoder
 from semblance.service.errors import InvalidRequest, NoRollover, Problem, SpaceMismatch, UnknownModel
 from semblance.service.names import RULE, is_name
@@ -16,13 +17,14 @@ from semblance.service.ports.documents import (
 )
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.ports.indexes import AUTO
-from semblance.service.replication.access import HeldCollections
-from semblance.service.usecases.measures import DEFAULT_MEASURE, measure
+from semblance.service.replication.access import CollectionAccess
+
+DEFAULT_MEASURE = "cosine"
 
 
 @dataclass(frozen=True, slots=True)
 class NewCollection:
-    """What a collection is asked to be; None is the default model."""
+    """Settings of a collection to create; `model` None is the default model."""
 
     model: str | None = None
     measure: str = DEFAULT_MEASURE
@@ -33,52 +35,52 @@ class NewCollection:
 class Collections:
     """Collections and the models that fill them."""
 
-    def __init__(self, models: ServedModels, local: HeldCollections) -> None:
+    def __init__(self, models: ServedModels, access: CollectionAccess) -> None:
         self._models = models
-        self._local = local
+        self._access = access
 
-    async def create(self, name: str, wanted: NewCollection) -> tuple[Collection, CollectionSize, bool]:
-        """Create a collection, or find it as wanted; the flag says whether it is new.
+    async def create(self, name: str, options: NewCollection) -> tuple[Collection, CollectionSize, bool]:
+        """Create a collection, or get an equal one; the flag says whether it is new.
 
         Raises:
-            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see semblance.service.errors.
+            InvalidRequest, UnknownModel, UnknownMeasure, CollectionDiffers: see the errors of models and service.
         """
         if not is_name(name):
             raise InvalidRequest([Problem("/name", "bad_name", RULE)])
-        measure(wanted.measure)
-        encoder = await self._models.get(wanted.model)
+        similarity(options.measure)  # raises UnknownMeasure
+        encoder = await self._models.get(options.model)
         settings = CollectionSettings(
             model=encoder.name,
             space=encoder.space,
             dim=encoder.dim,
-            measure=wanted.measure,
-            index=wanted.index,
-            tokens=wanted.tokens,
+            measure=options.measure,
+            index=options.index,
+            tokens=options.tokens,
         )
 
         def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
             _, new = store.create(name, settings)
             return *store.sizes([name])[0], new
 
-        return await self._local.write(name, create)
+        return await self._access.write(name, create)
 
     async def show(self, name: str) -> tuple[Collection, CollectionSize]:
-        """A collection, and how much it holds. Raises UnknownCollection."""
-        return await self._local.read(lambda store: store.sizes([name])[0])
+        """Get a collection and its size. Raises UnknownCollection."""
+        return await self._access.read(lambda store: store.sizes([name])[0])
 
     async def list(self) -> list[tuple[Collection, CollectionSize]]:
-        """All collections by name, and how much each holds."""
-        return await self._local.read(lambda store: store.sizes())
+        """List all collections and their sizes, by name."""
+        return await self._access.read(lambda store: store.sizes())
 
     async def drop(self, name: str) -> None:
-        """Delete a collection and all it holds. Raises UnknownCollection."""
-        await self._local.drop(name)
+        """Delete a collection and all its documents. Raises UnknownCollection."""
+        await self._access.drop(name)
 
     async def encoder_of(self, collection: Collection) -> Encoder:
-        """The model that fills a collection.
+        """Get the model that fills a collection.
 
         Raises:
-            SpaceMismatch: it is not served, or it is no longer the one that made the collection's vectors.
+            SpaceMismatch: it is not served, or its served version did not make the collection's vectors.
         """
         name, settings = collection.name, collection.settings
         encoder = await self._served(settings.model)
@@ -87,26 +89,26 @@ class Collections:
         if encoder.space != settings.space:
             raise SpaceMismatch(
                 f"collection {name!r} was made by another version of model {settings.model!r} "
-                f"(space {settings.space[:12]}, served now {encoder.space[:12]}): re-embed it under one that is served"
+                f"(space {settings.space[:12]}, served now {encoder.space[:12]}); re-embed it under a served model"
             )
         return encoder
 
     async def next_encoder_of(self, collection: Collection) -> Encoder:
-        """The model that a collection is being re-embedded under.
+        """Get the model that a collection is being re-embedded under.
 
         Raises:
-            NoRollover: it is not.
-            SpaceMismatch: this process does not serve that model, or another version of it.
+            NoRollover: it is not being re-embedded.
+            SpaceMismatch: this process does not serve that version of the model.
         """
         rollover = collection.rollover
         if rollover is None:
             begin = f"begin with PUT /collections/{collection.name}/rollover"
-            raise NoRollover(f"collection {collection.name!r} is not being re-embedded: {begin}")
+            raise NoRollover(f"collection {collection.name!r} is not being re-embedded; {begin}")
         encoder = await self._served(rollover.model)
         if encoder is None or encoder.space != rollover.space:
             raise SpaceMismatch(
                 f"collection {collection.name!r} is being re-embedded under model {rollover.model!r} (space "
-                f"{rollover.space[:12]}), which is not served here: serve it too, or drop the roll-over with "
+                f"{rollover.space[:12]}), which is not served here; serve it too, or drop the roll-over with "
                 f"DELETE /collections/{collection.name}/rollover"
             )
         return encoder

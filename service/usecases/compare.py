@@ -1,4 +1,4 @@
-"""How alike are these texts?"""
+"""Score texts against each other, in pairs or as a matrix."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import TypeAlias
 
 import numpy as np
 
-from semblance.models.catalogue import wanted
+from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.explanation import LinkList
-from semblance.models.measures.chunks import portions
-from semblance.models.measures.pairwise import all_with_all
+from semblance.models.measures.chunks import split_by_size
+from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
-from semblance.service.offload import Aside
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.usecases.embed_texts import EmbeddedTexts, Given, TextEmbedder
-from semblance.service.usecases.measures import explainable, measure, word_links
+from semblance.service.threads import Offload
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.explain import word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 
-# Products of tokens that are computed at a time: some 30 pairs of 256 tokens, 0.2 s by the slowest measures but one.
-# Between two portions others get the thread, and a client that left is seen: a small request of a slow measure, such as
-# exact transport over long texts, would hold a thread for minutes.
-PORTION = 2**21
+# Token products per chunk: some 30 pairs of 256 tokens, 0.2 s by all measures but the slowest. Between chunks the
+# thread serves other requests, and a disconnect is noticed: a small request of a slow measure, such as exact transport
+# over long texts, would otherwise hold a thread for minutes.
+CHUNK_PRODUCTS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """What to compare with."""
+class CompareOptions:
+    """Measure, model and truncation of a comparison."""
 
     measure: str
     model: str | None
@@ -40,8 +40,8 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedPairs:
-    """A score and, where asked for, an explanation for each pair."""
+class ScoredPairs:
+    """A score and, if requested, an explanation of each pair."""
 
     encoder: Encoder
     scores: Sequence[float]
@@ -51,8 +51,8 @@ class ComparedPairs:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedMatrix:
-    """(left, right) scores, and which texts of each side were cut."""
+class ScoreMatrix:
+    """(left, right) scores, and which texts of each side were truncated."""
 
     encoder: Encoder
     scores: Sequence[Sequence[float]]
@@ -62,63 +62,72 @@ class ComparedMatrix:
 
 
 class Compare:
-    """Scores texts with one another. Both sides are encoded in the role of a query, so a symmetric measure stays so."""
+    """Scores texts; both sides have the role of a query, so that symmetric measures stay so."""
 
     def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
         self._models = models
         self._texts = texts
-        self._aside = Aside()
+        self._offload = Offload()
 
     async def pairs(
-        self, left: Sequence[Given], right: Sequence[Given], with_: Comparison, explain: bool
-    ) -> ComparedPairs:
-        """Score text i of the left with text i of the right."""
-        similarity = measure(with_.measure)
-        explainer = explainable(with_.measure) if explain else None
-        encoder, both = await self._embed([*left, *right], with_, "tokens" if explain else wanted(similarity))
-        pairs = list(zip(both.embeddings[: len(left)], both.embeddings[len(left) :], strict=True))
+        self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions, explain: bool
+    ) -> ScoredPairs:
+        """Score the i-th text on the left with the i-th on the right.
 
-        def compute(some: Sequence[Pair]) -> tuple[list[float], list[LinkList]]:
-            scores = [similarity.score(a, b) for a, b in some]
-            return scores, [word_links(explainer, a, b) for a, b in some] if explainer else []
+        Raises:
+            UnknownModel, UnknownMeasure, NotExplainable, InvalidRequest: see the errors of models and service.
+        """
+        measure = similarity(options.measure)
+        explainer = explainable(options.measure) if explain else None
+        want: Want = "tokens" if explain else required_vectors(measure)
+        encoder, texts = await self._embed([*left, *right], options, want)
+        pairs = list(zip(texts.embeddings[: len(left)], texts.embeddings[len(left) :], strict=True))
 
-        work = [_work(a) * _work(b) for a, b in pairs]
-        kind = f"{similarity.name} explained" if explain else similarity.name
-        done = [
-            await self._aside.do(kind, sum(work[some]), partial(compute, pairs[some]))
-            for some in portions(work, PORTION)
+        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[LinkList]]:
+            scores = [measure.score(a, b) for a, b in chunk]
+            return scores, [word_links(explainer, a, b) for a, b in chunk] if explainer else []
+
+        costs = [_cost(a) * _cost(b) for a, b in pairs]
+        kind = f"{measure.name} explained" if explain else measure.name
+        computed = [
+            await self._offload.run(kind, sum(costs[chunk]), partial(compute, pairs[chunk]))
+            for chunk in split_by_size(costs, CHUNK_PRODUCTS)
         ]
-        scores = [score for some, _ in done for score in some]
-        explanations = [links for _, some in done for links in some] if explainer else None
-        truncated = zip(both.truncated[: len(left)], both.truncated[len(left) :], strict=True)
-        return ComparedPairs(encoder, scores, [a or b for a, b in truncated], explanations, both.tokens)
+        scores = [score for chunk, _ in computed for score in chunk]
+        explanations = [links for _, chunk in computed for links in chunk] if explainer else None
+        truncated = zip(texts.truncated[: len(left)], texts.truncated[len(left) :], strict=True)
+        return ScoredPairs(encoder, scores, [a or b for a, b in truncated], explanations, texts.tokens)
 
-    async def matrix(self, left: Sequence[Given], right: Sequence[Given], with_: Comparison) -> ComparedMatrix:
-        """Score every text of the left with every text of the right."""
-        similarity = measure(with_.measure)
-        encoder, both = await self._embed([*left, *right], with_, wanted(similarity))
-        rows, columns = both.embeddings[: len(left)], both.embeddings[len(left) :]
+    async def matrix(
+        self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions
+    ) -> ScoreMatrix:
+        """Score every text on the left with every text on the right. Raises as `pairs`."""
+        measure = similarity(options.measure)
+        encoder, texts = await self._embed([*left, *right], options, required_vectors(measure))
+        rows, columns = texts.embeddings[: len(left)], texts.embeddings[len(left) :]
 
         scores = np.empty((len(rows), len(columns)))
         for tile in _tiles(rows, columns):
-            scores[tile] = await asyncio.to_thread(all_with_all, similarity, rows[tile[0]], columns[tile[1]])
-        truncated = both.truncated[: len(left)], both.truncated[len(left) :]
-        return ComparedMatrix(encoder, scores.tolist(), *truncated, both.tokens)
+            scores[tile] = await asyncio.to_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
+        truncated = texts.truncated[: len(left)], texts.truncated[len(left) :]
+        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens)
 
-    async def _embed(self, given: Sequence[Given], with_: Comparison, want: Want) -> tuple[Encoder, EmbeddedTexts]:
-        encoder = await self._models.get(with_.model)
-        return encoder, await self._texts.embed(encoder, given, "query", want, with_.truncate)
+    async def _embed(
+        self, texts: Sequence[InputText], options: CompareOptions, want: Want
+    ) -> tuple[Encoder, TextEmbeddings]:
+        encoder = await self._models.get(options.model)
+        return encoder, await self._texts.embed(encoder, texts, "query", want, options.truncate)
 
 
 def _tiles(rows: Sequence[TokenEmbeddings], columns: Sequence[TokenEmbeddings]) -> Iterator[tuple[slice, slice]]:
-    """All pairs of a row and a column, in rectangles of bounded work."""
-    longest = max((_work(row) for row in rows), default=1)
-    for some_columns in portions([longest * _work(column) for column in columns], PORTION):
-        across = sum(_work(column) for column in columns[some_columns])
-        for some_rows in portions([_work(row) * across for row in rows], PORTION):
-            yield some_rows, some_columns
+    """Split a matrix into rectangles of bounded cost."""
+    longest = max((_cost(row) for row in rows), default=1)
+    for column_slice in split_by_size([longest * _cost(column) for column in columns], CHUNK_PRODUCTS):
+        width = sum(_cost(column) for column in columns[column_slice])
+        for row_slice in split_by_size([_cost(row) * width for row in rows], CHUNK_PRODUCTS):
+            yield row_slice, column_slice
 
 
-def _work(text: TokenEmbeddings) -> int:
-    """What a text adds to the work of comparing it: its tokens; a pooled vector is as one."""
+def _cost(text: TokenEmbeddings) -> int:
+    """Factor of a text in the cost of a comparison: its tokens; 1 for a pooled vector."""
     return max(1, len(text))

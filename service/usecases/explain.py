@@ -1,38 +1,46 @@
-"""Why do these two texts get this score?"""
+"""Explain the score of two texts by its links between words or tokens."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
 
-from semblance.models.explanation import Explanation
-from semblance.models.protocols import Encoder
+from semblance.models.catalogue import explainable
+from semblance.models.embeddings import TokenEmbeddings
+from semblance.models.explanation import Explanation, LinkList
+from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Granularity, Role, Truncate
 from semblance.service.errors import UnknownDocument
 from semblance.service.ports.embedding import ServedModels
-from semblance.service.replication.access import HeldCollections
-from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed_texts import Given, TextEmbedder
-from semblance.service.usecases.measures import DEFAULT_MEASURE, explainable
+from semblance.service.replication.access import CollectionAccess
+from semblance.service.usecases.collections import DEFAULT_MEASURE, Collections
+from semblance.service.usecases.embed import InputText, TextEmbedder
+
+DEFAULT_LINKS = 200
+
+
+def word_links(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> LinkList:
+    """Explain a pair or a hit: the strongest links between words, up to the default number."""
+    return explainer.explain(a, b).by_word().link_list(DEFAULT_LINKS)
 
 
 @dataclass(frozen=True, slots=True)
-class InCollection:
-    """A stored document that stands for the second text."""
+class DocumentRef:
+    """A stored document, in place of a text."""
 
     id: str
     collection: str
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainFor:
-    """What to explain. `max_links` keeps the strongest links only; None keeps all.
+class ExplainParams:
+    """Two texts to explain. `max_links` keeps only the strongest links; None keeps all.
 
-    Where `measure` is None, it is what the score would be by: the collection's for a document, else cosine.
+    `measure` defaults to the one that would score the pair: the collection's for a document, else cosine.
     """
 
-    a: Given
-    b: Given | InCollection
+    a: InputText
+    b: InputText | DocumentRef
     measure: str | None
     model: str | None
     granularity: Granularity
@@ -41,8 +49,8 @@ class ExplainFor:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """An explanation and the whole texts that it is about; `truncated` if an encoder took only part of one."""
+class PairExplanation:
+    """An explanation and its full texts; `truncated` if the encoder read only part of either."""
 
     encoder: Encoder
     measure: str
@@ -53,51 +61,51 @@ class Explained:
 
 
 class Explain:
-    """Shows the parts of a score, as `Compare` or `Search` computes it."""
+    """Explains a score as `Compare` or `Search` computes it."""
 
     def __init__(
-        self, collections: Collections, models: ServedModels, local: HeldCollections, texts: TextEmbedder
+        self, collections: Collections, models: ServedModels, access: CollectionAccess, texts: TextEmbedder
     ) -> None:
         self._collections = collections
         self._models = models
-        self._local = local
+        self._access = access
         self._texts = texts
 
-    async def __call__(self, request: ExplainFor) -> Explained:
-        """The explanation of one pair.
+    async def __call__(self, params: ExplainParams) -> PairExplanation:
+        """Explain one pair.
 
         Raises:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
-            InvalidRequest: see semblance.service.errors.
+            InvalidRequest: see the errors of models and service.
         """
-        encoder, b, role, usual = await self._other(request)
-        measure = request.measure or usual
+        encoder, b, role, default_measure = await self._second(params)
+        measure = params.measure or default_measure
         explainer = explainable(measure)
-        left = await self._texts.embed(encoder, [request.a], "query", "tokens", request.truncate)
-        right = await self._texts.embed(encoder, [b], role, "tokens", request.truncate)
+        left = await self._texts.embed(encoder, [params.a], "query", "tokens", params.truncate)
+        right = await self._texts.embed(encoder, [b], role, "tokens", params.truncate)
 
         def compute() -> Explanation:
             explanation = explainer.explain(left.embeddings[0], right.embeddings[0])
-            grouped = explanation.by_word() if request.granularity == "word" else explanation
-            return grouped if request.max_links is None else grouped.strongest(request.max_links)
+            grouped = explanation.by_word() if params.granularity == "word" else explanation
+            return grouped if params.max_links is None else grouped.strongest(params.max_links)
 
-        return Explained(
+        return PairExplanation(
             encoder=encoder,
             measure=measure,
-            a=request.a.text,
+            a=params.a.text,
             b=b.text,
             truncated=left.truncated[0] or right.truncated[0],
             explanation=await asyncio.to_thread(compute),
         )
 
-    async def _other(self, request: ExplainFor) -> tuple[Encoder, Given, Role, str]:
-        """The second text, its role and its usual measure: as in a search for a document, else as in a comparison."""
-        if isinstance(request.b, Given):
-            return await self._models.get(request.model), request.b, "query", DEFAULT_MEASURE
-        place = request.b
-        collection = await self._local.read(lambda store: store.collection(place.collection))
-        found = await self._local.read(lambda store: store.get(place.collection, [place.id]))
-        if place.id not in found:
-            raise UnknownDocument(f"collection {place.collection!r} has no document {place.id!r}")
+    async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role, str]:
+        """Resolve the second text, with its encoder, role and default measure."""
+        if isinstance(params.b, InputText):
+            return await self._models.get(params.model), params.b, "query", DEFAULT_MEASURE
+        ref = params.b
+        collection = await self._access.read(lambda store: store.collection(ref.collection))
+        documents = await self._access.read(lambda store: store.get(ref.collection, [ref.id]))
+        if ref.id not in documents:
+            raise UnknownDocument(f"collection {ref.collection!r} has no document {ref.id!r}")
         encoder = await self._collections.encoder_of(collection)
-        return encoder, Given(found[place.id].text, "/id"), "document", collection.settings.measure
+        return encoder, InputText(documents[ref.id].text, "/id"), "document", collection.settings.measure

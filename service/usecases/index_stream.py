@@ -1,4 +1,4 @@
-"""Storing any number of documents as they come, a batch at a time."""
+"""Store a stream of documents in batches, as they arrive."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from semblance.service.ports.documents import Document, Version
 from semblance.service.usecases.index_documents import IndexDocuments
 
 BATCH = 256  # documents that are embedded and committed together
-BATCH_CHARS = 4_000_000  # of their texts together, which bounds what a stream holds in memory
-PATIENCE_S = 1.0  # a batch that is not full is stored when nothing more comes for so long
-AT_ONCE = 2  # batches of all streams together that are embedded at once; further streams wait, and so do their senders
+BATCH_CHARS = 4_000_000  # of their texts together, which bounds the memory of a stream
+FLUSH_S = 1.0  # a partial batch is stored when no line arrives for that long
+CONCURRENT_BATCHES = 2  # of all streams together; further streams wait, and backpressure reaches their senders
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the stream, numbered from 1: a document, or why it is none."""
+class StreamLine:
+    """A line of the stream, numbered from 1: a document, or the reason why it is none."""
 
     number: int
     content: Document | Problem
@@ -33,8 +33,8 @@ class RefusedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A batch that is on disk. Every line up to `through_line` is in it or in an earlier one, or was refused."""
+class CommittedBatch:
+    """A batch on disk. All lines up to `through_line` are on disk or were refused."""
 
     through_line: int
     upserted: int
@@ -50,7 +50,7 @@ class _Batch:
     through_line: int = 0
     chars: int = 0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: StreamLine) -> None:
         self.through_line = line.number
         match line.content:
             case Document():
@@ -59,78 +59,78 @@ class _Batch:
             case Problem():
                 self.refused.append(RefusedLine(line.number, line.content))
 
-    def full_for(self, line: Line) -> bool:
-        """Whether the batch must be stored before `line`; of two lines with one id the later one thus wins."""
+    def full_for(self, line: StreamLine) -> bool:
+        """Whether to flush before `line`; so does a repeated id, so that the later line wins."""
         if isinstance(line.content, Document) and line.content.id in self.documents:
             return True
         return len(self.documents) + len(self.refused) >= BATCH or self.chars >= BATCH_CHARS
 
 
 class IndexStream:
-    """Stores documents as background work; a line that cannot be stored is reported, and the others are kept."""
+    """Stores documents as background work, and reports the lines that cannot be stored."""
 
     def __init__(self, index_documents: IndexDocuments) -> None:
         self._index_documents = index_documents
-        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._concurrency = asyncio.Semaphore(CONCURRENT_BATCHES)
 
-    async def __call__(self, name: str, lines: AsyncIterator[Line]) -> AsyncIterator[Stored]:
-        """What each batch came to, once it is on disk.
+    async def __call__(self, name: str, lines: AsyncIterator[StreamLine]) -> AsyncIterator[CommittedBatch]:
+        """Store lines; yield each batch once it is on disk.
 
         Raises:
-            UnknownCollection, SpaceMismatch, WriteConflict, NotReady: see service/errors.py. What was
-            answered before is stored; send the rest again.
+            UnknownCollection, SpaceMismatch, WriteConflict, NotReady: see semblance.service.errors. The batches
+                yielded before are stored; send the rest again.
         """
         async for batch in _batches(lines):
-            async with self._at_once:
-                stored = await self._store(name, batch)
-            yield stored
+            async with self._concurrency:
+                committed = await self._store(name, batch)
+            yield committed
 
-    async def _store(self, name: str, batch: _Batch) -> Stored:
-        """Store a batch without the documents that are refused, of which the refusal names every one."""
-        kept, refused = list(batch.documents.values()), list(batch.refused)
-        while kept:
+    async def _store(self, name: str, batch: _Batch) -> CommittedBatch:
+        """Store a batch without refused documents, all of which an InvalidRequest names."""
+        accepted, refused = list(batch.documents.values()), list(batch.refused)
+        while accepted:
             try:
-                indexed = await self._index_documents(name, [document for _, document in kept], bulk=True)
+                indexed = await self._index_documents(name, [document for _, document in accepted], bulk=True)
             except InvalidRequest as error:
-                faults = {_position(problem): problem for problem in error.problems}
-                refused += [RefusedLine(kept[i][0], _within(problem)) for i, problem in faults.items()]
-                kept = [each for i, each in enumerate(kept) if i not in faults]
+                problems = {_position(problem): problem for problem in error.problems}
+                refused += [RefusedLine(accepted[i][0], _relative(problem)) for i, problem in problems.items()]
+                accepted = [each for i, each in enumerate(accepted) if i not in problems]
                 continue
             ordered = sorted(refused, key=lambda line: line.number)
-            return Stored(batch.through_line, indexed.upserted, indexed.version, indexed.truncated, ordered)
-        return Stored(batch.through_line, 0, None, [], sorted(refused, key=lambda line: line.number))
+            return CommittedBatch(batch.through_line, indexed.upserted, indexed.version, indexed.truncated, ordered)
+        return CommittedBatch(batch.through_line, 0, None, [], sorted(refused, key=lambda line: line.number))
 
 
-async def _batches(lines: AsyncIterator[Line]) -> AsyncIterator[_Batch]:
+async def _batches(lines: AsyncIterator[StreamLine]) -> AsyncIterator[_Batch]:
     batch = _Batch()
-    coming = asyncio.ensure_future(anext(lines, None))
+    next_line = asyncio.ensure_future(anext(lines, None))
     try:
         while True:
-            await asyncio.wait({coming}, timeout=PATIENCE_S if batch.through_line else None)
-            if not coming.done():
+            await asyncio.wait({next_line}, timeout=FLUSH_S if batch.through_line else None)
+            if not next_line.done():
                 yield batch
                 batch = _Batch()
                 continue
-            line = coming.result()
+            line = next_line.result()
             if line is None:
                 break
             if batch.full_for(line):
                 yield batch
                 batch = _Batch()
             batch.add(line)
-            coming = asyncio.ensure_future(anext(lines, None))
+            next_line = asyncio.ensure_future(anext(lines, None))
     finally:
-        coming.cancel()
+        next_line.cancel()
     if batch.through_line:
         yield batch
 
 
 def _position(problem: Problem) -> int:
-    """The number of the document that a refusal points to: /documents/3/text is the fourth."""
+    """Index of the document in a pointer: 3 in /documents/3/text."""
     return int(problem.pointer.split("/")[2])
 
 
-def _within(problem: Problem) -> Problem:
-    """The same refusal, pointing into the document instead of the list of them."""
+def _relative(problem: Problem) -> Problem:
+    """The same problem, with a pointer into the document instead of the request."""
     _, _, _, *inner = problem.pointer.split("/")
     return Problem("".join(f"/{step}" for step in inner), problem.code, problem.detail)

@@ -1,46 +1,48 @@
-"""Which documents are most like this text?"""
+"""Find the documents of a collection that are most similar to a query."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from semblance.models.catalogue import wanted
+from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
 from semblance.models.explanation import LinkList
-from semblance.models.measures.chunks import portions
-from semblance.models.measures.quantized_tokens import decode_many
+from semblance.models.measures.chunks import split_by_size
+from semblance.models.measures.quantized_tokens import dequantize_many
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.filters import Filter
-from semblance.service.observability.timings import timed
+from semblance.service.observability import timed
 from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
 from semblance.service.ports.indexes import Hit, VectorIndex
-from semblance.service.replication.access import HeldCollections
+from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed_texts import Given, TextEmbedder
-from semblance.service.usecases.measures import explainable, measure, word_links
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.explain import word_links
 
-Source: TypeAlias = Literal["index", "token_codes", "encoder"]
+ScoreSource: TypeAlias = Literal["index", "token_codes", "encoder"]
 
-INDEX_MEASURE = "cosine"  # what the index itself ranks by
-CHUNK = 32  # candidates that are scored at a time: their tokens are 25 MB where each has 512 of 384 numbers
-AT_ONCE = 2  # such chunks of a request at a time; other requests get the threads that are left
-DECODED = 1 << 19  # bytes of codes decoded at a time: small enough for the cache, and for the next to take its memory
-ATTEMPTS = 5  # how often a search is done again because its hits were rewritten meanwhile
+INDEX_MEASURE = "cosine"  # the measure by which an index ranks
+CHUNK = 32  # candidates scored in one thread: their tokens take 25 MB where each has 512 of 384 numbers
+CONCURRENT_CHUNKS = 2  # of one request; other requests use the remaining threads
+DECODED_BYTES = 1 << 19  # of codes decoded at a time, so that the vectors fit the CPU cache and memory is reused
+ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class SearchFor:
-    """What is looked for. `candidates` are taken by vector and then scored by the measure, where that is another."""
+class SearchParams:
+    """Queries and options. Measures other than the index's own rescore the `candidates`."""
 
-    queries: Sequence[Given]
+    queries: Sequence[InputText]
     collection: str
     k: int
     candidates: int
@@ -53,8 +55,8 @@ class SearchFor:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A document, how alike it is and, where asked for, why."""
+class SearchHit:
+    """A document, its score and, if requested, its explanation."""
 
     document: Document
     score: float
@@ -63,216 +65,256 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """Hits of each query, best first. `scored_from` says which vectors of the documents made the scores."""
+    """Hits of each query, best first. `scored_from` names the source of the documents' vectors."""
 
     encoder: Encoder
     measure: str
     version: Version
-    scored_from: Source
+    scored_from: ScoreSource
     truncated: Sequence[bool]
-    hits: Sequence[Sequence[Found]]
+    hits: Sequence[Sequence[SearchHit]]
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """Where a search takes place, and by what."""
-
-    collection: Collection
-    index: VectorIndex
-    encoder: Encoder
-    similarity: Similarity
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """Hits of each query in an index of `version`; the store's documents of those ids, and the collection, as of then.
-
-    `source` says what made the scores.
-    """
+class RankedHits:
+    """Hits of each query in an index of `version`, and their documents as read thereafter."""
 
     version: Version
     hits: Sequence[Sequence[Hit]]
-    source: Source
-    now: Collection
+    collection: Collection
     documents: Mapping[str, Document]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no hit was rewritten or deleted between the index and the store."""
+        return len(self._unchanged()) == len(_ids(self.hits))
+
+    def search_hits(self) -> list[list[SearchHit]]:
+        """Hits with their documents, except rewritten ones: their scores are of former texts."""
+        documents = self._unchanged()
+        return [[SearchHit(documents[hit.id], hit.score) for hit in hits if hit.id in documents] for hits in self.hits]
+
+    def _unchanged(self) -> dict[str, Document]:
+        return {doc_id: each for doc_id, each in self.documents.items() if each.version <= self.version.number}
 
 
 class Search:
-    """Finds by vector in the index; scores the nearest anew where the measure is not the index's own."""
+    """Finds documents in the index; rescores them if the measure is not the index's own."""
 
-    def __init__(self, collections: Collections, local: HeldCollections, texts: TextEmbedder, max_scores: int) -> None:
+    def __init__(
+        self, collections: Collections, access: CollectionAccess, texts: TextEmbedder, max_scores: int
+    ) -> None:
         self._collections = collections
-        self._local = local
+        self._access = access
         self._texts = texts
         self._max_scores = max_scores  # queries times candidates of one request
 
-    async def __call__(self, request: SearchFor) -> SearchResults:
-        """Hits of each query.
+    async def __call__(self, params: SearchParams) -> SearchResults:
+        """Search for each query.
 
         Raises:
             UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest, WriteConflict: see semblance.service.errors.
+            InvalidRequest, WriteConflict: see the errors of models and service.
         """
         for _ in range(ATTEMPTS):
             try:
-                return await self._in_one_life(request)
-            except CollectionReplaced:  # the queries are in the cache: another attempt costs little
-                await self._local.follow(request.collection)  # behind whoever is about to replace it
-        raise WriteConflict(f"collection {request.collection!r} was made anew again and again: try again")
+                session = await self._open(params)
+                return await session.results(await session.consistent_ranking())
+            except CollectionReplaced:
+                # Start over: not even the encoder need be the same. The queries are in the cache. The refresh waits
+                # for the writer thread, and so for a replacement under way.
+                await self._access.refresh_index(params.collection)
+        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
 
-    async def _in_one_life(self, request: SearchFor) -> SearchResults:
-        """Hits of each query. Raises CollectionReplaced: the collection was made anew meanwhile."""
-        collection, index = await self._local.current(request.collection, request.min_version)
-        similarity = measure(request.measure or collection.settings.measure)
-        explainer = explainable(similarity.name) if request.explain else None
+    async def _open(self, params: SearchParams) -> SearchSession:
+        collection, index = await self._access.current(params.collection, params.min_version)
+        measure = similarity(params.measure or collection.settings.measure)
+        explainer = explainable(measure.name) if params.explain else None
         encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer else wanted(similarity)
-        queries = await self._texts.embed(encoder, request.queries, "query", want, request.truncate)
-        at = _At(collection, index, encoder, similarity)
-        version, source, found = await self._search(at, request, queries.embeddings)
-        if explainer:
-            source = "encoder"
-            found = [
-                await self._explained(at, explainer, *pair) for pair in zip(queries.embeddings, found, strict=True)
-            ]
-        least = -np.inf if request.min_score is None else request.min_score
-        return SearchResults(
-            encoder=encoder,
-            measure=similarity.name,
-            version=version,
-            scored_from=source,
-            truncated=queries.truncated,
-            hits=[[hit for hit in each if hit.score >= least] for each in found],
-            tokens=queries.tokens,
-        )
+        want: Want = "tokens" if explainer else required_vectors(measure)
+        queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
+        scores = len(params.queries) * params.candidates
+        if measure.name != INDEX_MEASURE and scores > self._max_scores:
+            detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
+            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
+        return SearchSession(self._access, self._texts, params, collection, index, encoder, measure, explainer, queries)
 
-    async def _search(
-        self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]
-    ) -> tuple[Version, Source, list[list[Found]]]:
-        """The k nearest with their documents, all of one version: done again if a hit was rewritten in between.
+
+@dataclass(frozen=True, slots=True)
+class SearchSession:
+    """One search in one epoch of a collection: index, encoder, measure, encoded queries."""
+
+    access: CollectionAccess
+    texts: TextEmbedder
+    params: SearchParams
+    collection: Collection
+    index: VectorIndex
+    encoder: Encoder
+    measure: Similarity
+    explainer: Explainable | None
+    queries: TextEmbeddings
+
+    @property
+    def source(self) -> ScoreSource:
+        """Source of the documents' vectors.
+
+        Only the index's own measure is scored from the index: it stores directions, and a measure may need the length
+        of a pooled vector.
+        """
+        if self.measure.name == INDEX_MEASURE:
+            return "index"
+        coded = self.measure.needs == "tokens" and self.collection.settings.tokens == "int8"
+        return "token_codes" if coded else "encoder"
+
+    async def consistent_ranking(self) -> RankedHits:
+        """Rank the k best documents of each query, with documents as the index saw them.
 
         Raises:
-            CollectionReplaced: the collection was made anew meanwhile, so that not even the encoder need be the same.
+            CollectionReplaced: the collection has another epoch or encoder than the session.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            seen = await self._looked(at, request, queries)
-            if not seen.now.version.epoch == seen.version.epoch == at.collection.version.epoch:
-                raise CollectionReplaced
-            if seen.now.settings.space != at.collection.settings.space:  # rolled over: its token codes are others
-                raise CollectionReplaced
-            same = {doc_id: each for doc_id, each in seen.documents.items() if each.version <= seen.version.number}
-            if len(same) == len(_ids(seen.hits)) or attempt == ATTEMPTS:
-                break
-            at = await self._followed(at)
-        found = [[Found(same[hit.id], hit.score) for hit in each if hit.id in same] for each in seen.hits]
-        return seen.version, seen.source, found
+        # Index and store are read one after the other, without a lock against writers. A hit that was rewritten in
+        # between would show a new text with the score of the old one: search again, in the refreshed index. After the
+        # last attempt, such hits are left out.
+        session = self
+        for _ in range(ATTEMPTS - 1):
+            ranking = await session.ranking()
+            if ranking.complete:
+                return ranking
+            session = await session.refreshed()
+        return await session.ranking()
 
-    async def _followed(self, at: _At) -> _At:
-        """The same with the index brought up to the store. Raises CollectionReplaced: it is another one by now."""
-        await self._local.follow(at.collection.name)
-        now, index = await self._local.current(at.collection.name, None)
-        same = now.version.epoch == at.collection.version.epoch and now.settings.space == at.collection.settings.space
-        if not same:
+    async def refreshed(self) -> SearchSession:
+        """The same session with an index brought up to the store. Raises CollectionReplaced."""
+        await self.access.refresh_index(self.collection.name)
+        collection, index = await self.access.current(self.collection.name, None)
+        self._require_same(collection)
+        return replace(self, index=index)
+
+    async def ranking(self) -> RankedHits:
+        """Rank the k best documents of each query, best first. Raises CollectionReplaced."""
+        ranking = await (self.nearest() if self.source == "index" else self.candidates())
+        self._require_same(ranking.collection)
+        if ranking.version.epoch != self.collection.version.epoch:
             raise CollectionReplaced
-        return replace(at, index=index)
+        return ranking
 
-    async def _looked(self, at: _At, request: SearchFor, queries: Sequence[TokenEmbeddings]) -> _Seen:
-        """The k nearest documents of each query, best first by the measure."""
-        own = at.similarity.name == INDEX_MEASURE
-        if not own:
-            self._require_few(len(queries) * request.candidates)
-        name = at.collection.name
-        directions = unit_rows(np.stack([query.pooled() for query in queries])).astype(np.float32)
-        near = partial(at.index.search, directions, request.k if own else request.candidates, request.where)
-        if own:
-            with timed("search"):  # one way to a thread and back, which takes longer than either
-                return await self._local.search(lambda store: _seen_by_index(store, name, near))
+    async def nearest(self) -> RankedHits:
+        """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
+
+        def query(store: DocumentStore) -> RankedHits:
+            version, hits = self._search_index(self.params.k)
+            return RankedHits(version, hits, *store.get_at(self.collection.name, _ids(hits)))
+
         with timed("search"):
-            version, candidates = await self._local.search(lambda _: near())
-        rescored = [await self._rescored(at, query, hits) for query, hits in zip(queries, candidates, strict=True)]
-        hits = [each[: request.k] for each in rescored]
-        return _Seen(version, hits, _source(at), *await self._documents(name, _ids(hits)))
+            return await self.access.search(query)
 
-    async def _rescored(self, at: _At, query: TokenEmbeddings, hits: Sequence[Hit]) -> list[Hit]:
-        """Those hits that still exist, scored and ordered by the measure."""
-        rescored: list[Hit] = []
-        chunks = [[hit.id for hit in hits[start : start + CHUNK]] for start in range(0, len(hits), CHUNK)]
-        for start in range(0, len(chunks), AT_ONCE):
-            scoring = [await self._scoring(at, query, ids) for ids in chunks[start : start + AT_ONCE]]
+    async def candidates(self) -> RankedHits:
+        """Rank the candidates of the index by the measure."""
+        with timed("search"):
+            version, candidates = await self.access.search(lambda _: self._search_index(self.params.candidates))
+        rescored = [
+            await self._rescore(query, [hit.id for hit in hits])
+            for query, hits in zip(self.queries.embeddings, candidates, strict=True)
+        ]
+        hits = [each[: self.params.k] for each in rescored]
+        return RankedHits(version, hits, *await self.documents(_ids(hits)))
+
+    async def documents(self, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+        """Get documents by id, and the collection at the version that was read."""
+        return await self.access.read(lambda store: store.get_at(self.collection.name, ids))
+
+    async def results(self, ranking: RankedHits) -> SearchResults:
+        """Explain the hits if requested, and drop those below the minimum score."""
+        hits, source = ranking.search_hits(), self.source
+        if self.explainer:
+            source = "encoder"
+            hits = [
+                await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
+            ]
+        least = -np.inf if self.params.min_score is None else self.params.min_score
+        return SearchResults(
+            encoder=self.encoder,
+            measure=self.measure.name,
+            version=ranking.version,
+            scored_from=source,
+            truncated=self.queries.truncated,
+            hits=[[hit for hit in each if hit.score >= least] for each in hits],
+            tokens=self.queries.tokens,
+        )
+
+    def _require_same(self, collection: Collection) -> None:
+        """Raise CollectionReplaced if the collection has another epoch or encoder than the session."""
+        now, own = collection, self.collection
+        if (now.version.epoch, now.settings.space) != (own.version.epoch, own.settings.space):
+            raise CollectionReplaced
+
+    def _search_index(self, k: int) -> tuple[Version, Sequence[Sequence[Hit]]]:
+        directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
+        return self.index.search(directions, k, self.params.where)
+
+    async def _rescore(self, query: TokenEmbeddings, ids: Sequence[str]) -> list[Hit]:
+        """Score documents by the measure, best first; deleted ones are left out."""
+        hits: list[Hit] = []
+        for chunks in _chunked(_chunked(ids, CHUNK), CONCURRENT_CHUNKS):
+            embedded = [await self._embed_stored(chunk) if self.source == "encoder" else None for chunk in chunks]
             with timed("search"):
-                scored = await asyncio.gather(*(self._local.search(each) for each in scoring))
-            rescored += [hit for each in scored for hit in each]
-        return sorted(rescored, key=lambda hit: (-hit.score, hit.id))
+                scored = await asyncio.gather(
+                    *(
+                        self.access.search(partial(self._score_chunk, query, *each))
+                        for each in zip(chunks, embedded, strict=True)
+                    )
+                )
+            hits += [hit for each in scored for hit in each]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
-    async def _scoring(
-        self, at: _At, query: TokenEmbeddings, ids: Sequence[str]
-    ) -> Callable[[DocumentStore], list[Hit]]:
-        """What scores those of the documents that still exist, from the cheapest place that has their tokens."""
-        if _source(at) == "token_codes":
-            return partial(_score_codes, at, query, ids)
-        _, documents = await self._documents(at.collection.name, ids)
-        known = await self._encoded(at.encoder, list(documents.values()), wanted(at.similarity))
-        return lambda _: _score(at.similarity, query, list(known), list(known.values()))
+    async def _embed_stored(self, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
+        _, documents = await self.documents(ids)
+        return await self._embed(list(documents.values()), required_vectors(self.measure))
 
-    def _require_few(self, scores: int) -> None:
-        if scores > self._max_scores:
-            detail = f"{scores:,} scores, queries times candidates; at most {self._max_scores:,} are computed"
-            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
+    async def _embed(self, documents: Sequence[Document], want: Want) -> dict[str, TokenEmbeddings]:
+        texts = [InputText(document.text, f"/documents/{document.id}") for document in documents]
+        embedded = await self.texts.embed(self.encoder, texts, "document", want)
+        return {document.id: each for document, each in zip(documents, embedded.embeddings, strict=True)}
 
-    async def _documents(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
-        return await self._local.read(lambda store: store.get_at(name, ids))
+    def _score_chunk(
+        self,
+        query: TokenEmbeddings,
+        ids: Sequence[str],
+        embedded: Mapping[str, TokenEmbeddings] | None,
+        store: DocumentStore,
+    ) -> list[Hit]:
+        """In a search thread: score documents by embeddings or, without any, stored token codes."""
+        if embedded is not None:
+            return self._score(query, list(embedded), list(embedded.values()))
+        codes = store.codes(self.collection.name, ids, self.collection.settings.space)
+        coded_ids, codes_of = list(codes), list(codes.values())
+        return [
+            hit
+            for part in split_by_size([len(each) for each in codes_of], DECODED_BYTES)
+            for hit in self._score(query, coded_ids[part], dequantize_many(codes_of[part]))
+        ]
 
-    async def _encoded(self, encoder: Encoder, documents: Sequence[Document], want: Want) -> dict[str, TokenEmbeddings]:
-        given = [Given(document.text, f"/documents/{document.id}") for document in documents]
-        encoded = await self._texts.embed(encoder, given, "document", want)
-        return {document.id: each for document, each in zip(documents, encoded.embeddings, strict=True)}
+    def _score(self, query: TokenEmbeddings, ids: Sequence[str], embeddings: Sequence[TokenEmbeddings]) -> list[Hit]:
+        scores = self.measure.score_many(query, embeddings)
+        return [Hit(doc_id, float(score)) for doc_id, score in zip(ids, scores, strict=True)]
 
-    async def _explained(
-        self, at: _At, explainer: Explainable, query: TokenEmbeddings, found: Sequence[Found]
-    ) -> list[Found]:
-        """The same hits with score and links from freshly encoded texts, so that the one sums to the other."""
-        encoded = await self._encoded(at.encoder, [hit.document for hit in found], "tokens")
+    async def _explain(
+        self, explainer: Explainable, query: TokenEmbeddings, hits: Sequence[SearchHit]
+    ) -> list[SearchHit]:
+        """Encode the texts again for score and links, so that the links sum to the score."""
+        embedded = await self._embed([hit.document for hit in hits], "tokens")
 
-        def explain() -> list[Found]:
-            links = [word_links(explainer, query, encoded[hit.document.id]) for hit in found]
-            return [Found(hit.document, why.score, why) for hit, why in zip(found, links, strict=True)]
+        def explain() -> list[SearchHit]:
+            links = [word_links(explainer, query, embedded[hit.document.id]) for hit in hits]
+            return [SearchHit(hit.document, why.score, why) for hit, why in zip(hits, links, strict=True)]
 
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
-
-
-def _seen_by_index(
-    store: DocumentStore, name: str, near: Callable[[], tuple[Version, Sequence[Sequence[Hit]]]]
-) -> _Seen:
-    version, hits = near()
-    return _Seen(version, hits, "index", *store.get_at(name, _ids(hits)))
 
 
 def _ids(hits: Sequence[Sequence[Hit]]) -> list[str]:
     return list({hit.id for each in hits for hit in each})
 
 
-def _source(at: _At) -> Literal["token_codes", "encoder"]:
-    """Where the measure's view of a document comes from, if the index's own scores are not enough.
-
-    Never from the index: it keeps directions, and a measure may ask for the length of a pooled vector.
-    """
-    coded = at.similarity.needs == "tokens" and at.collection.settings.tokens == "int8"
-    return "token_codes" if coded else "encoder"
-
-
-def _score_codes(at: _At, query: TokenEmbeddings, ids: Sequence[str], store: DocumentStore) -> list[Hit]:
-    codes = store.codes(at.collection.name, ids, at.collection.settings.space)
-    known, each = list(codes), list(codes.values())
-    return [
-        hit
-        for portion in portions([len(some) for some in each], DECODED)
-        for hit in _score(at.similarity, query, known[portion], decode_many(each[portion]))
-    ]
-
-
-def _score(
-    similarity: Similarity, query: TokenEmbeddings, ids: Sequence[str], candidates: Sequence[TokenEmbeddings]
-) -> list[Hit]:
-    scores = similarity.score_many(query, candidates)
-    return [Hit(doc_id, float(score)) for doc_id, score in zip(ids, scores, strict=True)]
+def _chunked(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,4 +1,4 @@
-"""The benchmark for GPUs on a machine without one: that it runs to its end, and says that nothing was measured."""
+"""The GPU benchmark on a machine without a GPU: it runs, and reports so."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.speed.gpu import Report, ceiling
+from benchmarks.speed.gpu import Report, peak_rate
 from benchmarks.speed.on_device.random_models import STS_LENGTHS, operations, random_texts, sts_lengths, tokenizer
-from tests.support.figures import kept
 from tests.support.project import PROJECT
+from tests.support.results import load_results
 
 PARTS = ("bfloat16 product, TFLOP/s", "copy, TB/s", "encoding tiny", "scoring", "training", "search")
 
 
-# what this project needs beside torch, transformers and sentence-transformers: it runs where only these are
-NOT_THERE = "faiss fastapi openvino orjson peft prometheus_client pydantic pyroaring redis rich sqlalchemy uvicorn"
+# dependencies of this project that the GPU benchmark must not import
+FORBIDDEN = "faiss fastapi openvino orjson peft prometheus_client pydantic pyroaring redis rich sqlalchemy uvicorn"
 RUN = f"""
 import runpy, sys
-sys.modules.update(dict.fromkeys({NOT_THERE!r}.split()))
+sys.modules.update(dict.fromkeys({FORBIDDEN!r}.split()))
 runpy.run_module("benchmarks.speed.gpu", run_name="__main__", alter_sys=True)
 """
 
 
-def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
+def test_every_part_runs_without_a_gpu_and_reports_so(tmp_path: Path) -> None:
+    completed = subprocess.run(
         [sys.executable, "-c", RUN, "--device", "cpu", "--quick"],
         cwd=PROJECT,
         env={**os.environ, "OUT": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""},
@@ -37,38 +37,36 @@ def test_every_part_runs_without_a_gpu_and_says_that_it_measured_nothing(tmp_pat
         timeout=200,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "not measured" in done.stdout
-    figures = kept("gpu_quick", tmp_path).figures
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "not measured" in completed.stdout
+    figures = load_results("gpu_quick", tmp_path).figures
     assert set(PARTS) <= set(figures)
     assert figures["measured"] is False
     assert figures["encoding tiny"]["from_ids"]["ours"] > 0
     assert figures["training"]["peak GB"] >= 0
 
 
-def test_a_ceiling_that_cannot_be_measured_costs_no_more_than_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_part_does_not_affect_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> float:
         raise RuntimeError("out of memory")
 
     monkeypatch.setenv("OUT", str(tmp_path))
     report = Report("cpu")
-    assert ceiling(report, "product", lambda: 2e12) == 2.0
-    assert math.isnan(ceiling(report, "copy", fail))
-    figures = kept("gpu_quick", tmp_path).figures
+    assert peak_rate(report, "product", lambda: 2e12) == 2.0
+    assert math.isnan(peak_rate(report, "copy", fail))
+    figures = load_results("gpu_quick", tmp_path).figures
     assert (figures["product"], figures["faults"]) == ({"product": 2.0}, ["copy failed: out of memory"])
 
 
-def test_texts_have_as_many_tokens_as_they_are_counted_for() -> None:
+def test_random_texts_have_the_announced_numbers_of_tokens() -> None:
     texts = random_texts(50)
     assert [len(each.ids) for each in tokenizer().encode_batch(texts)] == sts_lengths(50)
     assert set(sts_lengths(1000)) == set(STS_LENGTHS)
 
 
-def test_operations_are_those_of_the_products_that_a_layer_needs() -> None:
-    """Twice the rows times the columns times the tokens of each map, and two products of attention."""
+def test_operations_count_the_products_of_a_layer() -> None:
+    """Two operations per weight and token of each linear map, and two products of attention."""
     d, f, n = 32, 64, 10
-    of_maps = 2 * n * (3 * d * d + d * d + d * f + f * d)
-    of_attention = 2 * n * n * d + 2 * n * n * d
-    assert operations("tiny", [n, n]) == pytest.approx(2 * 2 * (of_maps + of_attention))
+    linear = 2 * n * (3 * d * d + d * d + d * f + f * d)
+    attention = 2 * n * n * d + 2 * n * n * d
+    assert operations("tiny", [n, n]) == pytest.approx(2 * 2 * (linear + attention))

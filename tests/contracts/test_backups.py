@@ -1,4 +1,4 @@
-"""The laws of backups, on every database: what is put back is what there was, all of it or nothing."""
+"""Laws of backups on every database: a restore brings back exactly what was saved, or changes nothing."""
 
 from __future__ import annotations
 
@@ -23,27 +23,34 @@ from semblance.service.documents.schema import collections, documents, token_cod
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import CollectionReplaced
-from semblance.service.ports.documents import ChangePage, Collection, Document, Life, WholeChange, Write
-from semblance.service.replication.copier import PlainHand, TakeOver
+from semblance.service.ports.documents import (
+    ChangePage,
+    Collection,
+    CollectionContents,
+    Document,
+    DocumentChange,
+    Write,
+)
+from semblance.service.replication.copier import Copier, DirectWriter
 from semblance.service.usecases.backup import back_up, restore
-from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, dump, made_of, require_same
-from tests.support.dying import DEAD, in_a_process
+from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, assert_equal, dump, embedding
+from tests.support.crash_point import CRASHED, run_in_fork
 
 SAME = [column.name for column in collections.c if column.name != "epoch"]
 ROLLOVER = ["name", "epoch", "space", "next_space"]
 Content: TypeAlias = list[Any]
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
 METADATA = st.dictionaries(ODD, ODD | st.integers() | st.floats(allow_nan=False, allow_infinity=False), max_size=2)
-FIXTURE_OUTLIVES_EXAMPLES = [HealthCheck.function_scoped_fixture]
+SHARED_FIXTURE = [HealthCheck.function_scoped_fixture]
 
 
-def quiet(_: int) -> None:
-    """Nobody watches the progress."""
+def ignore_progress(_: int) -> None:
+    """Ignore the progress."""
 
 
 @pytest.fixture
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Engine]]:
-    """Empty databases by kind."""
+    """Opens empty databases by kind."""
     made: list[Engine] = []
 
     def open_(kind: str) -> Engine:
@@ -70,7 +77,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def content(engine: Engine) -> Content:
-    """Everything but the epochs, which are new after a restore."""
+    """All content but the epochs, which are new after a restore."""
     return [dump(engine, collections, SAME), *(dump(engine, table) for table in (documents, vectors, token_codes))]
 
 
@@ -78,19 +85,19 @@ def epochs(engine: Engine) -> set[Any]:
     return set(dump(engine, collections, ["epoch"]))
 
 
-def saved(store: SqlDocumentStore, folder: Path) -> Path:
+def save(store: SqlDocumentStore, folder: Path) -> Path:
     folder.mkdir()
-    with backup_folder.written(folder) as copy:
-        back_up(store, copy, quiet)
+    with backup_folder.create(folder) as copy:
+        back_up(store, copy, ignore_progress)
     return folder
 
 
-def put_back(folder: Path, store: SqlDocumentStore) -> None:
-    with backup_folder.opened(folder, backup_folder.check(folder)) as backup:
-        restore(backup, store, quiet)
+def restore_from(folder: Path, store: SqlDocumentStore) -> None:
+    with backup_folder.open_store(folder, backup_folder.verify(folder)) as backup:
+        restore(backup, store, ignore_progress)
 
 
-def emptied(store: SqlDocumentStore) -> Writer:
+def emptied_writer(store: SqlDocumentStore) -> Writer:
     for former in store.collections():
         store.drop(former.name)
     return Writer(store)
@@ -112,14 +119,14 @@ def filled(engine: Engine) -> SqlDocumentStore:
 
 
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite"), ("sqlite", "same")])
-def test_what_is_put_back_is_what_there_was_whatever_was_stored_there_meanwhile(
+def test_a_restore_brings_back_the_saved_state(
     opened: Callable[[str], Engine], tmp_path_factory: pytest.TempPathFactory, source: str, target: str
 ) -> None:
-    truth = opened(source)
-    other = truth if target == "same" else opened(target)
-    store, other_store = SqlDocumentStore(truth), SqlDocumentStore(other)
+    source_engine = opened(source)
+    target_engine = source_engine if target == "same" else opened(target)
+    store, other_store = SqlDocumentStore(source_engine), SqlDocumentStore(target_engine)
 
-    @settings(deadline=None, max_examples=5, suppress_health_check=FIXTURE_OUTLIVES_EXAMPLES)
+    @settings(deadline=None, max_examples=5, suppress_health_check=SHARED_FIXTURE)
     @given(
         steps=STEPS,
         later=STEPS,
@@ -127,31 +134,31 @@ def test_what_is_put_back_is_what_there_was_whatever_was_stored_there_meanwhile(
         page=st.integers(1, 9),
     )
     def law(steps: list[Step], later: list[Step], odd: Mapping[str, tuple[str, Any]], page: int) -> None:
-        writer = emptied(store)
+        writer = emptied_writer(store)
         for step in steps:
             writer.perform(step)
         store.create("empty", SETTINGS)
         odd_ones, _ = store.create("odd", SETTINGS)
         given_ones = [Document(doc_id, text, more) for doc_id, (text, more) in odd.items()]
-        store.upsert(odd_ones, [Write(each, made_of("space-0", each.text)) for each in given_ones])
+        store.upsert(odd_ones, [Write(each, embedding("space-0", each.text)) for each in given_ones])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("semblance.service.replication.change_feed.PAGE", page)
-            folder = saved(store, tmp_path_factory.mktemp("backup") / "made")
-            before = content(truth)
-            writer = emptied(other_store) if other is not truth else writer
+            folder = save(store, tmp_path_factory.mktemp("backup") / "made")
+            before = content(source_engine)
+            writer = emptied_writer(other_store) if target_engine is not source_engine else writer
             for step in later:
                 writer.perform(step)
-            former = epochs(truth) | epochs(other)
-            put_back(folder, other_store)
-        assert content(other) == before
-        assert not epochs(other) & former
-        assert len(epochs(other)) == len(before[0])
+            former = epochs(source_engine) | epochs(target_engine)
+            restore_from(folder, other_store)
+        assert content(target_engine) == before
+        assert not epochs(target_engine) & former
+        assert len(epochs(target_engine)) == len(before[0])
 
     law()
 
 
 class Busy(SqlDocumentStore):
-    """A store to which something is written before every look at it; it remembers all its states."""
+    """A store that is written to before every read, and records all its states."""
 
     def __init__(self, engine: Engine, steps: Sequence[Step | None]) -> None:
         super().__init__(engine)
@@ -174,15 +181,15 @@ class Busy(SqlDocumentStore):
         for collection in self.collections():
             self.states[(collection.name, collection.version)] = of_collection(self._engine, collection.name)
 
-    def whole_changes_since(
+    def document_changes(
         self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
-    ) -> ChangePage[WholeChange]:
+    ) -> ChangePage[DocumentChange]:
         self._write()
-        return super().whole_changes_since(name, since, cursor, limit)
+        return super().document_changes(name, since, cursor, limit)
 
 
 def of_collection(engine: Engine, name: str) -> Content:
-    """The documents of one collection, and what its own encoder made of them."""
+    """Documents of one collection, and their embeddings by its own encoder."""
     with engine.connect() as connection:
         space = connection.execute(select(collections.c.space).where(collections.c.name == name)).scalar_one()
         found = [connection.execute(select(documents).where(documents.c.collection == name)).all()]
@@ -192,40 +199,38 @@ def of_collection(engine: Engine, name: str) -> Content:
     return [sorted(tuple(map(repr, row)) for row in rows) for rows in found]
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=FIXTURE_OUTLIVES_EXAMPLES)
-@given(before=STEPS, meanwhile=STEPS, page=st.integers(1, 5))
-def test_a_copy_of_a_busy_store_has_each_collection_as_it_was_at_one_version(
-    engine: Engine, tmp_path_factory: pytest.TempPathFactory, before: list[Step], meanwhile: list[Step], page: int
+@settings(deadline=None, max_examples=25, suppress_health_check=SHARED_FIXTURE)
+@given(before=STEPS, concurrent=STEPS, page=st.integers(1, 5))
+def test_a_copy_of_a_busy_store_is_consistent_per_collection(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory, before: list[Step], concurrent: list[Step], page: int
 ) -> None:
-    writer = emptied(SqlDocumentStore(engine))
+    writer = emptied_writer(SqlDocumentStore(engine))
     for step in before:
         writer.perform(step)
-    busy = Busy(engine, meanwhile)
+    busy = Busy(engine, concurrent)
     copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("semblance.service.replication.change_feed.PAGE", page)
-        back_up(busy, copy, quiet)
+        back_up(busy, copy, ignore_progress)
     copied = copy.collections()
     spaces = dump(copy_engine, vectors, ["collection", "space"])
     for collection in copied:
         assert of_collection(copy_engine, collection.name) == busy.states[(collection.name, collection.version)]
         own = {repr(collection.settings.space), repr(collection.rollover and collection.rollover.space)}
-        held = {space for name, space in spaces if name == repr(collection.name)}
-        assert held <= own, "nothing is left of a roll-over that is not under way"
+        stored = {space for name, space in spaces if name == repr(collection.name)}
+        assert stored <= own, "no embeddings remain of a roll-over that is not running"
     copy.close()
 
 
 @pytest.mark.usefixtures("small_pages")
-@pytest.mark.parametrize("looks", range(8))
-@pytest.mark.parametrize("meanwhile", [["begin"], ["begin", "switch"], ["begin", "fill", "drop_rollover"]])
-def test_a_roll_over_that_comes_or_goes_at_any_moment_of_a_copy_is_in_it_as_it_ended(
-    tmp_path: Path, meanwhile: list[str], looks: int
-) -> None:
-    engine, copy_engine = sqlite_engine(tmp_path / "truth.sqlite"), sqlite_engine(tmp_path / "copy.sqlite")
+@pytest.mark.parametrize("reads", range(8))
+@pytest.mark.parametrize("concurrent", [["begin"], ["begin", "switch"], ["begin", "fill", "drop_rollover"]])
+def test_a_roll_over_during_a_copy_is_copied_settled(tmp_path: Path, concurrent: list[str], reads: int) -> None:
+    engine, copy_engine = sqlite_engine(tmp_path / "primary.sqlite"), sqlite_engine(tmp_path / "copy.sqlite")
     Writer(SqlDocumentStore(engine)).perform(("upsert", "c", 3))
     copy = SqlDocumentStore(copy_engine)
-    back_up(Busy(engine, [*[None] * looks, *((step, "c", 3) for step in meanwhile)]), copy, quiet)
+    back_up(Busy(engine, [*[None] * reads, *((step, "c", 3) for step in concurrent)]), copy, ignore_progress)
     assert dump(copy_engine, collections, ROLLOVER) == dump(engine, collections, ROLLOVER)
     for table in (vectors, token_codes):
         assert dump(copy_engine, table) == dump(engine, table)
@@ -234,7 +239,7 @@ def test_a_roll_over_that_comes_or_goes_at_any_moment_of_a_copy_is_in_it_as_it_e
 
 
 class Recorder:
-    """Writes to a collection of its own until it is stopped, and notes which documents each version has."""
+    """Writes to its own collection until stopped, and records the documents of each version."""
 
     def __init__(self, store: SqlDocumentStore, name: str) -> None:
         self._store = store
@@ -243,7 +248,7 @@ class Recorder:
         self.stop = threading.Event()
 
     def run(self) -> None:
-        """Write, one document after the other; every fifth time one goes."""
+        """Write documents one by one; every fifth write deletes one."""
         state: dict[str, str] = {}
         name, number = self._collection.name, 0
         while not self.stop.is_set():
@@ -254,13 +259,13 @@ class Recorder:
                 version = self._store.delete(name, doc_id)
                 state = {each: of for each, of in state.items() if each != doc_id}
             else:
-                write = Write(Document(doc_id, text, {}), made_of("space-0", text))
+                write = Write(Document(doc_id, text, {}), embedding("space-0", text))
                 version = self._store.upsert(self._collection, [write])
                 state = {**state, doc_id: text}
             self.states[version.number] = state
 
 
-def test_a_backup_beside_writers_holds_a_state_that_each_collection_had(engine: Engine, tmp_path: Path) -> None:
+def test_a_backup_during_writes_holds_consistent_collections(engine: Engine, tmp_path: Path) -> None:
     store = SqlDocumentStore(engine)
     recorders = {name: Recorder(store, name) for name in ("c", "d")}
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
@@ -268,7 +273,7 @@ def test_a_backup_beside_writers_holds_a_state_that_each_collection_had(engine: 
         writing = [pool.submit(each.run) for each in recorders.values()]
         try:
             wait_until(lambda: all(len(each.states) > 20 for each in recorders.values()))
-            folders = [saved(store, tmp_path / f"backup-{number}") for number in range(4)]
+            folders = [save(store, tmp_path / f"backup-{number}") for number in range(4)]
         finally:
             for each in recorders.values():
                 each.stop.set()
@@ -276,23 +281,23 @@ def test_a_backup_beside_writers_holds_a_state_that_each_collection_had(engine: 
             done.result()
     seen = set()
     for folder in folders:
-        with backup_folder.opened(folder, backup_folder.check(folder)) as backup:
+        with backup_folder.open_store(folder, backup_folder.verify(folder)) as backup:
             for collection in backup.collections():
-                held = {each.id: each.text for each in backup.scan(collection.name, "", 100)}
-                assert held == recorders[collection.name].states[collection.version.number]
+                stored = {each.id: each.text for each in backup.scan(collection.name, "", 100)}
+                assert stored == recorders[collection.name].states[collection.version.number]
                 seen.add((collection.name, collection.version.number))
-    assert len(seen) > 4, "they wrote meanwhile"
+    assert len(seen) > 4, "versions advanced between the backups"
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 30
+    deadline = time.monotonic() + 30
     while not holds():
-        assert time.monotonic() < give_up
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def statements(engine: Engine, act: Callable[[int], None]) -> None:
-    """Have `act` told the number of every statement, and of the commit, before it runs."""
+    """Call `act` with the number of every statement, and of the commit, before it runs."""
     count = 0
 
     def step(*_: object) -> None:
@@ -305,14 +310,14 @@ def statements(engine: Engine, act: Callable[[int], None]) -> None:
 
 
 class Failed(Exception):
-    """What a statement of these tests fails with."""
+    """Failure of a statement in these tests."""
 
 
 @pytest.mark.usefixtures("small_pages")
 def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     store = filled(engine)
-    folder = saved(store, tmp_path / "backup")
-    emptied(store).perform(("upsert", "later", 2))
+    folder = save(store, tmp_path / "backup")
+    emptied_writer(store).perform(("upsert", "later", 2))
     before, former = content(engine), epochs(engine)
     fails_at, armed = 0, True
     seen: list[int] = []
@@ -328,7 +333,7 @@ def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, t
         seen.clear()
         armed = True
         try:
-            put_back(folder, store)
+            restore_from(folder, store)
         except Failed:
             armed = False
             assert (content(engine), epochs(engine)) == (before, former)
@@ -342,19 +347,19 @@ def test_a_restore_that_fails_at_any_statement_changes_nothing(engine: Engine, t
 @pytest.mark.usefixtures("small_pages")
 def test_a_process_killed_during_a_restore_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     store = filled(engine)
-    folder = saved(store, tmp_path / "backup")
-    emptied(store).perform(("upsert", "later", 2))
+    folder = save(store, tmp_path / "backup")
+    emptied_writer(store).perform(("upsert", "later", 2))
     before = content(engine)
-    engine.dispose()  # its connections are none of the child's
+    engine.dispose()  # the child must not inherit its connections
 
     def die(at: int) -> None:
-        statements(engine, lambda number: os._exit(DEAD) if number == at else None)
-        put_back(folder, store)
+        statements(engine, lambda number: os._exit(CRASHED) if number == at else None)
+        restore_from(folder, store)
 
     deaths = 0
     for at in range(1, 100, 5):
-        status = in_a_process(partial(die, at))
-        if status != DEAD:
+        status = run_in_fork(partial(die, at))
+        if status != CRASHED:
             assert status == 0
             break
         deaths += 1
@@ -364,59 +369,59 @@ def test_a_process_killed_during_a_restore_changes_nothing(engine: Engine, tmp_p
     assert content(engine) != before
 
 
-def test_a_replica_takes_over_what_was_restored_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
+def test_a_replica_follows_a_restore(engine: Engine, tmp_path: Path) -> None:
     store = filled(engine)
-    folder = saved(store, tmp_path / "backup")
+    folder = save(store, tmp_path / "backup")
     former = store.collection("c").version
     writer = Writer(store)
     for step in [("switch", "c", 1), ("upsert", "c", 5), ("recreate", "d", 2), ("upsert", "later", 1)]:
         writer.perform(step)
     copy_engine = sqlite_engine(tmp_path / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
-    take_over = TakeOver(store, copy, PlainHand(copy))
+    copier = Copier(store, copy, DirectWriter())
     for name in ("c", "d", "later"):
-        take_over(name)
-    require_same(engine, copy_engine)
-    put_back(folder, store)
+        copier(name)
+    assert_equal(engine, copy_engine)
+    restore_from(folder, store)
     for name in ("c", "d", "later"):
-        take_over(name)
-    require_same(engine, copy_engine)
+        copier(name)
+    assert_equal(engine, copy_engine)
     assert [each.name for each in copy.collections()] == ["c", "d"]
     assert store.collection("c").version.number == former.number
     assert store.collection("c").version.epoch != former.epoch
     copy.close()
 
 
-def test_replicas_hear_of_every_collection_that_was_there_or_is(postgres: str, tmp_path: Path) -> None:
+def test_a_restore_notifies_of_all_former_and_new_collections(postgres: str, tmp_path: Path) -> None:
     store = filled(postgresql_engine(postgres, connections=2, timeout_s=10))
-    folder = saved(store, tmp_path / "backup")
+    folder = save(store, tmp_path / "backup")
     store.drop("d")
     store.create("later", SETTINGS)
     with psycopg.connect(postgres, autocommit=True) as listener:
         listener.execute("LISTEN semblance_changes")
-        put_back(folder, store)
+        restore_from(folder, store)
         heard = [each.payload for each in listener.notifies(timeout=5, stop_after=3)]
     assert sorted(heard) == ["c", "d", "later"]
     store.close()
 
 
-def test_during_a_restore_readers_see_the_former_state_and_writers_wait_for_the_new_one(postgres: str) -> None:
+def test_during_a_restore_readers_continue_and_writers_wait(postgres: str) -> None:
     store = filled(postgresql_engine(postgres, connections=4, timeout_s=10))
     collection = store.collection("d")
     paused, go_on = threading.Event(), threading.Event()
 
-    def pages() -> Iterator[Sequence[WholeChange]]:
+    def pages() -> Iterator[Sequence[DocumentChange]]:
         paused.set()
         assert go_on.wait(10)
-        yield [WholeChange(Document("new", "new", {}, version=3), deleted=False, embedded={})]
+        yield [DocumentChange(Document("new", "new", {}, version=3), deleted=False, embeddings={})]
 
-    life = Life(collection, pages())
+    contents = CollectionContents(collection, pages())
     with ThreadPoolExecutor(2) as pool:
-        restoring = pool.submit(store.replace_all, [life])
+        restoring = pool.submit(store.replace_all, [contents])
         assert paused.wait(10)
         assert [each.name for each in store.collections()] == ["c", "d"]
         assert len(store.scan("d", "", 10)) == 3
-        writing = pool.submit(store.upsert, collection, [Write(Document("x", "x", {}), made_of("space-0", "x"))])
+        writing = pool.submit(store.upsert, collection, [Write(Document("x", "x", {}), embedding("space-0", "x"))])
         assert not writing.done()
         go_on.set()
         restoring.result(10)

@@ -1,4 +1,4 @@
-"""The laws of every copy of a store: taken over in any pieces, it ends as the store is."""
+"""Laws of copies of a store: however it is copied, a copy ends equal to the store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from semblance.service.documents.schema import collections, documents, token_cod
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
-from semblance.service.ports.documents import Collection, CollectionSettings, Document, Embedded, Rollover, Write
-from semblance.service.replication.copier import PlainHand, TakeOver
+from semblance.service.ports.documents import (
+    CollectionSettings,
+    Document,
+    DocumentEmbedding,
+    Rollover,
+    Write,
+)
+from semblance.service.replication.copier import Copier, DirectWriter
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-0", DIM, "cosine", "exact", "int8")
@@ -26,15 +32,15 @@ NAMES = ("c", "d")
 Step: TypeAlias = tuple[str, str, int]
 
 
-def made_of(space: str, text: str) -> Embedded:
-    """What an encoder of that space makes of a text: always the same."""
+def embedding(space: str, text: str) -> DocumentEmbedding:
+    """Deterministic embedding of a text in a space."""
     seed = [ord(character) for character in space + text]
     vector = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return Embedded(vector, truncated=len(text) % 2 == 1, codes=(space + text).encode(), code_error=0.01)
+    return DocumentEmbedding(vector, truncated=len(text) % 2 == 1, codes=(space + text).encode(), code_error=0.01)
 
 
 class Writer:
-    """Does what a deployment does to its store, step by step; what is not possible at the moment is left out."""
+    """Performs the operations of a deployment on its store; skips those that are not possible."""
 
     def __init__(self, store: SqlDocumentStore) -> None:
         self.store = store
@@ -62,9 +68,9 @@ class Writer:
         writes = []
         for i in range(number % 4 + 1):
             text = f"text {number} of {i}"
-            rolled = made_of(next_space, text) if next_space else None
+            rolled = embedding(next_space, text) if next_space else None
             document = Document(f"{(number + i) % 7}", text, {"n": number})
-            writes.append(Write(document, made_of(collection.settings.space, text), rolled))
+            writes.append(Write(document, embedding(collection.settings.space, text), rolled))
         self.store.upsert(collection, writes)
 
     def relabel(self, name: str, number: int) -> None:
@@ -92,7 +98,7 @@ class Writer:
         if collection.rollover is not None:
             _, some = self.store.unfilled(name, number % 5 + 1)
             space = collection.rollover.space
-            self.store.fill(collection, [(document, made_of(space, document.text)) for document in some])
+            self.store.fill(collection, [(document, embedding(space, document.text)) for document in some])
 
     def switch(self, name: str, number: int) -> None:
         if self.store.collection(name).rollover is not None:
@@ -102,15 +108,15 @@ class Writer:
 
 
 def dump(engine: Engine, table: Table, columns: list[str] | None = None) -> list[Any]:
-    wanted = [table.c[name] for name in columns or table.c.keys()]
+    selected = [table.c[name] for name in columns or table.c.keys()]
     with engine.connect() as connection:
-        return sorted((tuple(map(repr, row)) for row in connection.execute(select(*wanted))), key=repr)
+        return sorted((tuple(map(repr, row)) for row in connection.execute(select(*selected))), key=repr)
 
 
-def require_same(truth: Engine, copy: Engine) -> None:
-    """The copy holds what the truth holds, and nothing that was made by an encoder which is none of its own."""
+def assert_equal(primary: Engine, copy: Engine) -> None:
+    """Assert that the copy equals the primary, without embeddings by other encoders."""
     for table in (collections, documents, vectors, token_codes):
-        assert dump(copy, table) == dump(truth, table)
+        assert dump(copy, table) == dump(primary, table)
 
 
 STEPS = st.lists(
@@ -127,7 +133,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, pulls=st.sets(st.integers(0, 25)), page=st.integers(1, 9))
-def test_a_copy_ends_as_the_store_is_whatever_happened_and_however_often_it_looked(
+def test_a_copy_ends_equal_to_the_store_after_any_history(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, steps: list[Step], pulls: set[int], page: int
 ) -> None:
     writer = Writer(SqlDocumentStore(engine))
@@ -135,22 +141,22 @@ def test_a_copy_ends_as_the_store_is_whatever_happened_and_however_often_it_look
         writer.store.drop(former.name)
     copy_engine = sqlite_engine(tmp_path_factory.mktemp("copy") / "copy.sqlite")
     copy = SqlDocumentStore(copy_engine)
-    take_over = TakeOver(writer.store, copy, PlainHand(copy))
+    copier = Copier(writer.store, copy, DirectWriter())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("semblance.service.replication.change_feed.PAGE", page)
         for number, step in enumerate(steps):
             writer.perform(step)
             if number in pulls:
                 for name in NAMES:
-                    take_over(name)
-                require_same(engine, copy_engine)
+                    copier(name)
+                assert_equal(engine, copy_engine)
         for name in NAMES:
-            take_over(name)
-    require_same(engine, copy_engine)
+            copier(name)
+    assert_equal(engine, copy_engine)
     copy.close()
 
 
-def test_a_switch_waits_until_every_document_is_re_embedded(engine: Engine) -> None:
+def test_a_switch_requires_every_document_to_be_re_embedded(engine: Engine) -> None:
     writer = Writer(SqlDocumentStore(engine))
     store = writer.store
     store.create("c", SETTINGS)
@@ -158,7 +164,7 @@ def test_a_switch_waits_until_every_document_is_re_embedded(engine: Engine) -> N
     with pytest.raises(NoRollover):
         store.switch("c")
     begun = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
-    assert store.begin_rollover(begun, Rollover("other", "space-b", DIM)) == begun, "the same again changes nothing"
+    assert store.begin_rollover(begun, Rollover("other", "space-b", DIM)) == begun, "beginning again changes nothing"
     with pytest.raises(RolloverDiffers, match="'other'"):
         store.begin_rollover(begun, Rollover("third", "space-c", DIM))
     before = store.collection("c").version
@@ -175,22 +181,22 @@ def test_a_switch_waits_until_every_document_is_re_embedded(engine: Engine) -> N
     assert {row[2] for row in dump(engine, vectors)} == {"'space-b'"}
 
 
-def test_a_document_that_changed_while_it_was_re_embedded_is_not_filled(engine: Engine) -> None:
-    """Else it would have the vector of its former text."""
+def test_a_document_changed_during_re_embedding_is_not_filled(engine: Engine) -> None:
+    """Otherwise it would have the vector of its former text."""
     writer = Writer(SqlDocumentStore(engine))
     store = writer.store
     store.create("c", SETTINGS)
     writer.upsert("c", 0)
     collection = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
     [read] = store.unfilled("c", 10)[1]
-    changed = Write(Document("0", "changed", {}), made_of("space-0", "changed"))
+    changed = Write(Document("0", "changed", {}), embedding("space-0", "changed"))
     store.upsert(collection, [changed])
-    store.fill(collection, [(read, made_of("space-b", read.text))])
+    store.fill(collection, [(read, embedding("space-b", read.text))])
     assert [document.text for document in store.unfilled("c", 10)[1]] == ["changed"]
 
 
-def test_the_former_encoder_serves_the_copy_until_it_switches_itself(engine: Engine, tmp_path: Path) -> None:
-    """The store has forgotten its vectors by then; the copy must not, or its searches would find nothing meanwhile."""
+def test_the_former_encoder_serves_the_copy_until_it_switches(engine: Engine, tmp_path: Path) -> None:
+    """The store has deleted its vectors by then; the copy needs them for its searches."""
     writer = Writer(SqlDocumentStore(engine))
     writer.store.create("c", SETTINGS)
     writer.upsert("c", 3)
@@ -198,21 +204,21 @@ def test_the_former_encoder_serves_the_copy_until_it_switches_itself(engine: Eng
     copy = SqlDocumentStore(copy_engine)
     seen: list[tuple[str, int, int]] = []
 
-    class Watching(PlainHand):
-        def switch(self, collection: Collection, number: int) -> None:
+    class RecordingWriter(DirectWriter):
+        def switch_with(self, name: str, act: Callable[[], Any]) -> None:
             spaces = [row[2] for row in dump(copy_engine, vectors)]
-            here = copy.collection(collection.name)
+            here = copy.collection(name)
             seen.append((here.settings.space, spaces.count("'space-0'"), spaces.count("'space-1'")))
-            assert here.version == before, "none of it is passed before the switch"
-            super().switch(collection, number)
+            assert here.version == before, "no version is recorded before the switch"
+            super().switch_with(name, act)
 
-    take_over = TakeOver(writer.store, copy, Watching(copy))
-    take_over("c")
+    copier = Copier(writer.store, copy, RecordingWriter())
+    copier("c")
     before = copy.collection("c").version
     writer.begin("c", 1)
     writer.switch("c", 1)
     writer.upsert("c", 9)  # in the new space only
-    take_over("c")
+    copier("c")
     assert seen == [("space-0", 3, 5)], "one of four was rewritten in the new space only, and a fifth is new there"
-    require_same(engine, copy_engine)
+    assert_equal(engine, copy_engine)
     copy.close()

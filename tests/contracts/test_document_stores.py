@@ -1,4 +1,4 @@
-"""The laws of every document store."""
+"""Laws of every document store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from semblance.service.errors import (
 )
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.engines.exact import Exact
-from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Version, Write
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Version, Write
 from semblance.service.replication.change_feed import catch_up
 
 DIM = 4
@@ -40,20 +40,20 @@ def store(engine: Engine) -> SqlDocumentStore:
     return SqlDocumentStore(engine)
 
 
-def vector(seed: int) -> Embedded:
+def document_embedding(seed: int) -> DocumentEmbedding:
     made = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return Embedded(made, truncated=seed % 2 == 1, codes=bytes([seed % 256]) * 3, code_error=seed / 1000)
+    return DocumentEmbedding(made, truncated=seed % 2 == 1, codes=bytes([seed % 256]) * 3, code_error=seed / 1000)
 
 
 def new(doc_id: str, text: str = "text", seed: int = 1, **metadata: object) -> Write:
-    return Write(Document(doc_id, text, metadata), vector(seed))
+    return Write(Document(doc_id, text, metadata), document_embedding(seed))
 
 
 def upsert(store: SqlDocumentStore, writes: list[Write], name: str = "c") -> Version:
     return store.upsert(store.collection(name), writes)
 
 
-def test_a_write_is_found_again_whole(store: SqlDocumentStore) -> None:
+def test_a_write_is_read_back_unchanged(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     version = upsert(store, [new("ü/1 🙂", "Ein Text", 1, tags=["a", 1, None], deep={"x": [1.5, True]})])
     assert version.number == 1
@@ -74,7 +74,7 @@ def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
     assert store.collection("c").version.epoch == created.version.epoch
 
 
-def test_creating_the_same_again_changes_nothing_and_another_is_refused(store: SqlDocumentStore) -> None:
+def test_create_is_idempotent_and_refuses_other_settings(store: SqlDocumentStore) -> None:
     first, was_new = store.create("c", SETTINGS)
     second, still_new = store.create("c", SETTINGS)
     assert (was_new, still_new, first) == (True, False, second)
@@ -82,7 +82,7 @@ def test_creating_the_same_again_changes_nothing_and_another_is_refused(store: S
         store.create("c", CollectionSettings("minilm", "space-1", DIM, "rcmd", "exact", "none"))
 
 
-def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDocumentStore) -> None:
+def test_a_recreated_collection_is_empty_with_a_new_epoch(store: SqlDocumentStore) -> None:
     first, _ = store.create("c", SETTINGS)
     upsert(store, [new("d")])
     store.drop("c")
@@ -94,13 +94,13 @@ def test_a_collection_made_anew_has_another_epoch_and_nothing_in_it(store: SqlDo
     assert store.codes("c", ["d"], "space-1") == {}
 
 
-def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
+def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
     for call in (
         lambda: store.collection("no"),
         lambda: store.drop("no"),
         lambda: store.get("no", ["d"]),
         lambda: store.scan("no", "", 1),
-        lambda: store.changes_since("no", 0, None, 1),
+        lambda: store.vector_changes("no", 0, None, 1),
         lambda: upsert(store, [new("d")], "no"),
     ):
         with pytest.raises(UnknownCollection, match="'no'"):
@@ -108,11 +108,11 @@ def test_what_is_not_there_is_named(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     with pytest.raises(UnknownDocument, match="'d'"):
         store.delete("c", "d")
-    assert store.collection("c").version.number == 0, "a refused write leaves no version behind"
+    assert store.collection("c").version.number == 0, "a refused write does not advance the version"
 
 
-def test_a_write_to_a_collection_that_was_made_anew_is_refused_and_nothing_is_written(store: SqlDocumentStore) -> None:
-    """Else vectors and token codes of the old settings would get into the new collection."""
+def test_a_write_to_a_recreated_collection_is_refused(store: SqlDocumentStore) -> None:
+    """Otherwise vectors and token codes of the old settings would enter the new collection."""
     old, _ = store.create("c", SETTINGS)
     store.drop("c")
     store.create("c", SETTINGS)
@@ -122,7 +122,7 @@ def test_a_write_to_a_collection_that_was_made_anew_is_refused_and_nothing_is_wr
     assert store.collection("c").version.number == 0
 
 
-def test_metadata_can_change_without_the_vector_only_while_the_text_is_the_same(store: SqlDocumentStore) -> None:
+def test_metadata_alone_changes_only_with_an_equal_text(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     upsert(store, [new("d", "text", 3, a=1)])
     upsert(store, [Write(Document("d", "text", {"a": 2}), None)])
@@ -160,10 +160,10 @@ def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     page=st.integers(1, 7),
     stops=st.integers(0, 12),
 )
-def test_a_follower_ends_where_the_store_is_however_it_pages(
+def test_an_index_catches_up_for_any_page_size(
     store: SqlDocumentStore, steps: list[tuple[bool, list[int]]], page: int, stops: int
 ) -> None:
-    """Following all the way, or in two goes with writes between, gives the same index as the store holds."""
+    """Catching up once, or twice with writes in between, gives an index equal to the store."""
     for former in store.collections():
         store.drop(former.name)
     store.create("c", SETTINGS)
@@ -176,27 +176,27 @@ def test_a_follower_ends_where_the_store_is_however_it_pages(
             else:
                 upsert(store, [new(f"d{i}", f"text {number}", seed=number * 10 + i) for i in ids])
             if number == stops:
-                catch_up(partial(store.changes_since, "c"), index)
-        catch_up(partial(store.changes_since, "c"), index)
-    held = {document.id for document in store.scan("c", "", 100)}
-    found = index.search(vector(1).vector[None], 100, None)[1][0]
-    assert {hit.id for hit in found} == held
+                catch_up(partial(store.vector_changes, "c"), index)
+        catch_up(partial(store.vector_changes, "c"), index)
+    stored = {document.id for document in store.scan("c", "", 100)}
+    found = index.search(document_embedding(1).vector[None], 100, None)[1][0]
+    assert {hit.id for hit in found} == stored
     assert index.version == store.collection("c").version
 
 
-def test_a_page_says_complete_only_for_versions_that_it_ends(store: SqlDocumentStore) -> None:
+def test_a_page_is_complete_only_up_to_finished_versions(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     upsert(store, [new(f"a{i}") for i in range(3)])
     upsert(store, [new(f"b{i}") for i in range(3)])
-    first = store.changes_since("c", 0, None, 2)
+    first = store.vector_changes("c", 0, None, 2)
     assert (first.complete, first.cursor) == (0, (1, "a1"))
-    second = store.changes_since("c", 0, first.cursor, 1)
+    second = store.vector_changes("c", 0, first.cursor, 1)
     assert (second.complete, [change.id for change in second.changes]) == (1, ["a2"])
-    third = store.changes_since("c", 0, second.cursor, 9)
+    third = store.vector_changes("c", 0, second.cursor, 9)
     assert (third.complete, third.cursor) == (2, None)
 
 
-def test_writers_at_once_lose_nothing_and_share_no_version(store: SqlDocumentStore) -> None:
+def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     versions: list[int] = []
 
@@ -214,7 +214,7 @@ def test_writers_at_once_lose_nothing_and_share_no_version(store: SqlDocumentSto
     assert store.sizes(["c"])[0][1].documents == 41
 
 
-def test_the_database_is_as_durable_as_promised(tmp_path: Path) -> None:
+def test_sqlite_commits_durably(tmp_path: Path) -> None:
     engine = sqlite_engine(tmp_path / "d.sqlite")
     with engine.connect() as connection:
         pragmas = [
@@ -225,12 +225,12 @@ def test_the_database_is_as_durable_as_promised(tmp_path: Path) -> None:
     assert pragmas == ["wal", 2, 1]
 
 
-def test_a_store_opened_again_holds_what_was_acknowledged(tmp_path: Path) -> None:
+def test_a_reopened_store_has_all_acknowledged_writes(tmp_path: Path) -> None:
     file = tmp_path / "documents.sqlite"
     first = SqlDocumentStore(sqlite_engine(file))
     first.create("c", SETTINGS)
     version = upsert(first, [new("d")])
-    again = SqlDocumentStore(sqlite_engine(file))  # without closing the first, as after a crash
+    again = SqlDocumentStore(sqlite_engine(file))  # without closing the first store, as after a crash
     assert again.collection("c").version == version
     assert list(again.get("c", ["d"])) == ["d"]
     first.close()
@@ -238,14 +238,14 @@ def test_a_store_opened_again_holds_what_was_acknowledged(tmp_path: Path) -> Non
     assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_an_error_of_the_database_shows_no_text_of_a_document(tmp_path: Path) -> None:
-    """Errors go into the log, and texts must not."""
+def test_database_errors_show_no_document_text(tmp_path: Path) -> None:
+    """Errors are logged, and texts must not be."""
     engine = sqlite_engine(tmp_path / "documents.sqlite")
     store = SqlDocumentStore(engine)
     store.create("c", SETTINGS)
     with engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")  # as if the disk were full
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")  # as on a full disk
 
     def fill() -> None:
         for i in range(1000):
@@ -254,13 +254,13 @@ def test_an_error_of_the_database_shows_no_text_of_a_document(tmp_path: Path) ->
     with pytest.raises(DatabaseError) as failure:
         fill()
     assert "SECRET" not in str(failure.value)
-    assert store.sizes(["c"])[0][1].documents == store.collection("c").version.number, "and nothing is half-written"
+    assert store.sizes(["c"])[0][1].documents == store.collection("c").version.number, "no write is stored in part"
 
 
-def test_the_log_of_writes_stays_short_while_reads_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is always a reader, as in a busy service; SQLite alone would never begin its log anew."""
+def test_the_write_ahead_log_stays_short_during_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With overlapping readers, as in a busy service, SQLite alone would never truncate its log."""
     bound, text = 1 << 20, "x" * 100_000
-    monkeypatch.setattr(sqlite, "LOG_BYTES", bound)
+    monkeypatch.setattr(sqlite, "MAX_LOG_BYTES", bound)
     engine = sqlite_engine(tmp_path / "documents.sqlite")
     store = SqlDocumentStore(engine)
     store.create("c", SETTINGS)
@@ -285,6 +285,6 @@ def test_the_log_of_writes_stays_short_while_reads_overlap(tmp_path: Path, monke
         for reader in readers:
             reader.result(timeout=10)
     assert max(lengths) < 2 * bound
-    assert lengths.count(0) >= 3, "it was emptied again and again"
+    assert lengths.count(0) >= 3, "it was truncated repeatedly"
     assert store.get("c", ["d"])["d"].text == f"59{text}"
     store.close()

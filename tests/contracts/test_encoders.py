@@ -1,4 +1,4 @@
-"""The laws of every encoder."""
+"""Laws of every encoder."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ OTHERS = ("{small}?pooling=max", "{small}?pooling=cls")
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """What the sources above name in braces."""
+    """Files for the names in braces of the sources above."""
     folder = tmp_path_factory.mktemp("encoders")
-    found = {name: folder / name for name in ("small", "words", "counts", "ccr", "white")}
-    make_small(found["small"])
-    write_glove(found["words"], WORDS)
-    found["counts"].write_text("the\t50\na\t30\nfox\t2\nguitar\t1\n")
+    paths = {name: folder / name for name in ("small", "words", "counts", "ccr", "white")}
+    make_small(paths["small"])
+    write_glove(paths["words"], WORDS)
+    paths["counts"].write_text("the\t50\na\t30\nfox\t2\nguitar\t1\n")
     rng = np.random.default_rng(0)
-    save_map(CommonComponentRemoval().fit(rng.normal(1, 1, (9, DIM))), found["ccr"], str(found["small"]))
-    weighted = MEAN_POOLED[5].format(**found)
-    save_map(Whitening().fit(rng.normal(1, 1, (40, WORD_DIM)), 5), found["white"], weighted)
-    return found
+    save_map(CommonComponentRemoval().fit(rng.normal(1, 1, (9, DIM))), paths["ccr"], str(paths["small"]))
+    weighted = MEAN_POOLED[5].format(**paths)
+    save_map(Whitening().fit(rng.normal(1, 1, (40, WORD_DIM)), 5), paths["white"], weighted)
+    return paths
 
 
 loaded = cache(load)
@@ -81,7 +81,7 @@ def encoded(encoder: Encoder, texts: tuple[str, ...]) -> list[TokenEmbeddings]:
     return encoder.encode(encoder.tokenize(texts, "document", "END"), "tokens")
 
 
-def test_a_text_alone_equals_the_same_text_in_any_batch(encoder: Encoder) -> None:
+def test_a_text_has_equal_vectors_alone_and_in_a_batch(encoder: Encoder) -> None:
     together = encoded(encoder, TEXTS)
     for text, in_batch in zip(TEXTS, together, strict=True):
         alone = encoded(encoder, (text,))[0]
@@ -89,7 +89,7 @@ def test_a_text_alone_equals_the_same_text_in_any_batch(encoder: Encoder) -> Non
         assert alone.pooled() == pytest.approx(in_batch.pooled(), abs=1e-5)
 
 
-def test_order_is_kept(encoder: Encoder) -> None:
+def test_the_output_has_the_order_of_the_input(encoder: Encoder) -> None:
     shuffled = list(TEXTS)
     random.Random(3).shuffle(shuffled)
     by_text = dict(zip(TEXTS, encoded(encoder, TEXTS), strict=True))
@@ -97,36 +97,36 @@ def test_order_is_kept(encoder: Encoder) -> None:
         assert embeddings.vectors == pytest.approx(by_text[text].vectors, abs=1e-5)
 
 
-def test_the_same_call_gives_the_same_bits(encoder: Encoder) -> None:
+def test_repeated_calls_give_identical_bits(encoder: Encoder) -> None:
     for first, second in zip(encoded(encoder, TEXTS), encoded(encoder, TEXTS), strict=True):
         np.testing.assert_array_equal(first.vectors, second.vectors)
 
 
-def test_pooled_is_the_same_whether_or_not_tokens_are_wanted(encoder: Encoder) -> None:
+def test_pooled_vectors_do_not_depend_on_the_requested_output(encoder: Encoder) -> None:
     tokenized = encoder.tokenize(TEXTS, "document", "END")
     for tokens, pooled in zip(encoder.encode(tokenized, "tokens"), encoder.encode(tokenized, "pooled"), strict=True):
         assert pooled.pooled() == pytest.approx(tokens.pooled(), abs=1e-6)
         assert pooled.vectors.shape == (0, encoder.dim)
 
 
-def test_a_weighted_mean_of_the_tokens_points_where_the_pooled_vector_does(mean_pooled: Encoder) -> None:
+def test_the_weighted_token_mean_points_along_the_pooled_vector(mean_pooled: Encoder) -> None:
     for embeddings in encoded(mean_pooled, TEXTS):
         assert embeddings.mean_pooled
         mean = embeddings.weights @ embeddings.vectors
-        known = float(np.any(mean))  # a text without a known word is zero, and so is its cosine
+        known = float(np.any(mean))  # the vector of a text without known words is 0, and so is its cosine
         assert float(unit_rows(mean) @ unit_rows(embeddings.pooled())) == pytest.approx(known, abs=1e-6)
         assert np.isfinite(embeddings.pooled()).all()
 
 
-def test_the_parts_of_a_cosine_sum_to_it_whatever_weighs_or_maps_the_tokens(mean_pooled: Encoder) -> None:
+def test_parts_of_a_cosine_sum_to_it_under_any_adaptation(mean_pooled: Encoder) -> None:
     left, right = encoded(mean_pooled, TEXTS), encoded(mean_pooled, TEXTS[::-1])
     for a, b in itertools.product(left, right):
-        found = Cosine().explain(a, b)
-        assert found.contribution.sum() + found.special == pytest.approx(Cosine().score(a, b), abs=1e-6)
+        explanation = Cosine().explain(a, b)
+        assert explanation.contribution.sum() + explanation.special == pytest.approx(Cosine().score(a, b), abs=1e-6)
 
 
 @pytest.mark.parametrize("source", OTHERS)
-def test_a_pooling_other_than_the_mean_is_what_it_says(files: Mapping[str, Path], source: str) -> None:
+def test_max_and_cls_pooling_agree_with_their_definitions(files: Mapping[str, Path], source: str) -> None:
     for embeddings in encoded(loaded(source.format(**files)), TEXTS):
         assert not embeddings.mean_pooled
         pooled = embeddings.vectors.max(axis=0) if source.endswith("max") else embeddings.vectors[0]
@@ -141,7 +141,7 @@ def test_shapes_and_types(encoder: Encoder) -> None:
         assert embeddings.pooled().dtype == np.float32
 
 
-def test_spans_are_the_characters_of_the_text(encoder: Encoder) -> None:
+def test_spans_are_character_offsets(encoder: Encoder) -> None:
     for text in encoder.tokenize(TEXTS, "document", "END"):
         units = text.units()
         assert len(units) == int((~text.special).sum())
@@ -152,26 +152,26 @@ def test_spans_are_the_characters_of_the_text(encoder: Encoder) -> None:
         assert starts == sorted(starts)
 
 
-@pytest.mark.parametrize(("truncate", "kept"), [("END", "first"), ("START", "last")])
-def test_truncation_cuts_the_chosen_end_and_says_so(encoder: Encoder, truncate: str, kept: str) -> None:
+@pytest.mark.parametrize(("truncate", "remaining"), [("END", "first"), ("START", "last")])
+def test_truncation_removes_the_chosen_end_and_is_reported(encoder: Encoder, truncate: str, remaining: str) -> None:
     text = "first " + "middle " * 600 + "last"
     cut = encoder.tokenize([text], "document", truncate)[0]  # type: ignore[arg-type]
     assert cut.truncated
     assert len(cut) == encoder.max_tokens
     assert not cut.special.any() or (cut.special[0] and cut.special[-1])
     words = [unit.text for unit in cut.units()]
-    assert words[0 if truncate == "END" else -1] == kept
+    assert words[0 if truncate == "END" else -1] == remaining
     assert not encoder.tokenize(["short"], "document", truncate)[0].truncated  # type: ignore[arg-type]
 
 
-def test_without_truncation_a_long_text_is_refused(encoder: Encoder) -> None:
+def test_long_texts_are_rejected_without_truncation(encoder: Encoder) -> None:
     with pytest.raises(BadTexts) as refusal:
         encoder.tokenize(["fine", "word " * 600], "document", "NONE")
     assert [(problem.index, problem.code) for problem in refusal.value.problems] == [(1, "text_too_long")]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\u200b\u200d\ufeff", "\x00\x00", "\u00ad", "\u2028"])
-def test_a_text_without_a_real_token_is_refused(encoder: Encoder, text: str) -> None:
+def test_texts_without_tokens_are_rejected(encoder: Encoder, text: str) -> None:
     with pytest.raises(BadTexts) as refusal:
         encoder.tokenize(["fine", text, "fine", text], "query", "END")
     assert [(problem.index, problem.code) for problem in refusal.value.problems] == [
@@ -180,25 +180,25 @@ def test_a_text_without_a_real_token_is_refused(encoder: Encoder, text: str) -> 
     ]
 
 
-def test_a_lone_surrogate_is_refused(encoder: Encoder) -> None:
+def test_lone_surrogates_are_rejected(encoder: Encoder) -> None:
     with pytest.raises(BadTexts) as refusal:
         encoder.tokenize(["ab\ud800"], "query", "END")
     assert refusal.value.problems[0].code == "ill_formed_text"
 
 
-def test_many_threads_may_tokenise_at_once(encoder: Encoder) -> None:
-    """A fast tokenizer shared by threads raises "Already borrowed"; each thread has its own."""
+def test_threads_can_tokenize_concurrently(encoder: Encoder) -> None:
+    """A fast tokenizer shared by threads raises "Already borrowed", so each thread has a copy."""
     expected = [text.ids.tolist() for text in encoder.tokenize(TEXTS, "query", "END")]
     failures: list[object] = []
 
     def work() -> None:
         for _ in range(20):
             try:
-                found = [text.ids.tolist() for text in encoder.tokenize(TEXTS, "query", "END")]
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+                ids = [text.ids.tolist() for text in encoder.tokenize(TEXTS, "query", "END")]
+            except Exception as error:  # noqa: BLE001 - the test reports any error
                 failures.append(error)
             else:
-                failures.extend([found] if found != expected else [])
+                failures.extend([ids] if ids != expected else [])
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -208,12 +208,12 @@ def test_many_threads_may_tokenise_at_once(encoder: Encoder) -> None:
     assert not failures
 
 
-def test_space_and_build_tell_what_they_should(encoder: Encoder) -> None:
+def test_space_and_build_are_different_digests(encoder: Encoder) -> None:
     assert len(encoder.space) == len(encoder.build) == 64
     assert encoder.space != encoder.build
 
 
-def test_bfloat16_serves_the_same_space_under_another_build(minilm: Transformer) -> None:
+def test_bfloat16_has_the_same_space_and_another_build(minilm: Transformer) -> None:
     half = Transformer("minilm", minilm._checkpoint, Compute(precision="bfloat16"))
     assert half.space == minilm.space
     assert half.build != minilm.build

@@ -1,4 +1,4 @@
-"""The laws of every index engine: the same answers as a plain look at every document."""
+"""Contract of every index engine: the same results as an exhaustive scan of the documents."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.filters import All, Between, Either, Filter, OneOf, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
-from semblance.service.ports.documents import Change, Version
+from semblance.service.ports.documents import VectorChange, Version
 from semblance.service.ports.indexes import ENGINES, Hit
 
 DIM = 8
-SCANNED = 2000  # rows scanned at most where a test is about more
+SCANNED = 2000  # limit of exhaustive scans in tests with more rows
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 NAMES = catalogue.names(ENGINES)
 METADATA = st.fixed_dictionaries(
     {},
     optional={
-        "colour": st.sampled_from(["red", "green", "blue"]),
+        "color": st.sampled_from(["red", "green", "blue"]),
         "size": st.one_of(st.integers(-3, 3), st.sampled_from([0.5, 1.0])),
         "flag": st.one_of(st.booleans(), st.none()),
         "tags": st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
@@ -35,16 +35,16 @@ METADATA = st.fixed_dictionaries(
 )
 FILTERS: list[Mapping[str, Any] | None] = [
     None,
-    {"colour": "red"},
-    {"colour": {"in": ["red", "blue"]}, "size": {"gte": 0}},
+    {"color": "red"},
+    {"color": {"in": ["red", "blue"]}, "size": {"gte": 0}},
     {"size": {"gt": -1, "lte": 1}},
-    {"or": [{"flag": True}, {"tags": "b"}, {"and": [{"colour": {"gte": "green"}}, {"size": 1}]}]},
+    {"or": [{"flag": True}, {"tags": "b"}, {"and": [{"color": {"gte": "green"}}, {"size": 1}]}]},
     {"flag": None},
     {"flag": 1},  # true is not 1
     {"size": {"in": [True, False]}},
     {"flag": {"gte": 0}},
     {"nothing": "here"},
-    {"colour": {"in": []}},
+    {"color": {"in": []}},
 ]
 
 
@@ -58,12 +58,12 @@ def empty(engine: str, expected: int = 0) -> CollectionIndex:
 
 
 class Oracle:
-    """Documents in a dictionary, looked at one by one."""
+    """Documents in a dictionary, compared one by one."""
 
     def __init__(self) -> None:
-        self.documents: dict[str, Change] = {}
+        self.documents: dict[str, VectorChange] = {}
 
-    def apply(self, changes: list[Change]) -> None:
+    def apply(self, changes: list[VectorChange]) -> None:
         for change in changes:
             if change.vector is None:
                 self.documents.pop(change.id, None)
@@ -80,7 +80,7 @@ class Oracle:
 
 
 def holds(where: Filter, metadata: Mapping[str, Any]) -> bool:
-    """A filter by its definition, on one document."""
+    """Whether one document matches a filter, by the definition of filters."""
     match where:
         case All(parts):
             return all(holds(part, metadata) for part in parts)
@@ -109,8 +109,8 @@ def kind(value: object) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
-def random_change(rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any]) -> Change:
-    return Change(doc_id, 1, unit_rows(rng.normal(size=DIM)).astype(np.float32), metadata)
+def random_change(rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any]) -> VectorChange:
+    return VectorChange(doc_id, 1, unit_rows(rng.normal(size=DIM)).astype(np.float32), metadata)
 
 
 def assert_same(found: list[Hit], expected: list[Hit]) -> None:
@@ -127,7 +127,7 @@ def assert_same(found: list[Hit], expected: list[Hit]) -> None:
     k=st.integers(1, 20),
     seed=st.integers(0, 999),
 )
-def test_any_history_of_changes_ends_in_what_the_oracle_finds(
+def test_any_history_of_changes_matches_the_oracle(
     engine: str, steps: list[tuple[str, int, dict[str, Any]]], k: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -136,21 +136,21 @@ def test_any_history_of_changes_ends_in_what_the_oracle_finds(
         doc_id = f"d{number}"
         change = random_change(rng, doc_id, metadata)
         if action == "delete":
-            change = Change(doc_id, 1, None, {})
+            change = VectorChange(doc_id, 1, None, {})
         elif action == "relabel" and doc_id in oracle.documents:
-            change = Change(doc_id, 1, oracle.documents[doc_id].vector, metadata)
+            change = VectorChange(doc_id, 1, oracle.documents[doc_id].vector, metadata)
         index.apply([change])
         oracle.apply([change])
     assert len(index) == len(oracle.documents)
     query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
-    for given_filter in FILTERS:
-        where = None if given_filter is None else parse_filter(given_filter)
+    for definition in FILTERS:
+        where = None if definition is None else parse_filter(definition)
         assert_same(index.search(query, k, where)[1][0], oracle.search(query[0], k, where))
 
 
 @pytest.mark.parametrize("queries", [1, 19, 20, 21, 64])
-def test_the_number_of_queries_in_a_call_changes_no_score(index: CollectionIndex, queries: int) -> None:
-    """FAISS computes 20 and more queries in another way than fewer."""
+def test_scores_do_not_depend_on_the_number_of_queries(index: CollectionIndex, queries: int) -> None:
+    """FAISS computes 20 or more queries by other arithmetic than fewer."""
     rng = np.random.default_rng(0)
     index.apply([random_change(rng, f"d{i}", {}) for i in range(300)])
     batch = unit_rows(rng.normal(size=(queries, DIM))).astype(np.float32)
@@ -160,21 +160,21 @@ def test_the_number_of_queries_in_a_call_changes_no_score(index: CollectionIndex
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.5, 1.0])
-def test_k_come_back_whenever_k_match(index: CollectionIndex, share: float) -> None:
+def test_k_hits_are_returned_whenever_k_match(index: CollectionIndex, share: float) -> None:
     rng, oracle, count = np.random.default_rng(1), Oracle(), 3000
     changes = [random_change(rng, f"d{i}", {"in": bool(i < share * count)}) for i in range(count)]
     index.apply(changes)
-    index.apply([Change(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
+    index.apply([VectorChange(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
     oracle.apply(changes)
-    oracle.apply([Change(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
+    oracle.apply([VectorChange(f"d{i}", 2, None, {}) for i in range(0, count, 2)])
     query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
     where = parse_filter({"in": True})
     assert_same(index.search(query, 10, where)[1][0], oracle.search(query[0], 10, where))
 
 
-def test_equal_scores_come_in_the_order_of_ids(index: CollectionIndex) -> None:
+def test_equal_scores_are_ordered_by_id(index: CollectionIndex) -> None:
     same = unit_rows(np.ones(DIM)).astype(np.float32)
-    index.apply([Change(doc_id, 1, same, {}) for doc_id in ("c", "a", "b")])
+    index.apply([VectorChange(doc_id, 1, same, {}) for doc_id in ("c", "a", "b")])
     assert [hit.id for hit in index.search(same[None], 3, None)[1][0]] == ["a", "b", "c"]
 
 
@@ -185,14 +185,14 @@ def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
 
 def test_new_metadata_alone_takes_no_new_row(index: CollectionIndex) -> None:
     vector = unit_rows(np.ones(DIM)).astype(np.float32)
-    index.apply([Change("d", 1, vector, {"colour": "red"})])
-    index.apply([Change("d", 2, vector, {"colour": "blue"})])
+    index.apply([VectorChange("d", 1, vector, {"color": "red"})])
+    index.apply([VectorChange("d", 2, vector, {"color": "blue"})])
     assert len(index._rows) == 1
-    assert index.search(vector[None], 1, parse_filter({"colour": "red"}))[1] == [[]]
-    assert [hit.id for hit in index.search(vector[None], 1, parse_filter({"colour": "blue"}))[1][0]] == ["d"]
+    assert index.search(vector[None], 1, parse_filter({"color": "red"}))[1] == [[]]
+    assert [hit.id for hit in index.search(vector[None], 1, parse_filter({"color": "blue"}))[1][0]] == ["d"]
 
 
-def test_it_remembers_how_far_it_has_come(index: CollectionIndex) -> None:
+def test_the_version_is_that_of_the_last_advance(index: CollectionIndex) -> None:
     assert index.version == Version("epoch", 0)
     index.advance(Version("epoch", 7))
     assert index.version == Version("epoch", 7)
@@ -205,37 +205,37 @@ def test_an_engine_is_named_like_its_file(engine: str) -> None:
 
 
 class Many:
-    """More rows than are scanned, in clusters, as texts are; with every share that a filter lets through."""
+    """More clustered rows than are scanned, and filters that allow different shares of them."""
 
     COUNT = 16_000
     SHARES = (0.001, 0.01, 0.1, 0.5, 1.0)
 
     def __init__(self) -> None:
         rng = np.random.default_rng(2)
-        centres = rng.normal(size=(200, DIM))
+        centers = rng.normal(size=(200, DIM))
         noise = 0.5 * rng.normal(size=(self.COUNT + 50, DIM))
-        vectors = unit_rows(centres[rng.integers(0, 200, len(noise))] + noise).astype(np.float32)
+        vectors = unit_rows(centers[rng.integers(0, 200, len(noise))] + noise).astype(np.float32)
         self.vectors, self.queries = vectors[50:], vectors[:50]
         self.place = rng.permutation(self.COUNT) / self.COUNT
         self.alive = np.ones(self.COUNT, np.bool_)
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[VectorChange]:
         shares = [{str(share): True for share in self.SHARES if place < share} for place in self.place]
         sides = [{"side": "left" if vector[0] < 0 else "right"} for vector in self.vectors]
-        return [Change(str(i), 1, self.vectors[i], shares[i] | sides[i]) for i in range(self.COUNT)]
+        return [VectorChange(str(i), 1, self.vectors[i], shares[i] | sides[i]) for i in range(self.COUNT)]
 
-    def bury_half(self) -> list[Change]:
+    def delete_half(self) -> list[VectorChange]:
         self.alive[::2] = False
-        return [Change(str(i), 2, None, {}) for i in range(0, self.COUNT, 2)]
+        return [VectorChange(str(i), 2, None, {}) for i in range(0, self.COUNT, 2)]
 
     def check_shares(self, index: CollectionIndex, exact: bool) -> None:
-        """Filters that know nothing of the vectors."""
+        """Check filters that are independent of the vectors."""
         for share in self.SHARES:
             where = None if share == 1 else parse_filter({str(share): True})
             self.check(index, where, self.queries, self.place < share, exact)
 
     def check_sides(self, index: CollectionIndex, exact: bool) -> None:
-        """Filters that let through only what lies on the other side of the space."""
+        """Check filters that allow only rows far from the queries."""
         for side, queries, rows in (
             ("left", self.queries[:, 0] > 0.2, self.vectors[:, 0] < 0),
             ("right", self.queries[:, 0] < -0.2, self.vectors[:, 0] >= 0),
@@ -245,7 +245,7 @@ class Many:
     def check(
         self, index: CollectionIndex, where: Filter | None, queries: Floats, matching: Flags, exact: bool
     ) -> None:
-        """Scores are right in any case; so are the documents if all were looked at, and else nearly all of them."""
+        """Check that scores are exact, and all documents or, if approximate, 95 % of them."""
         numbers = np.flatnonzero(matching & self.alive)
         products = queries.astype(np.float64) @ self.vectors.astype(np.float64).T
         shared = 0.0
@@ -261,25 +261,21 @@ class Many:
 
 
 @pytest.mark.parametrize("engine", NAMES)
-def test_neither_filters_nor_deletions_cost_recall_where_there_are_many_rows(
-    engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Many is more than what is scanned and what lists are learned from: less here than in service, to be quick."""
+def test_filters_and_deletions_keep_recall_with_many_rows(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rows than are scanned or train lists; the limits are low, to be quick."""
     monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", SCANNED)
-    for name, value in {"LISTS_A_ROOT": 1, "LEAST_ROWS": 8192, "PROBES": 12}.items():
+    for name, value in {"LISTS_PER_ROOT": 1, "MIN_ROWS": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"semblance.service.indexes.engines.faiss_ivf.{name}", value)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())
-    assert not index.outgrown
+    assert not index.needs_rebuild
     many.check_shares(index, exact)
     many.check_sides(index, exact)
-    index.apply(many.bury_half())
+    index.apply(many.delete_half())
     many.check_shares(index, exact)
 
 
-def test_a_change_waits_for_some_queries_of_a_search_only(
-    index: CollectionIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     changes = [random_change(rng, f"d{i}", {}) for i in range(300)]
     index.apply(changes)
@@ -290,7 +286,7 @@ def test_a_change_waits_for_some_queries_of_a_search_only(
     changes_begun: list[Future[None]] = []
 
     def change() -> None:
-        index.apply([Change("d299", 2, None, {})])
+        index.apply([VectorChange("d299", 2, None, {})])
         index.advance(Version("epoch", 2))
 
     def watched(*arguments: Any) -> list[Any]:
@@ -306,13 +302,15 @@ def test_a_change_waits_for_some_queries_of_a_search_only(
         version, hits = index.search(queries, 1, None)
         changes_begun[0].result(timeout=10)
     assert sum(searched) == len(queries)
-    assert version == Version("epoch", 1), "that of the first queries"
+    assert version == Version("epoch", 1), "the version of the first queries"
     assert [each[0].id for each in hits[:299]] == [f"d{i}" for i in range(299)]
-    assert hits[299][0].id != "d299", "the change came between"
+    assert hits[299][0].id != "d299", "the change was applied in between"
 
 
-def test_searches_beside_changes_find_what_is_there(index: CollectionIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some documents stay all the time: every search finds them, whatever else comes and goes."""
+def test_searches_concurrent_with_changes_find_unchanged_documents(
+    index: CollectionIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every search finds the documents that stay, whatever else is added and removed."""
     monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", 0)
     rng = np.random.default_rng(3)
     staying = [random_change(rng, f"stays{i}", {}) for i in range(20)]
@@ -323,20 +321,20 @@ def test_searches_beside_changes_find_what_is_there(index: CollectionIndex, monk
     def change() -> None:
         for round_ in range(10):
             index.apply([random_change(rng, f"d{i}", {}) for i in range(400)])
-            index.apply([Change(f"d{i}", round_, None, {}) for i in range(0, 400, 2)])
+            index.apply([VectorChange(f"d{i}", round_, None, {}) for i in range(0, 400, 2)])
         done.set()
 
-    def look() -> int:
-        looks = 0
+    def search() -> int:
+        searches = 0
         while not done.is_set():
             hits = index.search(queries, 3, None)[1]
             assert [each[0].id for each in hits] == [change.id for change in staying]
             assert set(index.vectors([change.id for change in staying])) == {change.id for change in staying}
-            looks += 1
-        return looks
+            searches += 1
+        return searches
 
     with ThreadPoolExecutor(4) as pool:
-        lookers = [pool.submit(look) for _ in range(3)]
+        searchers = [pool.submit(search) for _ in range(3)]
         pool.submit(change).result(timeout=60)
-        assert all(looker.result(timeout=60) > 0 for looker in lookers)
+        assert all(searcher.result(timeout=60) > 0 for searcher in searchers)
     assert len(index) == 20 + 200

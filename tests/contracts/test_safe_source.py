@@ -1,4 +1,4 @@
-"""No line of ours runs code that came as data, or opens a model otherwise than from a folder, and without its code."""
+"""The source never executes data, and opens models only from folders, without their code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.project import PROJECT
 
-RESULTS = PROJECT / "benchmarks" / "results"  # there lie the environments of peers
+RESULTS = PROJECT / "benchmarks" / "results"  # contains the virtual environments of peers
 FILES = [
     file
     for folder in ("models", "service", "benchmarks", "tests/support", "tests/soak")
@@ -18,8 +18,8 @@ FILES = [
 ]
 UNSAFE_MODULES = {"cloudpickle", "cPickle", "dill", "jsonpickle", "joblib", "marshal", "pickle", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "yaml.full_load"}
-SAFE_NAMES = {"pickle.UnpicklingError"}  # an error to catch
-DEMANDED = {  # the end of what is called -> the arguments that it must be given, as they stand here
+SAFE_NAMES = {"pickle.UnpicklingError"}  # an exception class
+REQUIRED = {  # suffix of the called name -> required literal arguments
     "torch.load": {"weights_only": True},
     "np.load": {"allow_pickle": False},
     "Config.from_pretrained": {"local_files_only": True},
@@ -29,7 +29,7 @@ DEMANDED = {  # the end of what is called -> the arguments that it must be given
 
 
 def faults(source: str) -> Iterator[str]:
-    """What is unsafe in a module."""
+    """Unsafe imports and calls of a module."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -42,21 +42,21 @@ def faults(source: str) -> Iterator[str]:
 
 def faults_of_call(call: ast.Call) -> Iterator[str]:
     name = ast.unparse(call.func)
-    given = {each.arg: each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)}
-    if name in UNSAFE_CALLS or given.get("shell") or given.get("trust_remote_code"):
+    literals = {each.arg: each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)}
+    if name in UNSAFE_CALLS or literals.get("shell") or literals.get("trust_remote_code"):
         yield name
-    wanted = [demanded for end, demanded in DEMANDED.items() if name.endswith(end)]
-    if name.endswith(".from_pretrained") and not wanted:
-        yield f"{name}: say here what it must be given"
-    for argument, value in (wanted[0] if wanted else {}).items():
-        if given.get(argument) is not value:
+    required = [arguments for suffix, arguments in REQUIRED.items() if name.endswith(suffix)]
+    if name.endswith(".from_pretrained") and not required:
+        yield f"{name}: add its required arguments to REQUIRED"
+    for argument, value in (required[0] if required else {}).items():
+        if literals.get(argument) is not value:
             yield f"{name} without {argument}={value}"
 
 
 def test_every_module_is_safe() -> None:
-    found = {str(file.relative_to(PROJECT)): list(faults(file.read_text("utf-8"))) for file in FILES}
-    assert len(found) > 300
-    assert {file: wrong for file, wrong in found.items() if wrong} == {}
+    results = {str(file.relative_to(PROJECT)): list(faults(file.read_text("utf-8"))) for file in FILES}
+    assert len(results) > 300
+    assert {file: unsafe for file, unsafe in results.items() if unsafe} == {}
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_every_module_is_safe() -> None:
         "yaml.load(text)",
     ],
 )
-def test_what_is_unsafe_is_found(source: str) -> None:
+def test_unsafe_code_is_detected(source: str) -> None:
     assert len(list(faults(source))) > 0

@@ -1,4 +1,4 @@
-"""The laws of every measure, over whatever the catalogue holds."""
+"""Laws of every measure in the catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from semblance.models import catalogue
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation
-from semblance.models.measures.pairwise import all_with_all
+from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Explainable
 from tests.support.project import PROJECT
 from tests.support.token_matrices import embeddings_of, token_embeddings
@@ -32,7 +32,7 @@ def total(explanation: Explanation) -> float:
 
 
 @every_measure
-def test_a_measure_says_what_it_is(name: str) -> None:
+def test_name_bounds_and_reference_are_valid(name: str) -> None:
     measure = catalogue.similarity(name)
     assert measure.name == name
     low, high = measure.bounds
@@ -45,38 +45,37 @@ def test_a_measure_says_what_it_is(name: str) -> None:
 
 @every_measure
 @given(a=token_embeddings(), b=token_embeddings())
-def test_scores_lie_within_the_bounds(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_scores_are_within_bounds(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     low, high = catalogue.similarity(name).bounds
     assert low <= catalogue.similarity(name).score(a, b) <= high
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if catalogue.similarity(name).symmetric])
 @given(a=token_embeddings(), b=token_embeddings())
-def test_a_symmetric_measure_is_symmetric(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_symmetric_measures_are_symmetric(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     measure = catalogue.similarity(name)
     assert measure.score(a, b) == pytest.approx(measure.score(b, a), abs=1e-6)
 
 
 @every_measure
 @given(a=token_embeddings())
-def test_a_text_is_most_like_itself(name: str, a: TokenEmbeddings) -> None:
-    """Wherever the measure sees anything in it: a fuzzy set without any positive membership is empty, and gives 0.
+def test_identical_texts_have_the_maximum_score(name: str, a: TokenEmbeddings) -> None:
+    """Except for empty sets, which score 0.
 
-    So is a set of words without any. A measure that knows no most (soft cardinality) gives 1 there, and more elsewhere.
+    Those are fuzzy sets without positive membership, and texts without words. A measure without an upper bound (soft
+    cardinality) scores 1 here, and more elsewhere.
     """
     measure = catalogue.similarity(name)
     assert a.text is not None
     assume(measure.needs != "words" or not a.text.special.all())
-    seen = replace(a, vectors=np.abs(a.vectors) + np.float32(0.01))
-    most = measure.bounds[1] if np.isfinite(measure.bounds[1]) else 1.0
-    assert measure.score(seen, seen) == pytest.approx(most, abs=1e-5)
+    positive = replace(a, vectors=np.abs(a.vectors) + np.float32(0.01))
+    maximum = measure.bounds[1] if np.isfinite(measure.bounds[1]) else 1.0
+    assert measure.score(positive, positive) == pytest.approx(maximum, abs=1e-5)
 
 
 @every_measure
 @given(query=token_embeddings(), candidates=st.lists(token_embeddings(), max_size=5))
-def test_many_scores_agree_with_single_ones(
-    name: str, query: TokenEmbeddings, candidates: list[TokenEmbeddings]
-) -> None:
+def test_score_many_agrees_with_score(name: str, query: TokenEmbeddings, candidates: list[TokenEmbeddings]) -> None:
     measure = catalogue.similarity(name)
     many = measure.score_many(query, candidates)
     assert many.shape == (len(candidates),)
@@ -85,26 +84,26 @@ def test_many_scores_agree_with_single_ones(
 
 @every_measure
 @given(left=st.lists(token_embeddings(), max_size=4), right=st.lists(token_embeddings(), max_size=4))
-def test_scores_of_all_with_all_agree_with_single_ones(
+def test_score_all_pairs_agrees_with_score(
     name: str, left: list[TokenEmbeddings], right: list[TokenEmbeddings]
 ) -> None:
     measure = catalogue.similarity(name)
-    scores = all_with_all(measure, left, right)
+    scores = score_all_pairs(measure, left, right)
     assert scores.shape == (len(left), len(right))
     single = [[measure.score(a, b) for b in right] for a in left]
     assert scores == pytest.approx(np.reshape(single, scores.shape), abs=1e-6)
 
 
 @every_explainable
-@given(a=token_embeddings(), b=token_embeddings(), kept=st.integers(0, 8))
+@given(a=token_embeddings(), b=token_embeddings(), limit=st.integers(0, 8))
 def test_links_special_and_omitted_sum_to_the_score(
-    name: str, a: TokenEmbeddings, b: TokenEmbeddings, kept: int
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, limit: int
 ) -> None:
     measure = catalogue.similarity(name)
     assert isinstance(measure, Explainable)
     score, explanation = measure.score(a, b), measure.explain(a, b)
     words = explanation.by_word()
-    for form in (explanation, words, explanation.strongest(kept), words.strongest(kept), words.crop(kept, 2)):
+    for form in (explanation, words, explanation.strongest(limit), words.strongest(limit), words.crop(limit, 2)):
         assert total(form) == pytest.approx(score, abs=1e-6)
         assert form.score == pytest.approx(score, abs=1e-6)
         assert np.isfinite(form.contribution).all()
@@ -113,10 +112,10 @@ def test_links_special_and_omitted_sum_to_the_score(
 
 @pytest.mark.parametrize("name", [name for name in EXPLAINABLE if catalogue.similarity(name).needs != "words"])
 @given(a=token_embeddings(), b=token_embeddings())
-def test_special_is_everything_that_touches_a_special_token(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
-    """The oracle: the same explanation with no token special, added up over the pairs where one was.
+def test_special_is_the_sum_over_pairs_with_special_tokens(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    """The oracle: the explanation without special marks, summed over pairs with a special token.
 
-    A measure that needs words may treat special tokens as no others, and then has another explanation without any.
+    Measures of words are excluded: they may treat special tokens differently, so that marking changes the explanation.
     """
     measure = catalogue.similarity(name)
     assert isinstance(measure, Explainable)
@@ -143,22 +142,22 @@ def test_exact_ties_go_to_the_lowest_index(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not catalogue.similarity(name).symmetric])
-def test_a_measure_that_says_it_is_not_symmetric_is_not(name: str) -> None:
+def test_asymmetric_measures_are_asymmetric(name: str) -> None:
     a, b = embeddings_of(np.array([[1.0, 0.0]])), embeddings_of(np.array([[1.0, 0.0], [0.0, 1.0]]))
     measure = catalogue.similarity(name)
     assert measure.score(a, b) != pytest.approx(measure.score(b, a), abs=1e-3)
 
 
 @every_measure
-def test_a_docstring_shows_formula_and_source(name: str) -> None:
+def test_docstrings_have_formula_doctest_and_source(name: str) -> None:
     text = type(catalogue.similarity(name)).__doc__ or ""
-    assert "::" in text, "the formula stands in an indented block"
-    assert ">>>" in text, "a doctest that a reader can check by hand"
+    assert "::" in text, "a docstring needs the formula in an indented block"
+    assert ">>>" in text, "a docstring needs a doctest that a reader can check by hand"
     assert "Source:" in text
 
 
 @every_measure
-def test_a_docstring_says_in_paragraphs_of_their_own_when_to_take_it_and_what_it_costs(name: str) -> None:
+def test_docstrings_have_one_paragraph_on_use_and_one_on_cost(name: str) -> None:
     paragraphs = (inspect.getdoc(type(catalogue.similarity(name))) or "").split("\n\n")
     for opening in ("Prefer ", "Costs "):
         assert sum(paragraph.startswith(opening) for paragraph in paragraphs) == 1, opening

@@ -1,4 +1,4 @@
-"""Every line of the threat model names a test that there is."""
+"""Every row of the threat model names an existing test."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ ROWS = [
 ]
 
 
-def named_in(file: Path) -> set[str]:
-    """The names of the tests in a file."""
-    found = ast.walk(ast.parse(file.read_text("utf-8")))
-    return {each.name for each in found if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")}
+def names_of_tests(file: Path) -> set[str]:
+    """Names of the tests in a file."""
+    nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+    functions = (each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {each.name for each in functions if each.name.startswith("test_")}
 
 
-def test_every_threat_has_a_defence_and_a_test_that_exists() -> None:
+def test_every_threat_has_a_defense_and_an_existing_test() -> None:
     assert len(ROWS) > 30
-    for threat, defence, tested in ROWS:
+    for threat, defense, test in ROWS:
         assert threat
-        assert defence, threat
-        named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", tested)
-        assert named is not None, f"{threat}: {tested!r} names no test"
-        assert (PROJECT / named[1]).is_file(), f"{threat}: there is no {named[1]}"
-        assert named[2] in named_in(PROJECT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
+        assert defense, threat
+        named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", test)
+        assert named is not None, f"{threat}: {test!r} names no test"
+        assert (PROJECT / named[1]).is_file(), f"{threat}: {named[1]} does not exist"
+        assert named[2] in names_of_tests(PROJECT / named[1]), f"{threat}: {named[1]} has no {named[2]}"
 
 
-def test_no_threat_and_no_test_stands_there_twice() -> None:
+def test_threats_and_tests_are_unique() -> None:
     for column in (0, 2):
         cells = [row[column] for row in ROWS]
         assert sorted(set(cells)) == sorted(cells)

@@ -1,4 +1,4 @@
-"""The deployment files, as others read them."""
+"""Parsed deployment files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
 def every_file() -> list[Path]:
-    """All that deploys."""
+    """All deployment files."""
     return [DOCKERFILE, COMPOSE_FILE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
 
 
@@ -27,35 +27,35 @@ def compose() -> Any:
 
 
 def manifests() -> list[Any]:
-    """Every object of deploy/kubernetes."""
+    """All objects of deploy/kubernetes."""
     return [each for path in MANIFESTS for each in yaml.safe_load_all(path.read_text())]
 
 
 def workloads() -> list[Any]:
-    """Those of them that run pods."""
+    """The manifests that run pods."""
     return [each for each in manifests() if "template" in each.get("spec", {})]
 
 
 def unit(path: Path) -> dict[str, list[str]]:
-    """What the section Service of a unit says, by name; a name may stand there more than once."""
+    """Values of the section Service of a unit, by name; a name may occur several times."""
     lines = path.read_text().partition("[Service]")[2].partition("[Install]")[0].splitlines()
-    said: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for line in lines:
-        name, is_said, value = line.partition("=")
-        if is_said and not line.startswith("#"):
-            said.setdefault(name, []).append(value)
-    return said
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            values.setdefault(name, []).append(value)
+    return values
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Of the Dockerfile: the name and the rest of each, with continued lines joined."""
+    """Name and arguments of each instruction of the Dockerfile, with continued lines joined."""
     text = "\n".join(line for line in DOCKERFILE.read_text().splitlines() if not line.startswith("#"))
     lines = text.replace("\\\n", " ").splitlines()
     return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines if line.strip()]
 
 
 def stages() -> dict[str, list[tuple[str, str]]]:
-    """The instructions of each stage of the Dockerfile, the stages it is built from left out."""
+    """The instructions of each stage of the Dockerfile, without those of its base."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name, rest in instructions():
         if name == "FROM":

@@ -1,4 +1,4 @@
-"""A real HTTP server in the place of a replica, which tells what reached it and can fail in every way."""
+"""HTTP server that stands in for a replica, records its requests and fails on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Replica(ThreadingHTTPServer):
-    """Answers every request with `status` and its own port; with status None it dies on it, as after kill -9."""
+    """Answers every request with `status` and its port; with None it cuts the connection, as after kill -9."""
 
     daemon_threads = True
 
@@ -23,11 +23,11 @@ class Replica(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def die(self) -> None:
-        """Nobody listens on the port any more, and open connections are cut."""
+        """Close the port and cut open connections."""
         self.shutdown()
         self.server_close()
         for connection in list(self.connections):
-            with suppress(OSError):  # its other end was faster
+            with suppress(OSError):  # closed by the other end already
                 connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -45,26 +45,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         self.server.received.append(f"{self.command} {self.path}")
-        pieces = self._pieces()
+        chunks = self._chunks()
         if (status := self.server.status) is None:
-            next(pieces)
+            next(chunks)
             self.close_connection = True
         elif "ndjson" in self.headers.get("content-type", ""):
-            self._stream(status, pieces)
+            self._stream(status, chunks)
         else:
-            list(pieces)
+            list(chunks)
             body = b"%d" % self.server.server_port
             self.send_response(status)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - their names are http.server's
+    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - names of http.server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
-        """Nothing."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - name of http.server
+        """Log nothing."""
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _chunks(self) -> Iterator[bytes]:
         if "chunked" not in self.headers.get("transfer-encoding", ""):
             yield self.rfile.read(int(self.headers.get("content-length", 0)))
             return
@@ -73,20 +73,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
 
-    def _stream(self, status: int, pieces: Iterator[bytes]) -> None:
-        """Answer as the body comes, with the number of bytes so far.
+    def _stream(self, status: int, chunks: Iterator[bytes]) -> None:
+        """Answer while the body arrives, with the number of bytes so far.
 
-        The answer begins after the first piece: once it has, nginx passes on no more than fits into buffers.
+        The answer begins after the first chunk: from then on nginx forwards no more than fits into its buffers.
         """
-        size = len(next(pieces))
+        size = len(next(chunks))
         self.send_response(status)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        self._chunk(b"%d\n" % size)
-        for piece in pieces:
-            size += len(piece)
-            self._chunk(b"%d\n" % size)
-        self._chunk(b"")
+        self._write_chunk(b"%d\n" % size)
+        for chunk in chunks:
+            size += len(chunk)
+            self._write_chunk(b"%d\n" % size)
+        self._write_chunk(b"")
 
-    def _chunk(self, data: bytes) -> None:
+    def _write_chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

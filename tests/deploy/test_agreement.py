@@ -1,4 +1,4 @@
-"""What nginx, the service and the documents say of each other is the same."""
+"""Limits and names agree between nginx, the service and the documents."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ PAGES = [PROJECT / "docs" / "deployment.md", *(PROJECT / "docs" / "deployment").
 UNITS = {"s": 1.0, "m": 1024.0 * 1024, "k": 1024.0}
 
 
-def said(directive: str, configuration: str = NGINX) -> list[float]:
-    """Every value of a directive, in seconds or bytes."""
+def values_of(directive: str, configuration: str = NGINX) -> list[float]:
+    """All values of a directive, in seconds or bytes."""
     values = re.findall(rf"^ *{directive} (?:4 )?(\d+)([smk]);", configuration, re.MULTILINE)
     return [int(value) * UNITS[unit] for value, unit in values]
 
 
 def default(name: str) -> float:
-    """Of a setting."""
+    """Default of a setting."""
     return float(Settings.model_fields[name].default)
 
 
 def test_nginx_has_the_limits_of_the_service() -> None:
-    assert said("client_header_timeout") == [default("header_timeout_s")]
-    assert said("client_body_timeout") == [default("body_pause_s")]
-    assert said("large_client_header_buffers") == [default("max_header_bytes")]
-    assert said("client_max_body_size") == [default("max_body_bytes")]
+    assert values_of("client_header_timeout") == [default("header_timeout_s")]
+    assert values_of("client_body_timeout") == [default("body_pause_s")]
+    assert values_of("large_client_header_buffers") == [default("max_header_bytes")]
+    assert values_of("client_max_body_size") == [default("max_body_bytes")]
 
 
 def test_nginx_closes_connections_before_the_service_does() -> None:
     for path in (DEPLOY / "nginx").glob("upstreams*.conf"):
-        assert said("keepalive_timeout", path.read_text()) == [4], "the service closes after 5 s (docs/operation.md)"
+        assert values_of("keepalive_timeout", path.read_text()) == [4], (
+            "the service closes after 5 s (docs/operation.md)"
+        )
 
 
-def test_a_read_that_hangs_is_asked_of_another_in_time() -> None:
+def test_a_hanging_read_is_retried_in_time() -> None:
     reads = NGINX.partition("location = /=read {")[2].partition("}")[0]
-    [hangs], [until] = said("proxy_read_timeout", reads), said("proxy_next_upstream_timeout", reads)
+    [hangs], [until] = values_of("proxy_read_timeout", reads), values_of("proxy_next_upstream_timeout", reads)
     assert default("min_version_wait_s") < hangs < until
 
 
-def test_a_write_outlasts_the_time_that_the_database_may_take() -> None:
+def test_the_write_timeout_exceeds_that_of_the_database() -> None:
     writes = NGINX.partition("location = /=write {")[2].partition("}")[0]
-    [limit] = said("proxy_read_timeout", writes)
+    [limit] = values_of("proxy_read_timeout", writes)
     assert default("database_timeout_s") < limit
 
 
-def test_every_alert_is_explained() -> None:
+def test_every_alert_is_documented() -> None:
     table = PAGES[0].read_text().partition("## What to watch")[2]
     explained = {
         name
@@ -59,7 +61,7 @@ def test_every_alert_is_explained() -> None:
     assert explained == {rule["alert"] for rule in alerts()}
 
 
-def test_the_documents_name_files_and_settings_that_there_are() -> None:
+def test_documents_name_existing_files_and_settings() -> None:
     for page in PAGES:
         text = page.read_text()
         for named in re.findall(r"\bdeploy/[\w./@-]*\w", text):

@@ -1,4 +1,4 @@
-"""The deployment files, by the schemas and checkers of those who read them, and by what they may not do."""
+"""Deployment files: validity by schemas and linters, least privilege, and consistency."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ REPLICAS = [
 ]
 
 
-def checked(*command: str) -> None:
-    """Run a checker of this environment, which must find nothing."""
+def check(*command: str) -> None:
+    """Run a linter of this environment, which must have no findings."""
     tool = Path(sys.executable).with_name(command[0])
     run = subprocess.run([tool, *command[1:]], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_compose_follows_its_schema() -> None:
-    checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE_FILE))
+    check("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE_FILE))
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
-def test_manifests_follow_the_schemas_of_kubernetes(path: Path) -> None:
-    checked("kubernetes-validate", "--strict", str(path))
+def test_manifests_follow_the_kubernetes_schemas(path: Path) -> None:
+    check("kubernetes-validate", "--strict", str(path))
 
 
 def test_the_dockerfile_has_no_findings() -> None:
-    checked("hadolint", str(DOCKERFILE))
+    check("hadolint", str(DOCKERFILE))
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_units_are_sound_and_hardened(path: Path, tmp_path: Path) -> None:
+def test_systemd_units_are_valid_and_hardened(path: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         missing("systemd-analyze")
     copy = tmp_path / path.name
@@ -71,21 +71,23 @@ def test_units_are_sound_and_hardened(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", REPLICAS, ids=lambda path: path.name)
 @pytest.mark.parametrize("listen", ["listen.conf", "listen.container.conf"])
-def test_nginx_takes_each_configuration(path: Path, listen: str, tmp_path: Path) -> None:
+def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Path) -> None:
     if shutil.which("nginx") is None:
         missing("nginx")
     shutil.copy(DEPLOY / "nginx" / "nginx.conf", tmp_path)
     names = path.read_text().replace("semblance-0", "127.0.0.1").replace("semblance-1", "127.0.0.2")
-    (tmp_path / "upstreams.conf").write_text(names)  # there is nobody here who knows them
-    said = (DEPLOY / "nginx" / listen).read_text()
-    (tmp_path / "listen.conf").write_text(re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{free_port()}", said))
+    (tmp_path / "upstreams.conf").write_text(names)  # the names do not resolve here
+    listener = (DEPLOY / "nginx" / listen).read_text()
+    (tmp_path / "listen.conf").write_text(
+        re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{free_port()}", listener)
+    )
     command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "warn" not in run.stderr
 
 
-def test_nginx_knows_each_replica_thrice_and_under_the_names_of_its_deployment() -> None:
+def test_nginx_lists_each_replica_three_times() -> None:
     addresses = [service["networks"]["front"]["ipv4_address"] for name, service in replicas_of(compose())]
     pods = [
         f"semblance-{i}"
@@ -99,12 +101,12 @@ def test_nginx_knows_each_replica_thrice_and_under_the_names_of_its_deployment()
         assert servers == [*first, *((host, "0", " backup") for host, _, _ in [*first, *first])]
 
 
-def replicas_of(described: Any) -> list[tuple[str, Any]]:
-    """The services of compose that run Semblance."""
-    return [(name, each) for name, each in described["services"].items() if each["image"].startswith("semblance")]
+def replicas_of(compose_file: Any) -> list[tuple[str, Any]]:
+    """The compose services that run Semblance."""
+    return [(name, each) for name, each in compose_file["services"].items() if each["image"].startswith("semblance")]
 
 
-def test_every_variable_of_the_service_is_a_setting() -> None:
+def test_every_environment_variable_is_a_setting() -> None:
     settings = {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields}
     named = {
         variable: path.relative_to(PROJECT)
@@ -115,7 +117,7 @@ def test_every_variable_of_the_service_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize(("name", "service"), compose()["services"].items())
-def test_every_container_of_compose_has_the_least_privilege(name: str, service: Any) -> None:
+def test_compose_containers_have_least_privilege(name: str, service: Any) -> None:
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -125,11 +127,11 @@ def test_every_container_of_compose_has_the_least_privilege(name: str, service: 
     assert not {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc"} & set(service)
     mounted = [volume for volume in service["volumes"] if volume.startswith((".", "/"))] if "volumes" in service else []
     assert all(volume.endswith(":ro") for volume in mounted)
-    is_checked = "healthcheck" in service or name.startswith("api-")  # whose image brings it
+    is_checked = "healthcheck" in service or name.startswith("api-")  # defined in its image
     assert is_checked
 
 
-def test_compose_publishes_nginx_only_and_on_loopback() -> None:
+def test_compose_publishes_only_nginx_on_loopback() -> None:
     published = {name: service["ports"] for name, service in compose()["services"].items() if "ports" in service}
     assert published == {"nginx": ["${LISTEN:-127.0.0.1:8000}:8000"]}
     assert {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")} == {
@@ -137,18 +139,18 @@ def test_compose_publishes_nginx_only_and_on_loopback() -> None:
     }
 
 
-def test_compose_holds_no_secret() -> None:
+def test_compose_contains_no_secret() -> None:
     for name, service in compose()["services"].items():
         for variable, value in service.get("environment", {}).items():
             if re.search("PASSWORD|KEYS|_URL", variable):
-                assert re.search(r"\$\{[A-Z_]+:\?", value), f"{variable} of {name} has no variable in it"
+                assert re.search(r"\$\{[A-Z_]+:\?", value), f"{variable} of {name} must come from a variable"
 
 
 @pytest.mark.parametrize("workload", workloads(), ids=lambda each: each["metadata"]["name"])
-def test_every_pod_has_the_least_privilege(workload: Any) -> None:
+def test_pods_have_least_privilege(workload: Any) -> None:
     pod = workload["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
-    assert pod["enableServiceLinks"] is False, "they would set SEMBLANCE_PORT and others that are no settings"
+    assert pod["enableServiceLinks"] is False, "service links would set SEMBLANCE_PORT and unknown variables"
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 0
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -162,7 +164,7 @@ def test_every_pod_has_the_least_privilege(workload: Any) -> None:
         assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
 
 
-def test_whatever_runs_in_kubernetes_is_kept_apart_and_may_lose_one_pod_only() -> None:
+def test_workloads_have_network_policies_and_disruption_budgets() -> None:
     names = {workload["metadata"]["name"] for workload in workloads()}
     selected = {
         kind: {
@@ -177,27 +179,29 @@ def test_whatever_runs_in_kubernetes_is_kept_apart_and_may_lose_one_pod_only() -
     assert all(each["spec"]["maxUnavailable"] == 1 for each in manifests() if each["kind"] == "PodDisruptionBudget")
 
 
-def test_kustomizations_name_files_that_are_there() -> None:
+def test_kustomizations_name_existing_files() -> None:
     for path in DEPLOY.rglob("kustomization.yaml"):
-        said = yaml.safe_load(path.read_text())
-        files = [name.rpartition("=")[2] for each in said.get("configMapGenerator", []) for name in each["files"]]
-        assert files + said.get("resources", [])
-        for name in files + said.get("resources", []):
+        kustomization = yaml.safe_load(path.read_text())
+        files = [
+            name.rpartition("=")[2] for each in kustomization.get("configMapGenerator", []) for name in each["files"]
+        ]
+        assert files + kustomization.get("resources", [])
+        for name in files + kustomization.get("resources", []):
             assert (path.parent / name).exists(), f"{path} names {name}"
 
 
-def test_an_orchestrator_waits_longer_than_the_service_drains() -> None:
+def test_orchestrators_wait_longer_than_the_drain() -> None:
     drain_s = float(Settings.model_fields["drain_s"].default)
     for _, service in replicas_of(compose()):
         assert int(service["stop_grace_period"].removesuffix("s")) > drain_s
     pod = next(each for each in workloads() if each["kind"] == "StatefulSet")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > drain_s
     probe = pod["containers"][0]["livenessProbe"]
-    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 while it drains"
+    assert probe["periodSeconds"] * probe["failureThreshold"] > drain_s, "/live is 503 during the drain"
     assert int(unit(DEPLOY / "systemd" / "semblance@.service")["TimeoutStopSec"][0]) > drain_s
 
 
-def test_the_image_runs_as_nobody_and_installs_no_more_than_serving_needs() -> None:
+def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:

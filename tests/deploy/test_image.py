@@ -1,4 +1,4 @@
-"""The image, as far as it can be built without a container engine: its install steps, and what it runs."""
+"""The image as far as it can be built without a container engine: install steps and command."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ import pytest
 from tests.conftest import missing
 from tests.deploy.deployment import stages
 from tests.support.project import PROJECT
-from tests.support.running_service import address_of, free_port
+from tests.support.running_service import free_port, wait_for_url
 
 pytestmark = pytest.mark.timeout(900)
 
-NOBODY = 65534
-# torch pins what it brings of CUDA; Python before 3.11.3 needs async-timeout
+NOBODY_UID = 65534
+# torch pins its CUDA packages; Python before 3.11.3 needs async-timeout
 UNPINNED = ("pip", "setuptools", "semblance", "nvidia-", "cuda-", "triton", "async-timeout")
-PYTHON = "/usr/bin/python3"  # one that every user may run
+PYTHON = "/usr/bin/python3"  # executable by every user
 
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Path]:
-    """A folder in which `nobody` ran the install steps of the target `cpu`."""
+    """Folder where the user `nobody` ran the install steps of the target `cpu`."""
     if os.geteuid() != 0:
-        missing("root, to become another user")
+        missing("root, to switch to another user")
     if subprocess.run([PYTHON, "-c", "import ensurepip, venv"], check=False).returncode:
         missing(f"{PYTHON} with the module venv")
-    folder = Path(tempfile.mkdtemp(prefix="image-"))  # not below a folder that only root may enter
+    folder = Path(tempfile.mkdtemp(prefix="image-"))  # outside folders that only root can enter
     (folder / "tmp").mkdir()
     for instruction, rest in stages()["source"]:
         if instruction == "COPY":
             copy(rest.split()[:-1], folder / rest.split()[-1])
     for path in [folder, *folder.rglob("*")]:
-        os.chown(path, NOBODY, NOBODY)
+        os.chown(path, NOBODY_UID, NOBODY_UID)
     for instruction, rest in stages()["install-cpu"]:
         if instruction == "RUN":
             as_nobody(
@@ -55,7 +55,7 @@ def image() -> Iterator[Path]:
 
 
 def copy(names: list[str], into: Path) -> None:
-    """What COPY does: files into a folder, or what is in a folder into another."""
+    """As COPY: copy files into a folder, or the content of a folder into another."""
     for name in names:
         if (PROJECT / name).is_dir():
             shutil.copytree(PROJECT / name, into, ignore=shutil.ignore_patterns("__pycache__"))
@@ -64,19 +64,19 @@ def copy(names: list[str], into: Path) -> None:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Of nobody, who has no home; pip looks where it looks for us."""
+    """Environment of `nobody`, who has no home, with our configuration of pip."""
     more |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     return {"PATH": "/usr/bin:/bin", "HOME": str(folder / "tmp"), "TMPDIR": str(folder / "tmp"), **more}
 
 
 def as_nobody(folder: Path, command: list[str]) -> str:
-    """Run a command to its end, and give what it printed."""
+    """Run a command as `nobody` and return its output."""
     run = subprocess.run(
         command,
         cwd=folder,
         env=environment(folder),
-        user=NOBODY,
-        group=NOBODY,
+        user=NOBODY_UID,
+        group=NOBODY_UID,
         extra_groups=[],
         capture_output=True,
         text=True,
@@ -86,7 +86,7 @@ def as_nobody(folder: Path, command: list[str]) -> str:
     return run.stdout
 
 
-def test_what_is_installed_has_the_pinned_versions_and_nothing_for_training(image: Path) -> None:
+def test_installed_packages_have_pinned_versions_without_training_extras(image: Path) -> None:
     frozen = as_nobody(image, [str(image / "venv/bin/python"), "-m", "pip", "list", "--format=json"])
     pins = dict(line.split("==") for line in (image / "constraints.txt").read_text().splitlines() if "==" in line)
     pinned = {re.sub("[-_.]+", "-", name).lower(): version for name, version in pins.items()}
@@ -101,12 +101,12 @@ def test_what_is_installed_has_the_pinned_versions_and_nothing_for_training(imag
     as_nobody(image, [str(image / "venv/bin/python"), "-m", "pip", "check"])
 
 
-def test_it_serves_as_another_user_and_its_health_check_tells_whether_it_does(image: Path) -> None:
+def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> None:
     check = json.loads(dict(stages()["runtime"])["HEALTHCHECK"].partition("CMD ")[2])
     port = free_port()
     healthy = [str(image / "venv/bin/python"), check[1], check[2].replace("8000", str(port))]
     before = subprocess.run(healthy, check=False, capture_output=True, env=environment(image))
-    assert before.returncode != 0, "nothing runs there yet"
+    assert before.returncode != 0, "nothing runs yet"
     home = image / "tmp" / "data"
     settings = {"SEMBLANCE_HOME": str(home), "SEMBLANCE_PORT": str(port), "SEMBLANCE_DEVICE": "cpu"}
     entry = [str(image / "venv/bin" / part) if part == "semblance" else part for part in command_of("runtime")]
@@ -116,14 +116,14 @@ def test_it_serves_as_another_user_and_its_health_check_tells_whether_it_does(im
             entry,
             cwd="/",
             env=environment(image, **settings),
-            user=NOBODY,
-            group=NOBODY,
+            user=NOBODY_UID,
+            group=NOBODY_UID,
             extra_groups=[],
             stdout=subprocess.PIPE,
             stderr=errors,
         )
     try:
-        address_of(service, log)
+        wait_for_url(service, log)
         as_nobody(image, healthy)
     finally:
         service.terminate()
@@ -132,6 +132,6 @@ def test_it_serves_as_another_user_and_its_health_check_tells_whether_it_does(im
 
 
 def command_of(stage: str) -> list[str]:
-    """What a container of that stage runs."""
+    """Command of a container of this stage."""
     steps = dict(stages()[stage])
     return [*json.loads(steps["ENTRYPOINT"]), *json.loads(steps["CMD"])]

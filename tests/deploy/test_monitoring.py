@@ -1,4 +1,4 @@
-"""Alerts and panels: PromQL that parses, about metrics and labels that there are."""
+"""Alerts and dashboards: valid PromQL about existing metrics and labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from promql_parser import MatchOp, VectorSelector
 
 from semblance.service.api.errors import OTHER_CODES, STATUS
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability import Metrics
 from tests.deploy.deployment import DEPLOY
 
 PROMETHEUS = DEPLOY / "prometheus"
@@ -22,14 +22,14 @@ ROUTES = ("/similarity", "/search", "/explain", "/v1/embeddings", "/ready", "/li
 
 
 def alerts() -> list[Any]:
-    """Every rule."""
+    """All alert rules."""
     return [
         rule for group in yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())["groups"] for rule in group["rules"]
     ]
 
 
 def panels() -> list[Any]:
-    """Every panel of every dashboard that asks something."""
+    """All panels with queries."""
     return [panel for path in DASHBOARDS for panel in json.loads(path.read_text())["panels"] if panel["type"] != "row"]
 
 
@@ -39,7 +39,7 @@ QUERIES = [(rule["alert"], rule["expr"]) for rule in alerts()] + [
 
 
 def selectors(query: str) -> list[VectorSelector]:
-    """Those of the query, in whatever they stand."""
+    """All selectors of a query, at any depth."""
     found: list[VectorSelector] = []
 
     def visit(node: Any) -> None:
@@ -57,11 +57,11 @@ def selectors(query: str) -> list[VectorSelector]:
 
 
 def series() -> Iterator[tuple[str, dict[str, str]]]:
-    """The names and labels of all that the service shows from its start, and those of Prometheus itself."""
+    """Names and labels of all series of a fresh service, and those of Prometheus itself."""
     metrics = Metrics()
-    metrics.expect([(route, "GET") for route in ROUTES], [*(leaf.code for leaf in STATUS), *OTHER_CODES])
+    metrics.initialize([(route, "GET") for route in ROUTES], [*(leaf.code for leaf in STATUS), *OTHER_CODES])
     for family in text_string_to_metric_families(metrics.exposition().decode()):
-        yield family.name, {}  # gauges of collections have no series yet
+        yield family.name, {}  # gauges per collection have no series yet
         for sample in family.samples:
             yield sample.name, sample.labels
     yield "up", {"job": "semblance"}
@@ -71,21 +71,21 @@ SERIES = list(series())
 
 
 @pytest.mark.parametrize(("title", "query"), QUERIES, ids=[f"{title}: {query[:40]}" for title, query in QUERIES])
-def test_a_query_asks_for_metrics_and_labels_that_there_are(title: str, query: str) -> None:
-    asked = selectors(query)
-    assert asked, f"{title} asks for nothing"
-    for selector in asked:
+def test_queries_use_existing_metrics_and_labels(title: str, query: str) -> None:
+    found = selectors(query)
+    assert found, f"{title} selects nothing"
+    for selector in found:
         assert selector.name in {name for name, _ in SERIES}, f"{title}: there is no metric {selector.name}"
         for matcher in selector.matchers.matchers:
-            known = {
+            values = {
                 labels[matcher.name] for name, labels in SERIES if name == selector.name and matcher.name in labels
             }
-            assert known, f"{title}: {selector.name} has no label {matcher.name}"
-            wanted = matcher.value.split("|") if matcher.op in (MatchOp.Re, MatchOp.NotRe) else [matcher.value]
-            assert matcher.name == "status" or set(wanted) <= known, f"{title}: {matcher.name} is never {wanted}"
+            assert values, f"{title}: {selector.name} has no label {matcher.name}"
+            expected = matcher.value.split("|") if matcher.op in (MatchOp.Re, MatchOp.NotRe) else [matcher.value]
+            assert matcher.name == "status" or set(expected) <= values, f"{title}: {matcher.name} is never {expected}"
 
 
-def test_every_alert_says_how_bad_it_is_and_what_happened() -> None:
+def test_every_alert_has_a_severity_and_a_summary() -> None:
     names = [rule["alert"] for rule in alerts()]
     assert len(set(names)) == len(names)
     for rule in alerts():
@@ -93,16 +93,19 @@ def test_every_alert_says_how_bad_it_is_and_what_happened() -> None:
         assert rule["annotations"]["summary"]
 
 
-def test_prometheus_asks_each_replica_of_compose_itself() -> None:
-    said = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+def test_prometheus_scrapes_each_replica_of_compose() -> None:
+    configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     targets = [
-        target for each in said["scrape_configs"] for config in each["static_configs"] for target in config["targets"]
+        target
+        for each in configuration["scrape_configs"]
+        for config in each["static_configs"]
+        for target in config["targets"]
     ]
     assert targets == ["api-1:8000", "api-2:8000"]
-    assert all((PROMETHEUS / name).exists() for name in said["rule_files"])
+    assert all((PROMETHEUS / name).exists() for name in configuration["rule_files"])
 
 
-def test_panels_do_not_overlap_and_have_the_datasource_that_is_provisioned() -> None:
+def test_panels_do_not_overlap_and_use_the_provisioned_datasource() -> None:
     source = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"][0]
     covered: set[tuple[int, int]] = set()
     for panel in panels():

@@ -1,4 +1,4 @@
-"""nginx before two servers: what is asked again, what never is, what is refused, and what is written down."""
+"""nginx before two replicas: retries, limits, error format and logs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ WRITES = [
     ("PUT", "/collections/a/rollover"),
     ("POST", "/collections/a/rollover/step"),
     ("DELETE", "/collections/a/documents/1"),
-    ("POST", "/search/../collections/a/documents"),  # what is spelt unusually is taken for a write
+    ("POST", "/search/../collections/a/documents"),  # an unusual spelling counts as a write
     ("POST", "/%73earch"),
     ("POST", "/searches"),
 ]
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
 WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
-MANY = 12  # requests, so that each replica gets some
-ROUNDS = 4  # of restarts, so that whom nginx asks first is not always the same
+MANY = 12  # requests, enough for each replica to get some
+ROUNDS = 4  # of failures, to vary the replica that nginx tries first
 
 
 @pytest.fixture
 def replicas() -> Iterator[tuple[Replica, Replica]]:
-    """Two, both alive."""
+    """Two running replicas."""
     both = Replica(), Replica()
     yield both
     for replica in both:
@@ -55,7 +55,7 @@ def replicas() -> Iterator[tuple[Replica, Replica]]:
 
 @pytest.fixture
 def nginx(replicas: tuple[Replica, Replica]) -> Iterator[NginxServer]:
-    """Before the two."""
+    """nginx before both replicas."""
     if shutil.which("nginx") is None:
         missing("nginx")
     server = NginxServer([f"127.0.0.1:{replica.server_port}" for replica in replicas])
@@ -73,7 +73,7 @@ def http(nginx: NginxServer) -> Iterator[httpx2.Client]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """Response of nginx."""
 
     status: int
     headers: HTTPMessage
@@ -81,7 +81,7 @@ class Answer:
 
 
 def send(nginx: NginxServer, method: str, path: str, kind: str = "application/json") -> Answer:
-    """A request with a small body where its method has one; the path goes out as it is, dots and all."""
+    """Send a request with a small body for POST and PUT; the path is not normalized."""
     body = b"{}\n" if method in ("POST", "PUT") else None
     connection = HTTPConnection("127.0.0.1", nginx.port, timeout=20)
     connection.request(method, path, body, {"content-type": kind} if body else {})
@@ -92,12 +92,12 @@ def send(nginx: NginxServer, method: str, path: str, kind: str = "application/js
 
 
 def received(replicas: tuple[Replica, Replica]) -> Counter[str]:
-    """How often each request reached a replica."""
+    """Number of times each request reached a replica."""
     return Counter(line for replica in replicas for line in replica.received)
 
 
 @pytest.mark.parametrize(("method", "path"), READS)
-def test_a_read_is_answered_by_the_other_replica_when_one_is_dead(
+def test_a_read_fails_over_from_a_dead_replica(
     method: str, path: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     dead, alive = replicas
@@ -108,19 +108,17 @@ def test_a_read_is_answered_by_the_other_replica_when_one_is_dead(
 
 @pytest.mark.parametrize("failure", [None, 502, 503])
 @pytest.mark.parametrize(("method", "path"), READS)
-def test_a_read_is_answered_by_the_other_replica_when_one_dies_on_it_or_refuses(
+def test_a_read_fails_over_from_a_failing_replica(
     method: str, path: str, failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     failing, alive = replicas
     failing.status = failure
     answers = [send(nginx, method, path) for _ in range(MANY)]
     assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
-    assert failing.received, "it was never asked: this shows nothing"
+    assert failing.received, "the failing replica must have been tried"
 
 
-def test_a_read_is_answered_by_the_one_that_has_just_refused_when_the_other_refuses(
-    nginx: NginxServer, replicas: tuple[Replica, Replica]
-) -> None:
+def test_a_read_returns_to_a_replica_that_has_recovered(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
     for _ in range(ROUNDS):
         for refusing, back in (replicas, reversed(replicas)):
             refusing.status = 503
@@ -129,7 +127,7 @@ def test_a_read_is_answered_by_the_one_that_has_just_refused_when_the_other_refu
             refusing.status = 200
 
 
-def test_a_read_that_every_replica_refuses_gets_their_refusal_and_costs_the_next_nothing(
+def test_a_read_refused_by_all_gets_503_the_next_succeeds(
     nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
@@ -142,12 +140,12 @@ def test_a_read_that_every_replica_refuses_gets_their_refusal_and_costs_the_next
 
 
 def ports(replicas: tuple[Replica, Replica]) -> list[int]:
-    """Of both."""
+    """Ports of both replicas."""
     return [replica.server_port for replica in replicas]
 
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
-def test_a_write_that_was_sent_is_never_sent_again(
+def test_a_write_cut_off_is_not_retried(
     method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
@@ -157,7 +155,7 @@ def test_a_write_that_was_sent_is_never_sent_again(
 
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
-def test_a_write_that_is_refused_is_not_sent_again(
+def test_a_refused_write_is_not_retried(
     method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
@@ -167,7 +165,7 @@ def test_a_write_that_is_refused_is_not_sent_again(
 
 
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
-def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
+def test_a_write_to_an_unreachable_replica_reaches_the_other_once(
     method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     replicas[0].die()
@@ -176,7 +174,7 @@ def test_a_write_to_a_replica_that_is_gone_reaches_the_other_once(
     assert not replicas[0].received
 
 
-def test_paths_reach_a_replica_as_they_were_sent(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
+def test_paths_are_forwarded_unchanged(nginx: NginxServer, replicas: tuple[Replica, Replica]) -> None:
     paths = [
         "/collections/a/documents/x%2Fy%20%C3%A9",
         "/collections/a/documents/a//b?cursor=%2B%26",
@@ -192,13 +190,13 @@ def test_metrics_are_not_shown_outside(path: str, nginx: NginxServer, replicas: 
     assert not received(replicas)
 
 
-def test_each_key_has_a_rate_of_its_own(nginx: NginxServer, http: httpx2.Client) -> None:
-    def hurried(key: str, times: int) -> list[httpx2.Response]:
+def test_each_key_has_its_own_rate_limit(nginx: NginxServer, http: httpx2.Client) -> None:
+    def burst(key: str, times: int) -> list[httpx2.Response]:
         with ThreadPoolExecutor(8) as pool, httpx2.Client(base_url=nginx.url, timeout=20) as many:
             return list(pool.map(lambda _: many.get("/models", headers={"authorization": key}), range(times)))
 
     started = time.monotonic()
-    answers = hurried("Bearer one", 800)
+    answers = burst("Bearer one", 800)
     allowed = 200 + 100 * (time.monotonic() - started) + 1
     statuses = Counter(answer.status_code for answer in answers)
     assert set(statuses) == {200, 429}
@@ -209,12 +207,10 @@ def test_each_key_has_a_rate_of_its_own(nginx: NginxServer, http: httpx2.Client)
     assert (refusal.json()["status"], refusal.json()["code"]) == (429, "rate_limited")
     other = {"authorization": "Bearer two"}
     assert [http.get("/models", headers=other).status_code for _ in range(20)] == [200] * 20
-    assert http.get("/models").status_code == 200, "an address without a key has a rate of its own too"
+    assert http.get("/models").status_code == 200, "an address without a key has its own limit too"
 
 
-def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
-    http: httpx2.Client, replicas: tuple[Replica, Replica]
-) -> None:
+def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, replicas: tuple[Replica, Replica]) -> None:
     large = b"x" * (8 * 1024 * 1024 + 1)
     assert http.post("/search", content=large[:-1]).status_code == 200
     refusal = http.post("/search", content=large)
@@ -229,7 +225,7 @@ def test_a_body_over_the_limit_is_refused_in_the_shape_of_the_service(
     assert received(replicas) == {"POST /search": 1, f"POST {documents}": 1}
 
 
-def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(
+def test_without_replicas_requests_get_502_as_a_problem_document(
     nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
@@ -240,7 +236,7 @@ def test_nobody_behind_it_is_a_502_in_the_shape_of_the_service(
         assert refusal.headers["retry-after"] == "1"
 
 
-def test_lines_are_passed_on_and_answered_as_they_come(nginx: NginxServer) -> None:
+def test_ndjson_is_streamed_in_both_directions(nginx: NginxServer) -> None:
     head = "POST /collections/a/documents HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
     with socket.create_connection(("127.0.0.1", nginx.port), timeout=10) as connection:
         connection.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
@@ -248,40 +244,40 @@ def test_lines_are_passed_on_and_answered_as_they_come(nginx: NginxServer) -> No
         for number in range(1, 4):  # each line waits for the answer to the one before
             connection.sendall(b"3\r\n{}\n\r\n")
             while b"\n%d\n" % (3 * number) not in answered:
-                answered += connection.recv(4096) or pytest.fail(f"it ended: {answered!r}")
+                answered += connection.recv(4096) or pytest.fail(f"the connection ended: {answered!r}")
         connection.sendall(b"0\r\n\r\n")
         while not answered.endswith(b"0\r\n\r\n"):
-            answered += connection.recv(4096) or pytest.fail(f"it ended: {answered!r}")
+            answered += connection.recv(4096) or pytest.fail(f"the connection ended: {answered!r}")
 
 
 def test_logs_hold_neither_texts_nor_keys(
     nginx: NginxServer, http: httpx2.Client, replicas: tuple[Replica, Replica]
 ) -> None:
-    shown = {"authorization": "Bearer a-key-of-somebody"}
-    path = "/explain?a=a-text-of-somebody"
+    headers = {"authorization": "Bearer a-private-key"}
+    path = "/explain?a=a-private-text"
 
-    def ask() -> list[int]:
-        answers = [http.get(path, headers=shown), http.post(path, headers=shown, content=b"a-text-of-somebody" * 99999)]
-        answers += [http.delete("/collections/a/documents/1?z=a-text-of-somebody", headers=shown)]
+    def send_all() -> list[int]:
+        answers = [http.get(path, headers=headers), http.post(path, headers=headers, content=b"a-private-text" * 99999)]
+        answers += [http.delete("/collections/a/documents/1?z=a-private-text", headers=headers)]
         return [answer.status_code for answer in answers]
 
-    assert ask() == [200, 200, 200]
-    assert http.post(path, headers=shown, content=b"a-text-of-somebody" * 999999).status_code == 413
+    assert send_all() == [200, 200, 200]
+    assert http.post(path, headers=headers, content=b"a-private-text" * 999999).status_code == 413
     replicas[0].status = 503
-    assert ask()[:2] == [200, 200]
+    assert send_all()[:2] == [200, 200]
     replicas[0].status = replicas[1].status = None
-    assert ask() == [502, 502, 502]
+    assert send_all() == [502, 502, 502]
     for replica in replicas:
         replica.die()
-    assert ask() == [502, 502, 502]
+    assert send_all() == [502, 502, 502]
     with socket.create_connection(("127.0.0.1", nginx.port)) as connection:
-        connection.sendall(b"GET /explain?a=a-text-of-somebody NONSENSE\r\nauthorization: a-key-of-somebody\r\n\r\n")
+        connection.sendall(b"GET /explain?a=a-private-text NONSENSE\r\nauthorization: a-private-key\r\n\r\n")
         assert b" 400 " in connection.recv(4096)
     with ThreadPoolExecutor(8) as pool:
-        assert 429 in pool.map(lambda _: http.get(path, headers=shown).status_code, range(600))
+        assert 429 in pool.map(lambda _: http.get(path, headers=headers).status_code, range(600))
     nginx.stop()
-    assert b"a-text-of-somebody" not in nginx.written
-    assert b"a-key-of-somebody" not in nginx.written
+    assert b"a-private-text" not in nginx.all_output
+    assert b"a-private-key" not in nginx.all_output
     first = json.loads(nginx.access_log.splitlines()[0])
     assert (first["method"], first["path"], first["status"]) == ("GET", "/explain", "200")
     assert first["replica"] in [f"127.0.0.1:{port}" for port in ports(replicas)]

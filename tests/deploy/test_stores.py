@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis as they are deployed: what Semblance needs it may do there, and nothing else."""
+"""PostgreSQL and Redis as deployed: the service has the privileges it needs and no others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from semblance.service.documents.migrations import migrate
 from semblance.service.documents.postgresql import postgresql_engine
 from tests.conftest import missing
 from tests.deploy.deployment import DEPLOY
-from tests.integration.redis.lookups import ENTRIES, KEYS, caching
-from tests.support.bits import bits
+from tests.integration.redis.checked_lookups import ENTRIES, KEYS, caching
 from tests.support.running_service import free_port
 from tests.support.servers.postgres_server import PASSWORD, PostgresServer
 from tests.support.servers.server_process import ServerProcess
+from tests.support.vectors import bits
 
 FORBIDDEN = [
     "CREATE TABLE public.more (a INT)",
@@ -40,7 +40,7 @@ FORBIDDEN = [
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    """The URL of the database that deploy/postgres/role.sql makes, with the role that it makes."""
+    """URL of the database and role created by deploy/postgres/role.sql."""
     try:
         server = PostgresServer()
     except FileNotFoundError as error:
@@ -54,12 +54,12 @@ def database() -> Iterator[str]:
     server.remove()
 
 
-def test_the_role_may_make_what_the_service_stores_in(database: str) -> None:
+def test_the_role_may_create_the_tables_of_the_service(database: str) -> None:
     engine = postgresql_engine(database, connections=2, timeout_s=10)
     migrate(engine)
     with engine.connect() as connection:
-        made = connection.exec_driver_sql("SELECT DISTINCT schemaname FROM pg_tables WHERE tableowner = 'semblance'")
-        assert made.scalars().all() == ["semblance"]
+        schemas = connection.exec_driver_sql("SELECT DISTINCT schemaname FROM pg_tables WHERE tableowner = 'semblance'")
+        assert schemas.scalars().all() == ["semblance"]
         connection.exec_driver_sql("NOTIFY anything")
     engine.dispose()
 
@@ -73,7 +73,7 @@ def test_the_role_may_do_nothing_else(database: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def test_nobody_else_may_enter_the_database(database: str) -> None:
+def test_no_other_role_may_connect(database: str) -> None:
     with psycopg.connect(database) as connection:
         granted = connection.execute("SELECT datacl::text FROM pg_database WHERE datname = 'semblance'").fetchone()
     assert granted == ("{postgres=CTc/postgres,semblance=c/postgres}",)
@@ -81,7 +81,7 @@ def test_nobody_else_may_enter_the_database(database: str) -> None:
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[int]:
-    """The port of a Redis that deploy/redis/start.sh runs."""
+    """Port of a Redis started by deploy/redis/start.sh."""
     if shutil.which("redis-server") is None:
         missing("redis-server")
     port = free_port()
@@ -93,45 +93,39 @@ def redis(tmp_path: Path) -> Iterator[int]:
 
 
 def _answers(port: int) -> bool:
-    async def ask() -> bool:
+    async def ping() -> bool:
         async with Redis(port=port, username="semblance", password="secret") as client:
             return bool(await client.ping())
 
     try:
-        return asyncio.run(ask())
+        return asyncio.run(ping())
     except (OSError, ConnectionError):
         return False
 
 
-def test_the_cache_works_with_the_user_of_redis(redis: int) -> None:
-    async def use() -> None:
-        async with caching(f"redis://semblance:secret@127.0.0.1:{redis}/0") as cache:
-            await cache.set_many(ENTRIES)
-            found = await cache.get_many(KEYS)
-            assert await cache.ping()
-            for key, each in zip(KEYS, found, strict=True):
-                assert not isinstance(each, str), each
-                assert bits(each) == bits(ENTRIES[key])
-
-    asyncio.run(use())
+async def test_the_cache_works_with_the_redis_user(redis: int) -> None:
+    async with caching(f"redis://semblance:secret@127.0.0.1:{redis}/0") as cache:
+        await cache.set_many(ENTRIES)
+        found = await cache.get_many(KEYS)
+        assert await cache.ping()
+        for key, each in zip(KEYS, found, strict=True):
+            assert not isinstance(each, str), each
+            assert bits(each) == bits(ENTRIES[key])
 
 
-def test_the_user_of_redis_may_do_nothing_else_and_nobody_else_anything(redis: int) -> None:
-    async def try_all() -> None:
-        async with Redis(port=redis, username="semblance", password="secret") as client:
-            for command in (
-                "KEYS *",
-                "FLUSHALL",
-                "CONFIG GET *",
-                "GET other",
-                "SET other x",
-                "EVAL return 0",
-                "ACL LIST",
-            ):
-                with pytest.raises(NoPermissionError):
-                    await client.execute_command(*command.split())
-        async with Redis(port=redis) as client:
-            with pytest.raises(AuthenticationError):
-                await client.ping()
-
-    asyncio.run(try_all())
+async def test_redis_refuses_other_commands_and_other_users(redis: int) -> None:
+    async with Redis(port=redis, username="semblance", password="secret") as client:
+        for command in (
+            "KEYS *",
+            "FLUSHALL",
+            "CONFIG GET *",
+            "GET other",
+            "SET other x",
+            "EVAL return 0",
+            "ACL LIST",
+        ):
+            with pytest.raises(NoPermissionError):
+                await client.execute_command(*command.split())
+    async with Redis(port=redis) as client:
+        with pytest.raises(AuthenticationError):
+            await client.ping()

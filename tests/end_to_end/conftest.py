@@ -1,4 +1,4 @@
-"""A running service and a browser."""
+"""Fixtures: a running service and a headless browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def browse(chromium: str) -> Iterator[Browse]:
-    """The document of an address after its scripts ran, if any did; `screenshot` draws it to a file."""
+    """Open an address and return its document after scripts have run; `screenshot` saves a picture instead."""
     with tempfile.TemporaryDirectory() as profile:
 
         def open_page(address: str, screenshot: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Pages and pictures in a real browser."""
+"""HTML pages and pictures in a real browser."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def test_script_in_a_text_runs_in_no_rendering(browse: Browse, url: str, format_
     assert "<script" not in document.lower()
     assert "<img" not in document.lower()
     assert "hacked</title>" not in document
-    assert "hacked" in document, "it is shown as text"
+    assert "hacked" in document, "the text is shown escaped"
 
 
-def test_the_browser_would_have_run_it(browse: Browse) -> None:
+def test_the_browser_runs_scripts(browse: Browse) -> None:
     page = "data:text/html,<title>fine</title><script>document.title='hacked'</script>"
     assert "hacked</title>" in browse(page)
 
 
 @pytest.mark.parametrize("format_", ["html", "svg", "png"])
 @pytest.mark.parametrize("name", PAIRS)
-def test_every_rendering_shows_a_coloured_picture(
+def test_every_rendering_shows_a_colored_picture(
     browse: Browse, url: str, tmp_path: Path, name: str, format_: str
 ) -> None:
     shot = tmp_path / "shot.png"
@@ -50,7 +50,7 @@ def test_every_rendering_shows_a_coloured_picture(
     assert int((pixels[..., 2] > pixels[..., 0] + 40).sum()) > 1000, "cells and bars are blue"
 
 
-def test_the_page_names_the_score_and_both_texts(browse: Browse, url: str) -> None:
+def test_the_page_shows_the_score_and_both_texts(browse: Browse, url: str) -> None:
     document = browse(address(url, PAIRS["english"], "html"))
     assert "<h1>rcmd score 0." in document
     for word in ("cat", "outside", "kitten", "garden"):

@@ -1,4 +1,4 @@
-"""The commands that the README gives a new user."""
+"""The commands of the README for new users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.running_service import running_process
 pytestmark = pytest.mark.alone
 
 
-def test_serve_prints_its_address_answers_and_ends_when_told(tmp_path: Path) -> None:
+def test_serve_prints_its_address_and_stops_on_sigterm(tmp_path: Path) -> None:
     environment = os.environ | {"SEMBLANCE_HOME": str(tmp_path)}
     command = ["scripts/serve", "--port", "0"]
     with subprocess.Popen(
@@ -41,10 +41,10 @@ def test_serve_prints_its_address_answers_and_ends_when_told(tmp_path: Path) -> 
     assert (tmp_path / "documents.sqlite").exists()
 
 
-def test_a_second_server_on_the_same_store_or_port_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_second_server_on_the_same_store_or_port_exits(tmp_path: Path) -> None:
     with running_process(home=tmp_path) as first:
         port = first.url.rpartition(":")[2]
-        for home, wanted, said in ((tmp_path / "other", port, "--port"), (tmp_path, "0", "--home")):
+        for home, other_port, message in ((tmp_path / "other", port, "--port"), (tmp_path, "0", "--home")):
             command = [
                 sys.executable,
                 "-m",
@@ -53,9 +53,9 @@ def test_a_second_server_on_the_same_store_or_port_is_refused_at_once(tmp_path: 
                 "--home",
                 str(home),
                 "--port",
-                wanted,
+                other_port,
             ]
             second = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
             assert second.returncode == 1
-            assert said in second.stderr
+            assert message in second.stderr
             assert "Traceback" not in second.stderr

@@ -1,4 +1,4 @@
-"""A running service for all tests of this folder: a real process, with a real model, store and index."""
+"""A running service for the tests of this folder: a process with a real model, store and index."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def http(url: str) -> Iterator[httpx2.Client]:
 
 
 class Api:
-    """Short words for calls that tests make all the time."""
+    """Shortcuts for frequent calls."""
 
     def __init__(self, http: httpx2.Client) -> None:
         self.http = http
 
     def post(self, path: str, body: object) -> httpx2.Response:
-        """A JSON body, written so that anything Python can hold goes over the wire: NaN, lone surrogates."""
+        """Post any Python value as JSON, NaN and lone surrogates included."""
         content = json.dumps(body).encode()
         return self.http.post(path, content=content, headers={"content-type": "application/json"})
 
@@ -57,7 +57,7 @@ def api(http: httpx2.Client) -> Api:
 
 
 @pytest.fixture(autouse=True)
-def nothing_failed_unknown(http: httpx2.Client) -> Iterator[None]:
+def no_internal_errors(http: httpx2.Client) -> Iterator[None]:
     """No test of this folder may cause a 500."""
     yield
     assert 'semblance_errors_total{code="internal_error"} 0.0' in http.get("/metrics").text

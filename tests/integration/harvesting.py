@@ -1,4 +1,4 @@
-"""A program that harvests a small field, slowly enough to be killed in the middle: OUT i/n [seconds a bundle]."""
+"""Harvest a small corpus, slowly enough to be killed: OUT i/n [seconds per bundle]."""
 
 from __future__ import annotations
 
@@ -7,33 +7,29 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from semblance.models.origin.corpus.words import words
+from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.errors import BadHarvest
-from semblance.models.origin.harvest.harvest import AllPairs, Plan, Progress, Share, harvest
-from tests.models.origin.field import WordCounts, small_corpus, small_source
+from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, PairScores, ShardId, harvest
+from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
 
-PLAN = Plan(pairs=900, bundles_a_file=4)
+PLAN = HarvestPlan(pairs=900, bundles_a_file=4)
 CORPUS = small_corpus(documents=40)
 
 
 class Slow(WordCounts):
-    """A teacher that takes its time, and asks only who does what, which a surrogate has to learn."""
+    """A slow teacher that compares only subject and verb, which a surrogate has to learn."""
 
     seconds = 0.0
 
-    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
+    def all_pairs(self, texts: Sequence[str]) -> PairScores:
         time.sleep(self.seconds)
         return super().all_pairs([" ".join(words(text)[1:3]) for text in texts])
 
 
-def quietly(progress: Progress) -> None:
-    del progress
-
-
-def reap(out: Path, share: str = "1/1", seconds: float = 0.0) -> Progress:
+def reap(out: Path, shard_id: str = "1/1", seconds: float = 0.0) -> HarvestProgress:
     teacher = Slow()
     teacher.seconds = seconds
-    return harvest(small_source(CORPUS, teacher), PLAN, Share.parse(share), out, quietly)
+    return harvest(small_source(CORPUS, teacher), PLAN, ShardId.parse(shard_id), out, lambda _: None)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""HTTP over a bare socket, for requests that no client library sends: in pieces, too long, or never whole."""
+"""HTTP over a bare socket, for requests that no client library sends: in pieces, too long, or incomplete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIR = json.dumps({"pairs": [{"a": "A cat.", "b": "A dog."}]}).encode()  # a bod
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int
     headers: Message
@@ -28,42 +28,42 @@ class Answer:
         return json.loads(self.body)
 
 
-def dialled(url: str) -> socket.socket:
-    """A connection on which nothing was said yet."""
+def open_connection(url: str) -> socket.socket:
+    """Connect to the service."""
     address = urlsplit(url)
     return socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30)
 
 
 def head(method: str, path: str, *lines: str, length: int | None = None) -> bytes:
-    """All of a request but its body, which is JSON if a `length` is given."""
+    """A request without its body, which is JSON if `length` is set."""
     more = [] if length is None else ["content-type: application/json", f"content-length: {length}"]
     return "\r\n".join([f"{method} {path} HTTP/1.1", "host: here", *more, *lines, "", ""]).encode()
 
 
 def chunk(piece: bytes) -> bytes:
-    """A piece of a body in chunks; the empty one ends it."""
+    """One chunk of a chunked body; the empty one ends it."""
     return f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
 
 
-def answer_on(connection: socket.socket) -> Answer:
-    """The answer to the one request that is under way."""
+def read_answer(connection: socket.socket) -> Answer:
+    """Read the answer to the current request."""
     with closing(HTTPResponse(connection)) as answer:
         answer.begin()
         return Answer(answer.status, answer.headers, answer.read())
 
 
-def heard_until(connection: socket.socket, mark: bytes) -> bytes:
-    """What the service says, up to and with `mark`."""
-    heard = b""
-    while mark not in heard:
+def read_until(connection: socket.socket, mark: bytes) -> bytes:
+    """Read up to and including `mark`."""
+    received = b""
+    while mark not in received:
         more = connection.recv(65536)
-        assert more, f"it hung up after {heard!r}"
-        heard += more
-    return heard
+        assert more, f"the service closed after {received!r}"
+        received += more
+    return received
 
 
-def closed_after(connection: socket.socket) -> float:
-    """Seconds until the service closes a connection, on which it says nothing."""
+def seconds_until_closed(connection: socket.socket) -> float:
+    """Seconds until the service closes a connection without sending anything."""
     began = time.perf_counter()
     with suppress(ConnectionResetError):
         assert connection.recv(1) == b""

@@ -1,4 +1,4 @@
-"""What the routes promise, over HTTP."""
+"""The HTTP API, route by route."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def total(explanation: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_similarity_tells_like_from_unlike_by_every_measure(api: Api, measure: str) -> None:
+def test_every_measure_ranks_similar_above_dissimilar(api: Api, measure: str) -> None:
     answer = api.ok("/similarity", {"pairs": [GUITAR, TAX], "measure": measure})
     margin = 0.0 if similarity(measure).needs == "words" else 0.1  # the pairs share a full stop, and no words
     assert answer["scores"][0] > answer["scores"][1] + margin
@@ -37,7 +37,7 @@ def test_similarity_tells_like_from_unlike_by_every_measure(api: Api, measure: s
     assert answer["usage"]["tokens"] > 20
 
 
-def test_a_matrix_holds_the_scores_of_all_pairs(api: Api) -> None:
+def test_a_matrix_contains_the_scores_of_all_pairs(api: Api) -> None:
     left, right = [GUITAR["a"], TAX["b"]], [GUITAR["b"], TAX["b"], "Music"]
     matrix = api.ok("/similarity", {"left": left, "right": right, "measure": "rcmd"})["scores"]
     pairs = [{"a": a, "b": b} for a in left for b in right]
@@ -67,14 +67,14 @@ def test_explanations_of_pairs_sum_to_their_scores(api: Api, measure: str) -> No
 
 
 @pytest.mark.parametrize("measure", sorted({*MEASURES} - {*EXPLAINABLE}))
-def test_a_measure_that_does_not_decompose_says_so_and_still_scores(api: Api, measure: str) -> None:
+def test_measures_without_explanations_refuse_to_explain_but_score(api: Api, measure: str) -> None:
     refused = api.post("/similarity", {"pairs": [GUITAR], "measure": measure, "explain": True})
     assert (refused.status_code, refused.json()["code"]) == (422, "not_explainable")
     assert len(api.ok("/similarity", {"pairs": [GUITAR], "measure": measure})["scores"]) == 1
 
 
 @pytest.mark.parametrize("granularity", ["word", "token"])
-def test_explain_names_stretches_of_the_texts(api: Api, http: httpx2.Client, granularity: str) -> None:
+def test_explain_returns_spans_of_the_texts(api: Api, http: httpx2.Client, granularity: str) -> None:
     query = {
         "a": "Unbelievable guitars!",
         "b": "An incredible naïve guitarist",
@@ -123,7 +123,9 @@ def test_max_links_moves_the_rest_to_omitted(http: httpx2.Client) -> None:
         ({}, "application/json"),
     ],
 )
-def test_explain_draws_what_is_asked_for(http: httpx2.Client, how: dict[str, dict[str, str]], media_type: str) -> None:
+def test_explain_answers_in_the_requested_format(
+    http: httpx2.Client, how: dict[str, dict[str, str]], media_type: str
+) -> None:
     answer = http.get("/explain", params=GUITAR | how.get("params", {}), headers=how.get("headers"))
     assert answer.status_code == 200
     assert answer.headers["content-type"] == media_type
@@ -132,7 +134,7 @@ def test_explain_draws_what_is_asked_for(http: httpx2.Client, how: dict[str, dic
     assert answer.headers["vary"] == "accept"
 
 
-def test_what_cannot_be_drawn_is_406(http: httpx2.Client) -> None:
+def test_unavailable_formats_get_406(http: httpx2.Client) -> None:
     answer = http.get("/explain", params=GUITAR, headers={"accept": "application/pdf"})
     assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
 
@@ -150,7 +152,7 @@ def test_search_finds_by_meaning(api: Api) -> None:
     "measure",
     ["cosine", "rcmd", "rcmd1", "cmd", "dynamax_jaccard", "set_jaccard", "bertscore_f1", "negative_manhattan"],
 )
-def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) -> None:
+def test_hits_have_the_scores_of_similarity(api: Api, tokens: str, measure: str) -> None:
     name = f"scores-{tokens}-{measure}"
     api.collection(name, tokens=tokens, measure=measure)
     texts = ["A cat sleeps.", "A dog barks at the postman.", "Stocks fell on Monday.", "The kitten naps on a chair."]
@@ -160,7 +162,7 @@ def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) 
         "/similarity", {"pairs": [{"a": "A cat rests.", "b": text} for text in texts], "measure": measure}
     )
     assert answer["measure"] == measure
-    # an index keeps directions only, and token codes no words: what looks at lengths or words is encoded again
+    # an index stores directions only, and token codes no words: measures of lengths or words encode again
     coded = tokens == "int8" and similarity(measure).needs == "tokens"
     source = "index" if measure == "cosine" else "token_codes" if coded else "encoder"
     assert answer["scored_from"] == source
@@ -170,8 +172,8 @@ def test_a_hit_scores_what_similarity_says(api: Api, tokens: str, measure: str) 
     assert [found[str(i)] for i in range(4)] == pytest.approx(expected["scores"], abs=allowed)
 
 
-def test_a_measure_without_a_lower_bound_is_told_searched_and_explained(api: Api, http: httpx2.Client) -> None:
-    """JSON has no infinity: the missing bound is null, and the least score is a negative number as any."""
+def test_a_measure_without_lower_bound_is_listed_searched_and_explained(api: Api, http: httpx2.Client) -> None:
+    """JSON has no infinity: the missing bound is null, and the smallest score any negative number."""
     bounds = {each["name"]: each["bounds"] for each in http.get("/models").json()["measures"]}
     assert bounds["word_movers"] == [None, 0.0]
     assert bounds["rcmd"] == [-1.0, 1.0]
@@ -191,7 +193,7 @@ def test_a_measure_without_a_lower_bound_is_told_searched_and_explained(api: Api
     assert svg.headers["content-type"] == "image/svg+xml"
 
 
-def test_explained_hits_sum_to_their_scores_and_come_from_fresh_vectors(api: Api) -> None:
+def test_explained_hits_sum_to_scores_of_newly_encoded_texts(api: Api) -> None:
     body = {"queries": ["late delivery", "change my password"], "k": 4, "measure": "rcmd1", "explain": True}
     answer = api.ok("/search", body)
     assert answer["scored_from"] == "encoder"
@@ -202,7 +204,7 @@ def test_explained_hits_sum_to_their_scores_and_come_from_fresh_vectors(api: Api
             assert total(hit["explanation"]) == pytest.approx(hit["score"], abs=1e-6)
 
 
-def test_explain_takes_a_document_for_b_and_agrees_with_search(api: Api, http: httpx2.Client) -> None:
+def test_explaining_a_document_agrees_with_search(api: Api, http: httpx2.Client) -> None:
     query = "I want my money back"
     hit = api.ok("/search", {"query": query, "k": 1, "measure": "rcmd"})["results"][0]["hits"][0]
     explained = http.get("/explain", params={"a": query, "id": hit["id"], "measure": "rcmd"}).json()
@@ -212,17 +214,17 @@ def test_explain_takes_a_document_for_b_and_agrees_with_search(api: Api, http: h
     assert (missing.status_code, missing.json()["code"]) == (404, "unknown_document")
 
 
-def test_filters_and_min_score_hold_before_the_cut(api: Api) -> None:
+def test_filters_and_min_score_apply_before_k(api: Api) -> None:
     body = {"query": "how do I get a refund", "k": 20, "filter": {"category": "plans", "views": {"gte": 10}}}
     hits = api.ok("/search", body)["results"][0]["hits"]
-    assert len(hits) == 20, "all of that category, although others are nearer"
+    assert len(hits) == 20, "all of that category, although other documents are nearer"
     assert {hit["metadata"]["category"] for hit in hits} == {"plans"}
     least = hits[4]["score"]
     kept = api.ok("/search", body | {"min_score": least})["results"][0]["hits"]
     assert [hit["id"] for hit in kept] == [hit["id"] for hit in hits[:5]]
 
 
-def test_a_document_goes_in_changes_and_goes_out(api: Api, http: httpx2.Client) -> None:
+def test_documents_are_stored_replaced_and_deleted(api: Api, http: httpx2.Client) -> None:
     api.collection("life")
     first = api.store(
         "life", {"id": "a/b c", "text": "Rabbits eat carrots.", "metadata": {"n": 1}}, {"id": "x", "text": "Tax."}
@@ -256,7 +258,7 @@ def test_an_unchanged_text_is_not_encoded_again(api: Api) -> None:
     assert [each["id"] for each in hit] == ["a"]
 
 
-def test_documents_are_listed_page_by_page(http: httpx2.Client) -> None:
+def test_documents_are_listed_in_pages(http: httpx2.Client) -> None:
     ids: list[str] = []
     cursor = None
     while True:
@@ -269,7 +271,7 @@ def test_documents_are_listed_page_by_page(http: httpx2.Client) -> None:
     assert ids == sorted(ids)
 
 
-def test_versions_of_another_life_are_refused(api: Api) -> None:
+def test_versions_of_a_deleted_collection_are_refused(api: Api) -> None:
     api.collection("lives")
     old = api.store("lives", {"id": "a", "text": "One."})["version"]
     api.collection("lives")
@@ -283,7 +285,7 @@ def test_versions_of_another_life_are_refused(api: Api) -> None:
     assert later.headers["retry-after"]
 
 
-def test_creating_a_collection_again_is_harmless_and_differently_a_conflict(http: httpx2.Client, api: Api) -> None:
+def test_creating_again_changes_nothing_and_other_settings_conflict(http: httpx2.Client, api: Api) -> None:
     api.collection("twice", measure="rcmd")
     again = http.put("/collections/twice", json={"measure": "rcmd"})
     assert again.status_code == 200
@@ -293,11 +295,11 @@ def test_creating_a_collection_again_is_harmless_and_differently_a_conflict(http
     assert http.get("/collections/twice").status_code == 404
 
 
-def test_models_lists_what_requests_may_name(http: httpx2.Client) -> None:
+def test_models_lists_models_and_measures(http: httpx2.Client) -> None:
     answer = http.get("/models").json()
     default, other = answer["models"]
     assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-clrcmd", True, True, 384]
-    assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test asked for it"
+    assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test used it"
     assert default["space"] != other["space"]
     assert {each["name"] for each in answer["measures"]} == set(catalogue.names("semblance.models.similarities"))
     assert all(each["summary"].endswith(".") for each in answer["measures"])
@@ -325,7 +327,7 @@ def test_live_ready_and_metrics(http: httpx2.Client) -> None:
     assert 'semblance_queued_tokens{urgency="interactive"} 0.0' in exposition
 
 
-def test_docs_need_nothing_from_another_host(http: httpx2.Client) -> None:
+def test_docs_load_nothing_from_other_hosts(http: httpx2.Client) -> None:
     page = http.get("/docs").text
     for address in re.findall(r'(?:src|href)="([^"]+)"', page):
         assert address.startswith("/docs/assets/")
@@ -333,8 +335,8 @@ def test_docs_need_nothing_from_another_host(http: httpx2.Client) -> None:
     assert http.get("/openapi.json").json()["info"]["title"] == "Semblance"
 
 
-def test_min_score_holds_for_the_scores_that_are_shown(api: Api) -> None:
-    """With token codes a score before and after encoding anew differ a little; the shown one counts."""
+def test_min_score_applies_to_the_scores_in_the_answer(api: Api) -> None:
+    """With token codes, scores before and after encoding again differ a little; the final one counts."""
     api.collection("least", tokens="int8", measure="rcmd")
     api.store("least", *[{"id": str(i), "text": f"Lamp number {i} glows in colour {i % 7}."} for i in range(20)])
     body = {"query": "a glowing lamp", "collection": "least", "k": 20, "explain": True}
@@ -344,7 +346,7 @@ def test_min_score_holds_for_the_scores_that_are_shown(api: Api) -> None:
         assert kept == [score for score in shown if score >= least]
 
 
-def test_a_client_who_leaves_takes_its_texts_out_of_the_queue(api: Api, http: httpx2.Client, url: str) -> None:
+def test_a_disconnect_removes_texts_from_the_queue(api: Api, http: httpx2.Client, url: str) -> None:
     pairs = [{"a": f"{i} " + "never seen " * 60, "b": f"{i} " + "nor this one " * 60} for i in range(600)]
     with pytest.raises(httpx2.ReadTimeout):
         httpx2.post(f"{url}/similarity", json={"pairs": pairs}, timeout=0.7)
@@ -354,14 +356,14 @@ def test_a_client_who_leaves_takes_its_texts_out_of_the_queue(api: Api, http: ht
     assert 'route="/similarity",status="499"' in http.get("/metrics").text
 
 
-def test_a_soft_hyphen_inside_a_word_stays_in_it(api: Api) -> None:
+def test_a_soft_hyphen_stays_in_its_word(api: Api) -> None:
     text = "soft\u00adhyphen and na\u200bive"
     for granularity in ("word", "token"):
         tokens = api.ok("/explain", {"a": text, "b": "cat", "granularity": granularity})["a"]["tokens"]
         assert [token["text"] for token in tokens] == [text[token["start"] : token["end"]] for token in tokens]
 
 
-def test_a_method_that_a_path_has_not_names_those_that_it_has(http: httpx2.Client) -> None:
+def test_405_names_the_allowed_methods(http: httpx2.Client) -> None:
     for path, allowed in (
         ("/explain", "GET, POST"),
         ("/collections/x", "DELETE, GET, PUT"),
@@ -371,20 +373,18 @@ def test_a_method_that_a_path_has_not_names_those_that_it_has(http: httpx2.Clien
         assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
-def test_the_openapi_document_refers_to_nothing_that_is_not_there(http: httpx2.Client) -> None:
+def test_all_references_of_the_openapi_document_resolve(http: httpx2.Client) -> None:
     described = http.get("/openapi.json")
     schemas = described.json()["components"]["schemas"]
     for name in re.findall(r'"#/components/schemas/(\w+)"', described.text):
         assert name in schemas
 
 
-def test_a_slash_at_the_end_leads_nowhere(http: httpx2.Client) -> None:
+def test_a_trailing_slash_is_an_unknown_path(http: httpx2.Client) -> None:
     assert http.post("/similarity/", json={"pairs": [GUITAR]}).status_code == 404
 
 
-def test_a_collection_made_anew_while_its_documents_are_encoded_gets_them_by_its_own_settings(
-    api: Api, http: httpx2.Client
-) -> None:
+def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, http: httpx2.Client) -> None:
     api.collection("swap", measure="rcmd")
     documents = [{"id": str(i), "text": f"{i} " + "slow to encode " * 50} for i in range(120)]
     with ThreadPoolExecutor(1) as pool:
@@ -396,7 +396,7 @@ def test_a_collection_made_anew_while_its_documents_are_encoded_gets_them_by_its
     assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 120})["results"][0]["hits"]) == 120
 
 
-def test_without_a_measure_explain_explains_the_score_that_the_others_give(api: Api, http: httpx2.Client) -> None:
+def test_explain_defaults_to_the_measures_of_similarity_and_search(api: Api, http: httpx2.Client) -> None:
     scored = api.ok("/similarity", {"pairs": [GUITAR]})
     explained = http.get("/explain", params=GUITAR).json()
     assert (explained["measure"], explained["score"]) == ("cosine", pytest.approx(scored["scores"][0], abs=1e-6))
@@ -407,7 +407,7 @@ def test_without_a_measure_explain_explains_the_score_that_the_others_give(api: 
     assert (explained["measure"], explained["score"]) == ("rcmd2", pytest.approx(hit["score"], abs=1e-6))
 
 
-def test_pictures_say_when_a_text_was_cut(api: Api) -> None:
+def test_pictures_report_truncation(api: Api) -> None:
     for format_ in ("svg", "html"):
         long = api.post("/explain", {"a": "word " * 600, "b": "short", "format": format_}).text
         short = api.post("/explain", {"a": "word", "b": "short", "format": format_}).text
@@ -415,5 +415,5 @@ def test_pictures_say_when_a_text_was_cut(api: Api) -> None:
         assert "was cut" not in short
 
 
-def test_the_root_leads_to_the_docs(http: httpx2.Client) -> None:
+def test_the_root_redirects_to_the_docs(http: httpx2.Client) -> None:
     assert http.get("/").headers["location"] == "/docs"

@@ -1,4 +1,4 @@
-"""Copies that are taken beside a real service that is being written to."""
+"""Backups and snapshots of a running service during writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE_WORDS = ("parcel", "invoice", "courier", "password", "account")
 
 
 class Writer(threading.Thread):
-    """Stores one document after the other, and notes those that were acknowledged."""
+    """Stores documents one by one, and records the acknowledged ones."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -42,7 +42,7 @@ def stored(url: str) -> set[str]:
     return found
 
 
-def test_a_copy_taken_beside_a_busy_service_starts_one_that_holds_all_that_was_acknowledged(tmp_path: Path) -> None:
+def test_copies_of_a_busy_service_have_all_acknowledged_documents(tmp_path: Path) -> None:
     home, seed, backup, restored = (str(tmp_path / name) for name in ("home", "seed", "backup", "restored"))
     Path(home).mkdir()
     with running_process(home=Path(home), models="minilm", snapshot_s="0.3") as service:
@@ -69,7 +69,7 @@ def test_a_copy_taken_beside_a_busy_service_starts_one_that_holds_all_that_was_a
         hits = httpx2.post(f"{service.url}/search", json={"query": "parcel", "collection": "c", "k": 1000}).json()
         assert {hit["id"] for hit in hits["results"][0]["hits"]} == found
         log = service.log.read_text()
-        assert "not used" not in log, "its index begins with the snapshot"
+        assert "not used" not in log, "its index starts from the snapshot"
         assert "has no snapshot" not in log
     assert semblance("restore", backup, "--home", restored).returncode == 0
     verified = semblance("index", "verify", "--home", restored)

@@ -1,4 +1,4 @@
-"""Whatever comes in, the answer is a documented 4xx with a stable code, and nothing is half done."""
+"""Bad input gets a documented 4xx with a stable code, and changes nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.conftest import BODY_LIMIT, Api
 
-FINE = {"a": "A cat.", "b": "A dog."}
+VALID = {"a": "A cat.", "b": "A dog."}
 STORE = "/collections/default/documents"
 NESTED: Any = "x"
 for _ in range(20):
@@ -35,9 +35,9 @@ ILL_FORMED = ["\x00", "a\x00b", "\ud800", "a\udfffb"]
 
 
 @pytest.mark.parametrize("text", EMPTY)
-def test_a_text_without_anything_to_read(api: Api, text: str) -> None:
+def test_texts_without_visible_characters_are_refused(api: Api, text: str) -> None:
     for path, body, pointer in (
-        ("/similarity", {"pairs": [FINE, {"a": "fine", "b": text}]}, "/pairs/1/b"),
+        ("/similarity", {"pairs": [VALID, {"a": "fine", "b": text}]}, "/pairs/1/b"),
         ("/similarity", {"left": ["fine"], "right": ["fine", text]}, "/right/1"),
         ("/search", {"query": text}, "/query"),
         ("/explain", {"a": text, "b": "fine"}, "/a"),
@@ -48,7 +48,7 @@ def test_a_text_without_anything_to_read(api: Api, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ILL_FORMED)
-def test_a_text_that_is_none(api: Api, text: str) -> None:
+def test_ill_formed_texts_are_refused(api: Api, text: str) -> None:
     for path, body in (
         ("/similarity", {"pairs": [{"a": text, "b": "fine"}]}),
         ("/search", {"query": text}),
@@ -66,12 +66,12 @@ def test_a_text_that_is_none(api: Api, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ILL_FORMED)
-def test_names_that_are_none(api: Api, text: str) -> None:
+def test_ill_formed_names_are_refused(api: Api, text: str) -> None:
     for path, body in (
         ("/search", {"query": "fine", "collection": text}),
         ("/search", {"query": "fine", "measure": text}),
-        ("/similarity", {"pairs": [FINE], "model": text}),
-        ("/similarity", {"pairs": [FINE], "measure": text}),
+        ("/similarity", {"pairs": [VALID], "model": text}),
+        ("/similarity", {"pairs": [VALID], "measure": text}),
         ("/explain", {"a": "fine", "id": text}),
     ):
         assert_problem(api.post(path, body), 422, "ill_formed_text")
@@ -79,14 +79,14 @@ def test_names_that_are_none(api: Api, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "%FF", "%F0%9F%99%82"])
-def test_odd_names_in_paths(http: httpx2.Client, name: str) -> None:
+def test_odd_names_in_paths_are_unknown(http: httpx2.Client, name: str) -> None:
     assert_problem(http.get(f"/collections/{name}"), 404, "unknown_collection")
     assert_problem(http.get(f"/collections/default/documents/{name}"), 404, "unknown_document")
     assert_problem(http.delete(f"/collections/default/documents/{name}"), 404, "unknown_document")
     assert_problem(http.put(f"/collections/{name}"), 422, "bad_name")
 
 
-def test_a_text_of_a_megabyte(api: Api) -> None:
+def test_a_text_of_a_megabyte_is_too_long(api: Api) -> None:
     text = "word " * 150_000
     assert_problem(api.post("/similarity", {"pairs": [{"a": text, "b": "fine"}]}), 422, "text_too_long")
     assert_problem(api.post("/search", {"query": text}), 422, "text_too_long")
@@ -95,7 +95,7 @@ def test_a_text_of_a_megabyte(api: Api) -> None:
     assert problem["errors"][0]["pointer"] == "/documents/1/text"
 
 
-def test_too_many_of_anything(api: Api) -> None:
+def test_too_many_entries_are_refused(api: Api) -> None:
     many = {"pairs": [{"a": "a", "b": "b"}] * 30_000}
     assert_problem(api.post("/similarity", many), 422, "out_of_range")
     assert_problem(api.post("/similarity", {"left": ["a"] * 3000, "right": ["b"] * 3000}), 422, "out_of_range")
@@ -104,23 +104,23 @@ def test_too_many_of_anything(api: Api) -> None:
     assert_problem(api.post(STORE, {"documents": documents}), 422, "out_of_range")
 
 
-def test_a_hundred_thousand_pairs(api: Api) -> None:
+def test_a_hundred_thousand_pairs_are_too_large(api: Api) -> None:
     answer = api.post("/similarity", {"pairs": [{"a": "a", "b": "b"}] * 100_000})
     assert_problem(answer, 413, "body_too_large")
 
 
 @pytest.mark.parametrize("k", [0, -1, 10**9, 10**30])
-def test_impossible_numbers_of_hits(api: Api, k: int) -> None:
+def test_impossible_numbers_of_hits_are_refused(api: Api, k: int) -> None:
     assert_problem(api.post("/search", {"query": "fine", "k": k}), 422, "out_of_range")
 
 
-def test_candidates_below_k(api: Api) -> None:
+def test_candidates_below_k_are_refused(api: Api) -> None:
     assert_problem(api.post("/search", {"query": "fine", "k": 10, "candidates": 9}), 422, "out_of_range")
     assert_problem(api.post("/search", {"query": "fine", "k": 10, "candidates": 10**9}), 422, "out_of_range")
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_numbers_that_are_none(api: Api, number: float) -> None:
+def test_non_finite_numbers_are_refused(api: Api, number: float) -> None:
     body = {"documents": [{"id": "x", "text": "fine", "metadata": {"deep": [1, {"n": number}]}}]}
     assert_problem(api.post(STORE, body), 422, "not_finite")
     assert_problem(api.post("/search", {"query": "fine", "min_score": number}), 422, "not_finite")
@@ -130,14 +130,14 @@ def test_numbers_that_are_none(api: Api, number: float) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        ("/similarity", {"pairs": [FINE], "colour": 1}, 422, "unknown_field"),
-        ("/similarity", {"pairs": [FINE | {"c": "x"}]}, 422, "unknown_field"),
-        ("/similarity", {"pairs": [FINE], "measure": "nosuch"}, 422, "unknown_measure"),
-        ("/similarity", {"pairs": [FINE], "measure": "__init__"}, 422, "unknown_measure"),
-        ("/similarity", {"pairs": [FINE], "model": "nosuch"}, 404, "unknown_model"),
+        ("/similarity", {"pairs": [VALID], "colour": 1}, 422, "unknown_field"),
+        ("/similarity", {"pairs": [VALID | {"c": "x"}]}, 422, "unknown_field"),
+        ("/similarity", {"pairs": [VALID], "measure": "nosuch"}, 422, "unknown_measure"),
+        ("/similarity", {"pairs": [VALID], "measure": "__init__"}, 422, "unknown_measure"),
+        ("/similarity", {"pairs": [VALID], "model": "nosuch"}, 404, "unknown_model"),
         ("/similarity", {"pairs": []}, 422, "out_of_range"),
         ("/similarity", {}, 422, "invalid_request"),
-        ("/similarity", {"pairs": [FINE], "left": ["a"], "right": ["b"]}, 422, "invalid_request"),
+        ("/similarity", {"pairs": [VALID], "left": ["a"], "right": ["b"]}, 422, "invalid_request"),
         ("/similarity", {"left": ["a"]}, 422, "invalid_request"),
         ("/similarity", {"left": ["a"], "right": ["b"], "explain": True}, 422, "invalid_request"),
         ("/similarity", {"pairs": [{"a": "x"}]}, 422, "missing_field"),
@@ -175,16 +175,16 @@ def test_numbers_that_are_none(api: Api, number: float) -> None:
         (STORE, {"documents": [{"id": "x", "text": "t", "metadata": {"k": "v" * 70_000}}]}, 422, "metadata_too_large"),
     ],
 )  # fmt: skip
-def test_requests_that_make_no_sense(api: Api, path: str, body: object, status: int, code: str) -> None:
+def test_invalid_requests_are_refused(api: Api, path: str, body: object, status: int, code: str) -> None:
     assert_problem(api.post(path, body), status, code)
 
 
 @pytest.mark.parametrize("name", ["Upper", "-x", "a b", "ü", "x" * 65])
-def test_names_that_no_collection_may_have(http: httpx2.Client, name: str) -> None:
+def test_invalid_collection_names_are_refused(http: httpx2.Client, name: str) -> None:
     assert_problem(http.put(f"/collections/{name}"), 422, "bad_name")
 
 
-def test_collections_of_what_there_is_not(http: httpx2.Client) -> None:
+def test_unknown_settings_of_collections_are_refused(http: httpx2.Client) -> None:
     assert_problem(http.put("/collections/odd", json={"model": "nosuch"}), 404, "unknown_model")
     assert_problem(http.put("/collections/odd", json={"measure": "nosuch"}), 422, "unknown_measure")
     assert_problem(http.put("/collections/odd", json={"index": "nosuch"}), 422, "unknown_index")
@@ -206,7 +206,7 @@ def test_collections_of_what_there_is_not(http: httpx2.Client) -> None:
         '{"k": ' + "9" * 5000 + "}",
     ],
 )
-def test_broken_and_endless_json(http: httpx2.Client, body: str) -> None:
+def test_broken_and_deep_json_is_refused(http: httpx2.Client, body: str) -> None:
     answer = http.post("/similarity", content=body.encode("latin-1"), headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -214,13 +214,13 @@ def test_broken_and_endless_json(http: httpx2.Client, body: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_another_content_type(http: httpx2.Client, content_type: str) -> None:
+def test_other_content_types_are_refused(http: httpx2.Client, content_type: str) -> None:
     headers = {"content-type": content_type} if content_type else {}
-    answer = http.post("/similarity", content=json.dumps({"pairs": [FINE]}), headers=headers)
+    answer = http.post("/similarity", content=json.dumps({"pairs": [VALID]}), headers=headers)
     assert_problem(answer, 415, "unsupported_media_type")
 
 
-def test_a_body_over_the_limit_with_and_without_a_stated_length(http: httpx2.Client) -> None:
+def test_bodies_over_the_limit_are_refused_with_and_without_length(http: httpx2.Client) -> None:
     large = b'{"pairs": "' + b"x" * BODY_LIMIT + b'"}'
     headers = {"content-type": "application/json"}
     assert_problem(http.post("/similarity", content=large, headers=headers), 413, "body_too_large")
@@ -228,7 +228,7 @@ def test_a_body_over_the_limit_with_and_without_a_stated_length(http: httpx2.Cli
     assert_problem(http.post("/similarity", content=pieces, headers=headers), 413, "body_too_large")
 
 
-def test_routes_and_methods_that_there_are_not(http: httpx2.Client) -> None:
+def test_unknown_paths_methods_and_cursors_are_refused(http: httpx2.Client) -> None:
     assert_problem(http.get("/nosuch"), 404, "unknown_route")
     answer = http.get("/similarity")
     assert_problem(answer, 405, "method_not_allowed")
@@ -237,14 +237,14 @@ def test_routes_and_methods_that_there_are_not(http: httpx2.Client) -> None:
     assert_problem(http.get(STORE, params={"limit": 0}), 422, "out_of_range")
 
 
-def test_a_refused_batch_leaves_nothing_behind_and_names_every_culprit(api: Api, http: httpx2.Client) -> None:
+def test_a_refused_batch_stores_nothing_and_names_every_bad_document(api: Api, http: httpx2.Client) -> None:
     api.collection("whole")
     version = http.get("/collections/whole").json()["version"]
     texts = ["good", "", "also good", "\u200b", "word " * 30_000]
     body = {"documents": [{"id": str(i), "text": text} for i, text in enumerate(texts)]}
     problem = api.post("/collections/whole/documents", body).json()
     assert [part["pointer"] for part in problem["errors"]] == ["/documents/4/text"], (
-        "the longest is refused at the door"
+        "the longest is refused before tokenization"
     )
     body["documents"].pop()
     problem = api.post("/collections/whole/documents", body).json()
@@ -272,7 +272,7 @@ def test_script_in_a_text_is_inert_in_every_rendering(api: Api) -> None:
 @pytest.mark.parametrize(
     "body", ['{"pairs": [' + "{}," * 45_000 + "{}]}", "{" + ",".join(f'"f{i}": 1' for i in range(60_000)) + "}"]
 )
-def test_an_endless_list_of_mistakes_is_refused_at_once(http: httpx2.Client, body: str) -> None:
+def test_very_many_mistakes_are_refused_quickly(http: httpx2.Client, body: str) -> None:
     began = time.perf_counter()
     answer = http.post("/similarity", content=body.encode(), headers={"content-type": "application/json"})
     assert answer.status_code == 422
@@ -281,7 +281,7 @@ def test_an_endless_list_of_mistakes_is_refused_at_once(http: httpx2.Client, bod
 
 
 @pytest.mark.parametrize("entry", ["1,", "[],", "[", "{},"])
-def test_a_body_that_would_take_long_to_parse_is_refused_before(http: httpx2.Client, entry: str) -> None:
+def test_bodies_that_are_slow_to_parse_are_refused_before(http: httpx2.Client, entry: str) -> None:
     body = '{"pairs": [' + entry * (900_000 // len(entry)) + "1]}"
     answer = http.post("/similarity", content=body.encode(), headers={"content-type": "application/json"})
     assert "100,000 values" in assert_problem(answer, 413, "body_too_large")["detail"]
@@ -296,7 +296,7 @@ def test_products_of_queries_and_hits_are_bounded(api: Api) -> None:
     assert_problem(api.post("/search", {"queries": ["a"] * 1000, "k": 10, "measure": "rcmd"}), 422, "out_of_range")
     assert len(api.ok("/search", {"queries": ["a"] * 1000, "k": 1})["results"]) == 1000
     assert_problem(api.post("/search", {"queries": ["a"] * 200, "k": 10, "explain": True}), 422, "out_of_range")
-    assert_problem(api.post("/similarity", {"pairs": [FINE] * 2000, "explain": True}), 422, "out_of_range")
+    assert_problem(api.post("/similarity", {"pairs": [VALID] * 2000, "explain": True}), 422, "out_of_range")
 
 
 def test_sql_in_names_values_and_filters_is_data(api: Api, http: httpx2.Client) -> None:

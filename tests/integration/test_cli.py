@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it."""
+"""The command line against a running service and an embedded store."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from semblance.service.cli.main import app
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.documents.sqlite import sqlite_engine
-from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Write
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
 from tests.integration.conftest import Api
-from tests.support.command_line import apart, semblance
+from tests.support.command_line import semblance, semblance_process
 from tests.support.running_service import Service
 
 
@@ -49,31 +49,33 @@ from tests.support.running_service import Service
         "origin evaluate",
         "origin explain",
         "origin train",
+        "key new",
+        "project",
     ],
 )
 def test_help_shows_an_example(verb: str) -> None:
-    def shown(line: str) -> str:
+    def output(line: str) -> str:
         ran = CliRunner().invoke(app, line, env={"COLUMNS": "200"})
         assert ran.exit_code == 0
         return ran.stdout
 
-    assert verb.split(maxsplit=1)[0] in shown("--help")
-    help_ = shown(f"{verb} --help")
+    assert verb.split(maxsplit=1)[0] in output("--help")
+    help_ = output(f"{verb} --help")
     assert f"semblance {verb.removesuffix(' add')}" in help_
     assert "Example" in help_
 
 
-def test_models_lists_what_would_be_served() -> None:
+def test_models_lists_the_models_to_serve() -> None:
     ran = semblance("models")
     assert ran.returncode == 0
     assert "minilm" in ran.stdout
     assert "256" in ran.stdout
 
 
-def test_wrong_configuration_is_named(tmp_path: Path) -> None:
-    for arguments, environment, said in (
+def test_errors_name_the_invalid_setting(tmp_path: Path) -> None:
+    for arguments, environment, message in (
         (["models"], {"SEMBLANCE_MODELS": "nosuch"}, "SEMBLANCE_MODELS"),
-        (["models"], {"SEMBLANCE_MODELS": f"mine={tmp_path / 'no'}"}, "is not a folder"),
+        (["models"], {"SEMBLANCE_MODELS": f"mine={tmp_path / 'no'}"}, "no such file or folder"),
         (["serve", "--host", "0.0.0.0"], {}, "SEMBLANCE_ALLOW_ANONYMOUS"),
         (["serve"], {"SEMBLANCE_PORT": "x"}, "SEMBLANCE_PORT"),
         (["serve", "--model", "nosuch"], {}, "nosuch"),
@@ -81,15 +83,17 @@ def test_wrong_configuration_is_named(tmp_path: Path) -> None:
         (["serve"], {"SEMBLANCE_DEVICE": "abacus"}, "SEMBLANCE_DEVICE"),
         (["models"], {"SEMBLANCE_MAX_KK": "3"}, "SEMBLANCE_MAX_KK"),
     ):
-        ran = apart(*arguments, **environment) if arguments[0] == "serve" else semblance(*arguments, **environment)
+        ran = (
+            semblance_process(*arguments, **environment)
+            if arguments[0] == "serve"
+            else semblance(*arguments, **environment)
+        )
         assert ran.returncode == 1
-        assert said in ran.stderr
+        assert message in ran.stderr
         assert "Traceback" not in ran.stderr
 
 
-def test_index_stores_a_file_and_lists_the_lines_it_cannot(
-    api: Api, http: httpx2.Client, url: str, tmp_path: Path
-) -> None:
+def test_index_stores_a_file_and_lists_refused_lines(api: Api, http: httpx2.Client, url: str, tmp_path: Path) -> None:
     http.delete("/collections/lines")
     lines: list[str] = [
         json.dumps({"id": f"d{i}", "text": f"Document number {i}.", "metadata": {"i": i}}) for i in range(150)
@@ -109,7 +113,9 @@ def test_index_stores_a_file_and_lists_the_lines_it_cannot(
         (100, "invalid_value"),
     ):
         assert f"line {line}: {code}" in ran.stderr
-    assert "147 documents stored in lines, 0 of them cut to what the model reads; lines refused: 3" in ran.stderr
+    assert (
+        "147 documents stored in lines, 0 of them truncated to the model's input length; lines refused: 3" in ran.stderr
+    )
     assert http.get("/collections/lines").json()["count"] == 145
     assert http.get("/collections/lines/documents/d72").json()["text"] == "Document number 72."
     assert http.get("/collections/lines/documents/d0").json()["text"].startswith("The id of line 1 again")
@@ -124,7 +130,7 @@ def many(tmp_path: Path) -> Path:
     return file
 
 
-def test_index_goes_on_where_the_service_was_killed(many: Path, tmp_path: Path) -> None:
+def test_index_resumes_after_the_service_was_killed(many: Path, tmp_path: Path) -> None:
     service = Service(tmp_path)
     url = service.start()
     command = [
@@ -153,7 +159,7 @@ def test_index_goes_on_where_the_service_was_killed(many: Path, tmp_path: Path) 
         service.kill()
 
 
-def test_index_offline_stores_the_same_but_never_beside_a_running_service(many: Path, tmp_path: Path) -> None:
+def test_index_offline_requires_that_no_service_runs(many: Path, tmp_path: Path) -> None:
     home, few = tmp_path / "home", tmp_path / "few.jsonl"
     home.mkdir()
     few.write_text("".join(many.read_text().splitlines(keepends=True)[:300]))  # more than go into one batch
@@ -174,20 +180,20 @@ def test_index_offline_stores_the_same_but_never_beside_a_running_service(many: 
         service.stop()
     verified = semblance("index", "verify", "--home", str(home))
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    assert "Everything is whole." in verified.stdout
+    assert "No faults found." in verified.stdout
 
 
-def test_verify_finds_what_is_wrong_and_rebuild_mends_the_index(tmp_path: Path) -> None:
+def test_verify_finds_faults_and_rebuild_repairs_the_index(tmp_path: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "auto", "none"))
     unit = np.eye(4, dtype=np.float32)
-    writes = [Write(Document(str(i), f"text {i}", {}), Embedded(unit[i], truncated=False)) for i in range(4)]
+    writes = [Write(Document(str(i), f"text {i}", {}), DocumentEmbedding(unit[i], truncated=False)) for i in range(4)]
     store.upsert(store.collection("c"), writes)
     store.close()
     rebuilt = semblance("index", "rebuild", "--home", str(tmp_path))
     assert "c: 4 documents" in rebuilt.stdout
-    assert "Everything is whole." in semblance("index", "verify", "--home", str(tmp_path)).stdout
-    with sqlite3.connect(tmp_path / "documents.sqlite") as behind:  # none of these changes tells its version
+    assert "No faults found." in semblance("index", "verify", "--home", str(tmp_path)).stdout
+    with sqlite3.connect(tmp_path / "documents.sqlite") as behind:  # without updating versions
         behind.execute("UPDATE vectors SET vector = ? WHERE id = '1'", [(unit[0] * 2).tobytes()])
         behind.execute("UPDATE vectors SET vector = ? WHERE id = '2'", [unit[3].tobytes()])
         behind.execute("DELETE FROM vectors WHERE id = '3'")
@@ -202,8 +208,8 @@ def test_verify_finds_what_is_wrong_and_rebuild_mends_the_index(tmp_path: Path) 
         assert fault in found.stdout
     assert semblance("index", "rebuild", "--collection", "c", "--home", str(tmp_path)).returncode == 0
     left = semblance("index", "verify", "--home", str(tmp_path)).stdout
-    assert "'2' is not in the index" not in left, "an index that was wrong is mended"
-    assert "c: '3' has no vector" in left, "a vector that is lost stays so"
+    assert "'2' is not in the index" not in left, "rebuild repairs the index"
+    assert "c: '3' has no vector" in left, "rebuild cannot restore a lost vector"
     with sqlite3.connect(tmp_path / "documents.sqlite") as behind:
         behind.execute("UPDATE vectors SET vector = ? WHERE id = '1'", [unit[0][:3].tobytes()])
         behind.execute("UPDATE collections SET version = version + 1")
@@ -215,7 +221,7 @@ def test_verify_finds_what_is_wrong_and_rebuild_mends_the_index(tmp_path: Path) 
     assert "there is no collection 'nosuch'" in unknown.stderr
 
 
-def test_verify_says_so_when_the_database_cannot_be_read(tmp_path: Path) -> None:
+def test_verify_reports_an_unreadable_database(tmp_path: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "auto", "none"))
     store.close()
@@ -232,7 +238,7 @@ def test_verify_says_so_when_the_database_cannot_be_read(tmp_path: Path) -> None
     assert not (tmp_path / "typo").exists()
 
 
-def test_index_says_when_nobody_answers(tmp_path: Path) -> None:
+def test_index_reports_an_unreachable_service(tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text('{"id": "1", "text": "x"}\n')
     ran = semblance("index", str(file), "--collection", "c", "--url", "http://127.0.0.1:9")
@@ -241,31 +247,29 @@ def test_index_says_when_nobody_answers(tmp_path: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def test_index_fills_a_collection_that_was_made_with_other_settings(
-    http: httpx2.Client, url: str, tmp_path: Path
-) -> None:
+def test_index_fills_an_existing_collection_with_other_settings(http: httpx2.Client, url: str, tmp_path: Path) -> None:
     http.delete("/collections/made")
     http.put("/collections/made", json={"tokens": "int8", "measure": "rcmd"}).raise_for_status()
     file = tmp_path / "large.jsonl"
-    texts = ["漢字" * 12_500, *["Plain text."] * 70, "word " * 90_000]  # the last is longer than the service takes
+    texts = ["漢字" * 12_500, *["Plain text."] * 70, "word " * 90_000]  # the last exceeds the limit of the service
     file.write_text("\n".join(json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)), "utf-8")
     ran = semblance("index", str(file), "--collection", "made", "--url", url)
-    assert "71 documents stored in made, 1 of them cut to what the model reads; lines refused: 1" in ran.stderr, (
-        ran.stderr
-    )
+    assert (
+        "71 documents stored in made, 1 of them truncated to the model's input length; lines refused: 1" in ran.stderr
+    ), ran.stderr
     assert "line 72: text_too_long" in ran.stderr
     assert http.get("/collections/made").json()["tokens"] == "int8"
 
 
-def test_index_names_the_field_that_is_wrong(url: str, tmp_path: Path) -> None:
+def test_index_names_the_invalid_field(url: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.jsonl"
     lines = ['{"id": "x", "text": "flat", "kind": "care"}', "no json", '{"text": "no id"}', '{"id": 3, "text": "t"}']
     file.write_text("\n".join(lines), "utf-8")
     ran = semblance("index", str(file), "--collection", "wrong", "--url", url)
     assert ran.stderr.splitlines()[-5:] == [
-        "line 1: unknown_field: kind: there is no such field",
+        "line 1: unknown_field: kind: the schema has no such field",
         "line 2: malformed_json: the line is not JSON",
         "line 3: missing_field: id: it is required",
         "line 4: invalid_value: id: it must be a string",
-        "0 documents stored in wrong, 0 of them cut to what the model reads; lines refused: 4",
+        "0 documents stored in wrong, 0 of them truncated to the model's input length; lines refused: 4",
     ]

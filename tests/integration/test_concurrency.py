@@ -1,4 +1,4 @@
-"""What many clients do to the same collection at once: deleting and creating it, the same id, searches in a rebuild."""
+"""Concurrent clients of one collection: deletes and creates, writes of one id, searches during rebuilds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOPICS = ("a parcel", "the garden", "two cats", "the password", "an invoice", "r
 
 @pytest.fixture
 def clients(url: str) -> Iterator[Callable[[], httpx2.Client]]:
-    """A connection of its own for each thread that asks for one."""
+    """Opens a connection for each thread."""
     made: list[httpx2.Client] = []
 
     def client() -> httpx2.Client:
@@ -37,8 +37,8 @@ def clients(url: str) -> Iterator[Callable[[], httpx2.Client]]:
 
 
 @contextmanager
-def going_on(*acts: Callable[[], object]) -> Iterator[None]:
-    """Each act again and again in a thread of its own while the block runs; what fails there fails the test."""
+def repeating(*acts: Callable[[], object]) -> Iterator[None]:
+    """Repeat each act in its own thread for the time of the block; a failure there fails the test."""
     over = threading.Event()
 
     def repeat(act: Callable[[], object]) -> None:
@@ -68,7 +68,7 @@ def store(http: httpx2.Client, name: str, doc_id: str, text: str) -> httpx2.Resp
 
 
 def listed(http: httpx2.Client, name: str) -> dict[str, str]:
-    """Texts of all documents, by id."""
+    """List the texts of all documents, by id."""
     found: dict[str, str] = {}
     cursor: str | None = ""
     while cursor is not None:
@@ -79,7 +79,7 @@ def listed(http: httpx2.Client, name: str) -> dict[str, str]:
 
 
 class Reborn:
-    """The collection `reborn`, as those see it who write to it and search in it while it comes and goes."""
+    """Writers and searchers of the collection `reborn`, which is deleted and created repeatedly."""
 
     def __init__(self) -> None:
         self.acknowledged: list[tuple[str, str, str]] = []  # version, id, text
@@ -99,21 +99,21 @@ class Reborn:
         return write
 
     def searcher(self, http: httpx2.Client, *, lately: bool) -> Callable[[], None]:
-        """Who reads at least what was acknowledged lately, or just anything."""
+        """A searcher; with `lately`, it requires the last acknowledged version."""
 
         def search() -> None:
-            wanted: dict[str, Any] = {"query": "a document", "collection": "reborn", "k": 20}
+            body: dict[str, Any] = {"query": "a document", "collection": "reborn", "k": 20}
             if lately and self.acknowledged:
-                wanted["min_version"] = self.acknowledged[-1][0]
-            answer = self._note(http.post("/search", json=wanted))
+                body["min_version"] = self.acknowledged[-1][0]
+            answer = self._note(http.post("/search", json=body))
             if answer.status_code == 200:
                 for hit in answer.json()["results"][0]["hits"]:
                     assert hit["text"].startswith(f"Document {hit['id']} speaks of ")
 
         return search
 
-    def last_life(self, epoch: str) -> dict[str, str]:
-        """Texts of what was acknowledged in that life, by id."""
+    def acknowledged_in(self, epoch: str) -> dict[str, str]:
+        """Texts of all documents acknowledged in an epoch, by id."""
         return {doc_id: text for version, doc_id, text in self.acknowledged if epoch_of(version) == epoch}
 
     def _note(self, answer: httpx2.Response) -> httpx2.Response:
@@ -121,14 +121,14 @@ class Reborn:
         return answer
 
 
-def test_a_collection_deleted_and_made_anew_under_load_holds_what_its_last_life_acknowledged(
+def test_a_collection_recreated_under_load_is_consistent(
     api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client]
 ) -> None:
     api.collection("reborn")
     reborn = Reborn()
     writers = [reborn.writer(clients(), f"w{i}") for i in range(4)]
     searchers = [reborn.searcher(clients(), lately=lately) for lately in (False, True)]
-    with going_on(*writers, *searchers):
+    with repeating(*writers, *searchers):
         for _ in range(12):
             time.sleep(0.3)
             assert http.delete("/collections/reborn").status_code == 204
@@ -136,23 +136,25 @@ def test_a_collection_deleted_and_made_anew_under_load_holds_what_its_last_life_
             assert http.put("/collections/reborn").status_code == 201
         time.sleep(1)
 
-    assert reborn.seen <= {(200, ""), (404, "unknown_collection"), (409, "version_mismatch")}, "nothing undocumented"
+    assert reborn.seen <= {(200, ""), (404, "unknown_collection"), (409, "version_mismatch")}, (
+        "only documented responses"
+    )
     assert {(200, ""), (404, "unknown_collection")} <= reborn.seen
     assert len({epoch_of(version) for version, _, _ in reborn.acknowledged}) > 6
     shown = http.get("/collections/reborn").json()
-    last_life = reborn.last_life(epoch_of(shown["version"]))
-    assert len(last_life) > 4
-    assert listed(http, "reborn") == last_life
-    assert shown["count"] == len(last_life)
-    answer = api.ok("/search", {"queries": list(last_life.values()), "collection": "reborn", "k": 1})
-    for (doc_id, text), result in zip(last_life.items(), answer["results"], strict=True):
+    acknowledged_in = reborn.acknowledged_in(epoch_of(shown["version"]))
+    assert len(acknowledged_in) > 4
+    assert listed(http, "reborn") == acknowledged_in
+    assert shown["count"] == len(acknowledged_in)
+    answer = api.ok("/search", {"queries": list(acknowledged_in.values()), "collection": "reborn", "k": 1})
+    for (doc_id, text), result in zip(acknowledged_in.items(), answer["results"], strict=True):
         [hit] = result["hits"]
         assert (hit["id"], hit["text"]) == (doc_id, text)
         assert hit["score"] == pytest.approx(1.0, abs=BOUND)
 
 
-@pytest.mark.parametrize("texts", [96, 2], ids=["texts of all kinds", "two texts, again and again"])
-def test_one_id_written_by_many_at_once_ends_as_the_last_version_has_it(
+@pytest.mark.parametrize("texts", [96, 2], ids=["many texts", "two texts"])
+def test_concurrent_writes_of_one_id_end_with_the_last_version(
     api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client], texts: int
 ) -> None:
     api.collection("contested")
@@ -173,7 +175,7 @@ def test_one_id_written_by_many_at_once_ends_as_the_last_version_has_it(
         running: list[Future[list[tuple[int, str, int]]]] = [pool.submit(write, number) for number in range(16)]
         answered = [each for one in running for each in one.result()]
     versions = {version: text for status, text, version in answered if status == 200}
-    # of few texts, another writer may have changed what was counted on, five times over
+    # with few texts, other writers may change the stored text during all five attempts
     assert {status for status, _, _ in answered} <= ({200} if texts == 96 else {200, 409})
     assert len(versions) == sum(status == 200 for status, _, _ in answered) >= 16
     assert listed(http, "contested") == {"one": versions[max(versions)]}
@@ -186,16 +188,16 @@ def test_one_id_written_by_many_at_once_ends_as_the_last_version_has_it(
         assert hit["score"] == pytest.approx(right, abs=BOUND)
 
 
-def test_searches_are_exhaustive_at_their_version_while_the_index_is_built_anew(
+def test_searches_are_exhaustive_at_their_version_during_rebuilds(
     api: Api, http: httpx2.Client, clients: Callable[[], httpx2.Client]
 ) -> None:
-    """In every generation each of 100 documents gets the text of its neighbour: 100 more dead rows, and other hits."""
+    """In every generation each of 100 documents takes the text of the next one: 100 more dead rows, and other hits."""
     api.collection("churned")
     texts = [f"{word} {topic} {i}" for i, word in enumerate(("lost", "my", "new", "old", "no")) for topic in TOPICS] * 3
     texts = [f"{text} {i}" for i, text in enumerate(texts[:100])]
     queries = ["Where is my parcel?", "It rains in the garden.", "He plays the guitar."]
     vectors = np.array([entry["embedding"] for entry in _embedded(api, [*queries, *texts])])
-    alike = vectors[:3] @ vectors[3:].T
+    similarities = vectors[:3] @ vectors[3:].T
     searched: set[int] = set()
 
     def generation(number: int) -> list[dict[str, str]]:
@@ -209,7 +211,7 @@ def test_searches_are_exhaustive_at_their_version_while_the_index_is_built_anew(
             assert answer.status_code == 200, answer.text
             number = number_of(answer.json()["version"])
             searched.add(number)
-            for scores, result in zip(alike, answer.json()["results"], strict=True):
+            for scores, result in zip(similarities, answer.json()["results"], strict=True):
                 right = {f"d{(text - number) % 100:02}": text for text in range(100)}
                 hits = {hit["id"]: hit["score"] for hit in result["hits"]}
                 assert list(hits.values()) == pytest.approx(sorted(scores, reverse=True)[:10], abs=BOUND)
@@ -220,11 +222,11 @@ def test_searches_are_exhaustive_at_their_version_while_the_index_is_built_anew(
 
     rows = []
     assert number_of(api.store("churned", *generation(1))["version"]) == 1
-    with going_on(searcher(), searcher()):
+    with repeating(searcher(), searcher()):
         for number in range(2, 40):
             assert number_of(api.store("churned", *generation(number))["version"]) == number
             rows.append(_index_rows(http, "churned"))
-    assert sum(later < earlier for earlier, later in pairwise(rows)) >= 2, "it was built anew more than once"
+    assert sum(later < earlier for earlier, later in pairwise(rows)) >= 2, "it was rebuilt more than once"
     assert 1200 <= max(rows) < 2000
     assert len(searched) > 10
 

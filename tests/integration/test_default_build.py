@@ -1,4 +1,4 @@
-"""A service whose settings leave runtime and number type open scores as float32 does, alone and in company."""
+"""With automatic runtime and precision, a service gives the scores of float32, in any batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semblance.models.catalogue import similarity
 from semblance.models.encoders.transformer import Transformer
 from tests.support.running_service import running_service
 
-BOUND = 0.005  # of a score in bfloat16, whatever stands beside its texts
+BOUND = 0.005  # error of a score in bfloat16, whatever the batch
 WORDS = ("a", "guitar", "is", "played", "by", "the", "unbelievably", "old", "man", "who", "sings", "loudly", ".")
 
 
@@ -32,9 +32,9 @@ def pairs(count: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
-def test_scores_are_those_of_float32(client: httpx2.Client, minilm: Transformer, measure: str) -> None:
-    given = pairs(40)
-    texts = [pair[side] for pair in given for side in "ab"]
+def test_scores_match_float32(client: httpx2.Client, minilm: Transformer, measure: str) -> None:
+    examples = pairs(40)
+    texts = [pair[side] for pair in examples for side in "ab"]
     encoded = [minilm.encode(minilm.tokenize([text], "query", "END"), "tokens")[0] for text in texts]
     expected = [similarity(measure).score(*encoded[i : i + 2]) for i in range(0, len(texts), 2)]
 
@@ -44,7 +44,7 @@ def test_scores_are_those_of_float32(client: httpx2.Client, minilm: Transformer,
         found: list[float] = answer.json()["scores"]
         return found
 
-    with ThreadPoolExecutor(8) as pool:  # in company of one another's
-        one_by_one = [found[0] for found in pool.map(scores, [[pair] for pair in given])]
-    assert scores(given) == pytest.approx(expected, abs=BOUND)
+    with ThreadPoolExecutor(8) as pool:  # concurrent requests share batches
+        one_by_one = [found[0] for found in pool.map(scores, [[pair] for pair in examples])]
+    assert scores(examples) == pytest.approx(expected, abs=BOUND)
     assert one_by_one == pytest.approx(expected, abs=BOUND)

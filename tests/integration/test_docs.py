@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,15 +15,17 @@ from typing import Any
 import pytest
 
 from benchmarks.report import performance
+from docs import architecture
 from docs.generate import GENERATED, filled
-from tests.soak import soak
-from tests.support import pages
+from tests.soak import run_all
+from tests.support import report_pages
 from tests.support.command_line import semblance
-from tests.support.figures import Kept
 from tests.support.project import PROJECT
+from tests.support.results import Results
 
-README = (PROJECT / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(r"```bash\n(curl.*?)```\n\n```json\n(.*?)```", README, re.DOTALL)
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
+EXAMPLES = re.findall(r"```bash\n(curl.*?)```\n\n```json\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize("part", GENERATED)
@@ -29,16 +34,47 @@ def test_generated_parts_are_up_to_date(part: str) -> None:
     assert path.read_text("utf-8") == text, "run scripts/docs"
 
 
-@pytest.mark.parametrize("page", [performance, soak], ids=["performance", "soak"])
+def test_the_picture_of_the_architecture_is_up_to_date() -> None:
+    assert architecture.PICTURE.read_text("utf-8") == architecture.picture(), "run scripts/docs"
+
+
+@pytest.mark.parametrize(("folder", "layers"), [("service", architecture.SERVICE), ("models", architecture.MODELS)])
+def test_the_picture_of_the_architecture_shows_every_package(folder: str, layers: list[list[str]]) -> None:
+    packages = {file.parent.name for file in (PROJECT / folder).glob("*/__init__.py")}
+    assert sorted(name for layer in layers for name in layer) == sorted(packages)
+
+
+def test_the_picture_has_the_layers_of_the_import_contract() -> None:
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    [layers] = [each["layers"] for each in contracts if each.get("containers") == ["semblance.models"]]
+    drawn = [name for layer in architecture.MODELS for name in layer]
+    enforced = [name for layer in layers for name in layer.split(" | ")]
+    assert [name for name in enforced if name in drawn] == drawn
+
+
+def test_the_site_is_built_without_warnings_and_is_searchable(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # of the theme, about another program
+    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
+    pages = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert {"index.html", "architecture.html", "glossary.html", "settings.html"} <= pages
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|img|link)[^>]*?(?:src|href)=\"?(https?:[^\" >]*)", page.read_text("utf-8"))
+        assert loaded == [], f"{page.name} loads files of other hosts"
+
+
+@pytest.mark.parametrize("page", [performance, run_all], ids=["performance", "run_all"])
 def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_path: Path) -> None:
     copy = tmp_path / page.PAGE.name
     copy.write_text(page.PAGE.read_text("utf-8"), "utf-8")
-    for part in page.PARTS:
+    for part in page.SECTIONS:
         figures = {"rates": [{"name": part.name, "per_s": 1234.5, "share": 0.12345}], "median": 7}
-        made = Kept(f"python -m {part.module} --rows 7", "1999-12-31", "8 cores (abacus)", figures)
-        pages.write(copy, part, made, [copy.parent / "images" / "a.png"])
+        made = Results(f"python -m {part.module} --rows 7", "1999-12-31", "8 cores (abacus)", figures)
+        report_pages.write_section(copy, part, made, [copy.parent / "images" / "a.png"])
     text = copy.read_text("utf-8")
-    for part in page.PARTS:
+    for part in page.SECTIONS:
         assert f"\n`python -m {part.module} --rows 7` on 1999-12-31: 8 cores (abacus).\n" in text
         tables = (
             "| figure | value |\n|---|---|\n| median | 7 |\n\n**rates**\n\n| name | per s | share |\n|---|---|---|\n"
@@ -53,7 +89,7 @@ def test_there_are_four_examples() -> None:
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES)
-def test_the_curl_examples_answer_what_the_readme_shows(url: str, command: str, shown: str) -> None:
+def test_curl_examples_return_what_the_pages_show(url: str, command: str, shown: str) -> None:
     ran = subprocess.run(
         ["bash", "-c", command.replace("http://127.0.0.1:8000", url)],
         capture_output=True,
@@ -64,19 +100,26 @@ def test_the_curl_examples_answer_what_the_readme_shows(url: str, command: str, 
     assert_shown(json_lines(shown), json_lines(ran.stdout))
 
 
-CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", README))
+CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", TEXT))
 
 
-def test_the_figures_of_the_readme_are_what_evaluate_prints(data: Path) -> None:
+@pytest.mark.parametrize("model", ["minilm-clrcmd", "minilm"])
+def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> None:
     [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("evaluate")]
-    ran = semblance(*command.replace("DATA", str(data)).split())
+    ran = semblance(*command.replace("DATA", str(data)).replace("--model minilm", f"--model {model}").split())
     assert ran.returncode == 0, ran.stderr
-    for line in shown.splitlines():
-        name = line.split("│")[1]
-        *_, printed = [each for each in ran.stdout.splitlines() if name in each]  # the last table has the figures
-        numbers = [[float(each) for each in re.findall(r"\d+\.\d+", one)] for one in (line, printed)]
-        assert numbers[1] == pytest.approx(numbers[0], abs=0.11)
-        assert line.count("*") == printed.count("*")
+    lines = [ran.stdout.splitlines()[-5:][i] for i in range(4)]
+    printed = [figures(line) for line in lines]
+    [row] = re.findall(rf"^\| `{model}` \|(.*)\|$", TEXT.partition("## How good is it?")[2], re.MULTILINE)
+    for cell, expected in zip(row.split("|"), printed, strict=True):
+        assert figures(cell) == pytest.approx(expected, abs=0.11)
+    if model == "minilm":
+        assert [figures(line) for line in shown.splitlines()] == [pytest.approx(each, abs=0.11) for each in printed]
+
+
+def figures(line: str) -> list[float]:
+    """The numbers with decimals in a line: a score and its interval."""
+    return [float(each) for each in re.findall(r"\d+\.\d+", line)]
 
 
 def test_the_duplicates_of_the_readme_are_what_the_sample_has(url: str) -> None:
@@ -125,3 +168,11 @@ def test_no_document_links_to_a_file_that_is_not_there() -> None:
     for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text("utf-8")):
             assert (file.parent / target).exists(), f"{file.name} links to {target}"
+
+
+def test_no_page_installs_another_project_of_this_name() -> None:
+    """The name on the public index belongs to another tool; the distribution is semblance-server."""
+    for file in [*PAGES, *PROJECT.glob("*.md"), PROJECT / "Dockerfile", *(PROJECT / "scripts").iterdir()]:
+        assert not re.search(
+            r"(pip install|uvx|pipx run|uv tool install) +semblance(?!-server)\b", file.read_text("utf-8")
+        ), file

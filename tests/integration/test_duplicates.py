@@ -22,7 +22,7 @@ def fill(api: Api, collection: str) -> None:
     api.store(collection, *({"id": doc_id, "text": text} for doc_id, text in TEXTS.items()))
 
 
-def test_groups_come_as_json_each_member_with_a_neighbour_at_or_above_the_threshold(api: Api, url: str) -> None:
+def test_json_groups_link_members_to_neighbors_above_the_threshold(api: Api, url: str) -> None:
     fill(api, "twins")
     ran = semblance("duplicates", "twins", "--threshold", "0.8", "--json", "--explain", "--url", url)
     groups = [json.loads(line)["documents"] for line in ran.stdout.splitlines()]
@@ -43,7 +43,7 @@ def test_groups_come_as_json_each_member_with_a_neighbour_at_or_above_the_thresh
             assert each["links"][0]["b"] in pair["b"]
 
 
-def test_people_read_groups_and_how_many_there_were(api: Api, url: str) -> None:
+def test_text_output_lists_groups_and_their_number(api: Api, url: str) -> None:
     fill(api, "readable")
     ran = semblance("duplicates", "readable", "--threshold", "0.95", "--measure", "rcmd", "--url", url)
     assert ran.stdout.startswith("Group 1: 2 documents\n  tax  Income tax")
@@ -53,14 +53,14 @@ def test_people_read_groups_and_how_many_there_were(api: Api, url: str) -> None:
     assert "documents: 0" in none.stderr
 
 
-def test_what_cannot_be_done_is_said(api: Api, url: str) -> None:
+def test_errors_are_messages(api: Api, url: str) -> None:
     fill(api, "refused")
-    for arguments, said in (
+    for arguments, message in (
         (("nosuch", "--threshold", "0.9"), "no collection 'nosuch'"),
         (("refused", "--threshold", "0.9", "--measure", "nosuch"), "nosuch"),
         (("refused",), "--threshold"),
     ):
         ran = semblance("duplicates", *arguments, "--url", url)
         assert ran.returncode != 0
-        assert said in ran.stderr
+        assert message in ran.stderr
         assert "Traceback" not in ran.stderr

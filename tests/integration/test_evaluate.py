@@ -1,4 +1,4 @@
-"""`semblance evaluate`, run as a user runs it: on real sets, on files of one's own, here and through a service."""
+"""`semblance evaluate` as a user runs it, with a local model and with a service."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import pytest
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from semblance.service.client import Client, ServiceError
 from tests.support.command_line import semblance
-from tests.support.untracked import untracked
-from tests.support.written import write_json, write_table
+from tests.support.no_progress import no_progress
+from tests.support.text_files import write_json, write_table
 
 PAIRS = [
     ("A man is playing a guitar.", "Someone plays an instrument.", 4.0),
@@ -34,7 +34,7 @@ PAIRS = [
 
 
 def evaluation(tmp_path: Path, *arguments: str, **environment: str) -> Any:
-    """The JSON."""
+    """Run `semblance evaluate`, and return the JSON that it writes."""
     file = tmp_path / "out" / "figures.json"
     ran = semblance("evaluate", *arguments, "--json", str(file), **environment)
     assert ran.returncode == 0, ran.stderr
@@ -43,10 +43,10 @@ def evaluation(tmp_path: Path, *arguments: str, **environment: str) -> Any:
 
 def evaluated(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Set -> measure -> outcome, from the JSON."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    by_set: dict[str, dict[str, dict[str, Any]]] = {}
     for outcome in evaluation(tmp_path, *arguments, **environment)["outcomes"]:
-        found.setdefault(outcome["set"], {})[outcome["measure"]] = outcome
-    return found
+        by_set.setdefault(outcome["set"], {})[outcome["measure"]] = outcome
+    return by_set
 
 
 def value(outcome: dict[str, Any], figure: str) -> float:
@@ -55,7 +55,7 @@ def value(outcome: dict[str, Any], figure: str) -> float:
 
 
 def own_files(folder: Path) -> list[str]:
-    """One small file of every kind; their names as the command line takes them."""
+    """Write one small file of every kind; return the arguments of the command line."""
 
     def table(name: str, header: str, rows: Sequence[Sequence[object]]) -> Path:
         file = write_table(folder / name, [header.split(), *rows])
@@ -81,10 +81,10 @@ def own_files(folder: Path) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_the_yardsticks_of_both_built_in_models(data: Path, tmp_path: Path) -> None:
-    """A set of STS by "all", interpretable STS by the protocol of CLRCMD, and what the card of minilm-clrcmd says.
+def test_built_in_models_reach_their_published_figures(data: Path, tmp_path: Path) -> None:
+    """An STS set by "all", interpretable STS by the protocol of CLRCMD, and the model card.
 
-    The seven sets take minutes: `semblance evaluate --model minilm-clrcmd --against minilm`.
+    All seven STS sets take minutes: `semblance evaluate --model minilm-clrcmd --against minilm`.
     """
     models = ("--model", "minilm-clrcmd", "--against", "minilm", "--measure", "rcmd,cosine,dynamax_jaccard")
     sets = ("--sets", "sts16,ists_images", "--data", str(data), "--draws", "500")
@@ -127,7 +127,7 @@ def test_the_yardsticks_of_both_built_in_models(data: Path, tmp_path: Path) -> N
     assert found["ists_images"]["rcmd"]["against"]["low"] > -0.01
 
 
-def test_a_service_gets_the_same_figures_as_the_model_here(url: str, tmp_path: Path) -> None:
+def test_service_gives_the_same_figures_as_a_local_model(url: str, tmp_path: Path) -> None:
     sets, measures = ",".join(own_files(tmp_path)), "cosine,rcmd,set_jaccard"
     options = ("--sets", sets, "--measure", measures, "--draws", "100", "--deletion")
     here = evaluated(tmp_path, *options)
@@ -139,11 +139,11 @@ def test_a_service_gets_the_same_figures_as_the_model_here(url: str, tmp_path: P
         for measure, outcome in outcomes.items():
             for figure in outcome["figures"]:
                 assert np.isfinite([figure["value"], figure["low"], figure["high"]]).all()
-                said = value(there[name][measure], figure["name"])
-                assert said == pytest.approx(figure["value"], abs=1e-4), (name, measure, figure["name"])
+                remote = value(there[name][measure], figure["name"])
+                assert remote == pytest.approx(figure["value"], abs=1e-4), (name, measure, figure["name"])
 
 
-def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_path: Path) -> None:
+def test_service_aligns_chunks_like_a_local_model(url: str, data: Path, tmp_path: Path) -> None:
     folder = data / "ists" / "2016_test"
     first = (folder / "STSint.testinput.images.wa").read_text("utf-8").split("</sentence>")[:25]
     (tmp_path / "few.wa").write_text("</sentence>".join(first) + "</sentence>\n", "utf-8")
@@ -156,7 +156,7 @@ def test_chunks_through_a_service_are_aligned_as_here(url: str, data: Path, tmp_
         assert value(there["rcmd"], figure["name"]) == pytest.approx(figure["value"], abs=1e-6)
 
 
-def test_the_record_names_the_model_that_a_service_uses_also_where_it_is_its_default(url: str, tmp_path: Path) -> None:
+def test_about_names_the_default_model_of_a_service(url: str, tmp_path: Path) -> None:
     options = ("--sets", own_files(tmp_path)[0], "--draws", "100")
     here = evaluation(tmp_path, *options)["about"]
     assert here["model"] == "minilm-clrcmd"
@@ -167,7 +167,7 @@ def test_the_record_names_the_model_that_a_service_uses_also_where_it_is_its_def
     assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == other
 
 
-def test_without_a_model_the_first_of_the_settings_is_evaluated_as_it_is_served(tmp_path: Path) -> None:
+def test_default_model_is_the_first_of_the_settings(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\n")
     models = f"mine={tmp_path / 'glove.txt'},minilm"
     options = ("--sets", own_files(tmp_path)[0], "--draws", "100", "--measure", "set_jaccard")
@@ -176,19 +176,19 @@ def test_without_a_model_the_first_of_the_settings_is_evaluated_as_it_is_served(
     assert (ran.returncode, "name one model, not 2" in ran.stderr) == (1, True)
 
 
-def test_a_model_that_a_service_does_not_have_is_named_with_those_it_has(url: str, tmp_path: Path) -> None:
+def test_unknown_model_of_a_service_lists_the_known_ones(url: str, tmp_path: Path) -> None:
     with (
         Client(url) as client,
-        pytest.raises(ServiceError, match="no model 'nosuch' is served, only minilm-clrcmd, minilm"),
+        pytest.raises(ServiceError, match="no model 'nosuch' is served; choose from minilm-clrcmd, minilm"),
     ):
-        RemoteScorer(client, "nosuch", untracked).about()
+        RemoteScorer(client, "nosuch", no_progress).about()
     ran = semblance("evaluate", "--sets", own_files(tmp_path)[0], "--url", url, "--model", "nosuch")
     assert ran.returncode == 1
     assert "nosuch" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
-def test_a_threshold_can_be_chosen_from_labelled_pairs(tmp_path: Path) -> None:
+def test_calibration_of_labeled_pairs(tmp_path: Path) -> None:
     own_files(tmp_path)
     labels, file = f"labels:{tmp_path / 'labels.tsv'}", tmp_path / "curve.json"
     ran = semblance("evaluate", "--calibrate", "--sets", labels, "--measure", "rcmd", "--json", str(file))
@@ -200,11 +200,11 @@ def test_a_threshold_can_be_chosen_from_labelled_pairs(tmp_path: Path) -> None:
     assert curve["precision"][-1] == pytest.approx(sum(score > 2 for *_, score in PAIRS) / len(PAIRS))
 
 
-def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
+def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
     broken = tmp_path / "broken.tsv"
     broken.write_text("sentence1\tsentence2\tscore\na b\tc d\t3\na b\tc d\t\n")
     own_files(tmp_path)
-    for arguments, said in (
+    for arguments, message in (
         (("--sets", f"pairs:{broken}"), f"{broken}, line 3"),
         (("--sets", f"pairs:{tmp_path / 'none.tsv'}"), "none.tsv"),
         (("--sets", f"nosuch:{broken}"), "nosuch"),
@@ -219,11 +219,11 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
     ):
         ran = semblance("evaluate", *arguments)
         assert ran.returncode == 1, arguments
-        assert said in ran.stderr.replace("\n", " ")
+        assert message in ran.stderr.replace("\n", " ")
         assert "Traceback" not in ran.stderr
 
 
-def test_an_evaluation_that_is_ended_leaves_no_collection_behind(url: str, http: httpx2.Client, tmp_path: Path) -> None:
+def test_terminated_evaluation_deletes_its_collections(url: str, http: httpx2.Client, tmp_path: Path) -> None:
     own_files(tmp_path)
     corpus = [{"_id": str(i), "text": f"Sentence number {i} of a corpus that takes a while."} for i in range(5000)]
     (tmp_path / "retrieval" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus), "utf-8")

@@ -1,4 +1,4 @@
-"""Adding a measure is one new file: the walk-through of docs/extending.md, done in a copy of the project."""
+"""Adding a measure takes one new file: docs/extending.md, followed in a copy of the project."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from tests.support.running_service import running_service
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project with the walk-through's file in it, and nothing else changed."""
+    """The project with the file of the walk-through added."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("models", "service", "tests", "benchmarks"):
         shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "semblance", folder / "semblance", symlinks=True)  # links to models and service
     for name in ("pyproject.toml", "references.bib"):
         shutil.copy(PROJECT / name, folder / name)
     walk_through = (PROJECT / "docs" / "extending.md").read_text("utf-8")
@@ -40,7 +41,14 @@ def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> None:
     ran = run(
-        copy, "-m", "pytest", "-q", "-k", "best_link", "tests/contracts/test_similarities.py", "models/similarities"
+        copy,
+        "-m",
+        "pytest",
+        "-q",
+        "-k",
+        "best_link",
+        "tests/contracts/test_similarities.py",
+        "semblance/models/similarities",
     )
     assert ran.returncode == 0, ran.stdout[-3000:]
     passed = re.search(r"(\d+) passed", ran.stdout)
@@ -49,7 +57,7 @@ def test_the_new_measure_passes_the_contracts_and_its_doctest(copy: Path) -> Non
 
 
 def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
-    """The contracts are worth something: they find a measure that breaks its word."""
+    """The contracts detect a measure whose links do not sum to its score."""
     file = copy / "models" / "similarities" / "best_link.py"
     right = file.read_text("utf-8")
     try:
@@ -63,7 +71,7 @@ def test_a_wrong_measure_fails_the_contracts(copy: Path) -> None:
         file.write_text(right, "utf-8")
 
 
-def test_the_service_takes_it_everywhere(copy: Path) -> None:
+def test_every_route_offers_the_new_measure(copy: Path) -> None:
     with running_service(copy, sample="1") as url, httpx2.Client(base_url=url, timeout=60) as http:
         assert "best_link" in {measure["name"] for measure in http.get("/models").json()["measures"]}
         pair = {"a": "A cat sleeps.", "b": "The cat naps."}

@@ -1,4 +1,4 @@
-"""POST /v1/embeddings as OpenAI's own client sees it."""
+"""POST /v1/embeddings with OpenAI's own client."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def vectors(client: openai.OpenAI, texts: list[str], **more: Any) -> Floats:
 
 
 def refused(api: Api, body: object, status: int, code: str, param: str | None) -> str:
-    """The message of an error in OpenAI's shape, and nothing but that shape."""
-    return said(api.post(PATH, body), status, code, param)
+    """The message of an error, which must have exactly OpenAI's shape."""
+    return check_error(api.post(PATH, body), status, code, param)
 
 
-def said(answer: httpx2.Response, status: int, code: str, param: str | None = None) -> str:
+def check_error(answer: httpx2.Response, status: int, code: str, param: str | None = None) -> str:
     assert answer.headers["content-type"] == "application/json"
     assert list(answer.json()) == ["error"]
     error = answer.json()["error"]
@@ -67,14 +67,14 @@ def said(answer: httpx2.Response, status: int, code: str, param: str | None = No
     return message
 
 
-def test_the_vectors_are_those_of_sentence_transformers(client: openai.OpenAI, oracle: SentenceTransformer) -> None:
+def test_vectors_equal_those_of_sentence_transformers(client: openai.OpenAI, oracle: SentenceTransformer) -> None:
     expected = oracle.encode(TEXTS, normalize_embeddings=True)
     difference = float(np.abs(vectors(client, TEXTS) - expected).max())
     print(f"largest difference of a number: {difference:.1e}")
     assert difference < 1e-5
 
 
-def test_floats_and_base64_hold_the_same_numbers(client: openai.OpenAI) -> None:
+def test_floats_and_base64_contain_the_same_numbers(client: openai.OpenAI) -> None:
     by_default = vectors(client, TEXTS)  # the client asks for base64 and decodes it
     as_floats = vectors(client, TEXTS, encoding_format="float")
     assert np.array_equal(by_default, as_floats)
@@ -83,7 +83,7 @@ def test_floats_and_base64_hold_the_same_numbers(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("dimensions", [1, 64, 383, 384])
-def test_fewer_dimensions_are_the_first_ones_at_unit_length_again(client: openai.OpenAI, dimensions: int) -> None:
+def test_fewer_dimensions_are_the_first_ones_normalized(client: openai.OpenAI, dimensions: int) -> None:
     whole = vectors(client, TEXTS).astype(np.float64)[:, :dimensions]
     expected = whole / np.linalg.norm(whole, axis=1, keepdims=True)
     cut = vectors(client, TEXTS, dimensions=dimensions)
@@ -113,22 +113,17 @@ def test_the_dot_product_is_the_cosine_of_similarity(client: openai.OpenAI, api:
     assert float(left @ right) == pytest.approx(scores[0], abs=1e-6)
 
 
-def test_many_clients_at_once_each_get_their_own(url: str, client: openai.OpenAI) -> None:
+async def test_concurrent_clients_get_their_own_vectors(url: str, client: openai.OpenAI) -> None:
     batches = [[f"client {i} says {j}" for j in range(i % 5 + 1)] for i in range(60)]
     expected = [vectors(client, batch) for batch in batches]
-
-    async def ask_all() -> list[Floats]:
-        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as together:
-            answers = await asyncio.gather(
-                *[together.embeddings.create(model="minilm", input=batch) for batch in batches]
-            )
-        return [np.array([each.embedding for each in answer.data], np.float32) for answer in answers]
-
-    for got, wanted in zip(asyncio.run(ask_all()), expected, strict=True):
-        assert np.abs(got - wanted).max() < 1e-5
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as together:
+        answers = await asyncio.gather(*[together.embeddings.create(model="minilm", input=batch) for batch in batches])
+    for answer, want in zip(answers, expected, strict=True):
+        got = np.array([each.embedding for each in answer.data], np.float32)
+        assert np.abs(got - want).max() < 1e-5
 
 
-def test_a_text_too_long_is_refused_unless_the_client_says_which_end_may_go(client: openai.OpenAI) -> None:
+def test_long_texts_are_refused_unless_truncate_is_set(client: openai.OpenAI) -> None:
     long = "word " * 600 + "end"
     with pytest.raises(openai.BadRequestError) as caught:
         client.embeddings.create(model="minilm", input=["short", long])
@@ -146,14 +141,14 @@ def test_a_text_too_long_is_refused_unless_the_client_says_which_end_may_go(clie
     assert ends["END"].data[1].embedding != pytest.approx(ends["START"].data[1].embedding, abs=1e-3)
 
 
-def test_what_the_shape_does_not_know_is_ignored_and_null_is_the_default(api: Api) -> None:
+def test_unknown_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
     plain = api.ok(PATH, {"model": "minilm", "input": "A cat."})
     more = {"user": "someone", "colour": [1], "encoding_format": None, "dimensions": None}
     assert api.ok(PATH, {"model": "minilm", "input": "A cat.", **more}) == plain
     assert plain["space"] == api.ok("/similarity", {"pairs": [{"a": "x", "b": "y"}], "model": "minilm"})["space"]
 
 
-def test_errors_are_the_typed_ones_of_the_client(client: openai.OpenAI) -> None:
+def test_errors_raise_the_typed_exceptions_of_the_client(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as unknown:
         client.embeddings.create(model="text-embedding-3-small", input="x")
     assert (unknown.value.code, unknown.value.type) == ("unknown_model", "invalid_request_error")
@@ -172,7 +167,7 @@ def test_errors_are_the_typed_ones_of_the_client(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("tokens", [[1, 2, 3], [[1, 2], [3]]])
-def test_numbers_of_tokens_are_refused_by_a_code_of_their_own(client: openai.OpenAI, tokens: Any) -> None:
+def test_token_ids_are_refused_with_their_own_code(client: openai.OpenAI, tokens: Any) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         client.embeddings.create(model="minilm", input=tokens)
     assert caught.value.code == "token_arrays_not_supported"
@@ -200,36 +195,36 @@ def test_numbers_of_tokens_are_refused_by_a_code_of_their_own(client: openai.Ope
         ({"model": "nosuch"}, 404, "unknown_model", None),
     ],
 )
-def test_what_cannot_be_embedded(
+def test_invalid_inputs_are_refused(
     api: Api, change: dict[str, object], status: int, code: str, param: str | None
 ) -> None:
     refused(api, {"model": "minilm", "input": "fine"} | change, status, code, param)
 
 
-def test_every_field_that_must_be_given_is_named(api: Api) -> None:
+def test_every_missing_field_is_named(api: Api) -> None:
     assert "/model" in refused(api, {"input": "fine"}, 400, "missing_field", "model")
     assert "/input" in refused(api, {"model": "minilm"}, 400, "missing_field", "input")
     refused(api, [1], 400, "invalid_value", None)
     assert "and 90 more" in refused(api, {"model": "minilm", "input": [""] * 100}, 400, "empty_text", "input")
 
 
-def test_whatever_refuses_under_v1_speaks_as_openai_does(http: httpx2.Client) -> None:
+def test_all_refusals_under_v1_have_the_shape_of_openai(http: httpx2.Client) -> None:
     json = {"content-type": "application/json"}
-    said(http.post("/v1/chat/completions", json={}), 404, "unknown_route")
-    said(http.get("/v1/"), 404, "unknown_route")
+    check_error(http.post("/v1/chat/completions", json={}), 404, "unknown_route")
+    check_error(http.get("/v1/"), 404, "unknown_route")
     wrong_method = http.get(PATH)
-    said(wrong_method, 405, "method_not_allowed")
+    check_error(wrong_method, 405, "method_not_allowed")
     assert wrong_method.headers["allow"] == "POST"
-    said(http.post(PATH, content=b"{", headers=json), 400, "malformed_json")
-    said(http.post(PATH, content=b"{}", headers={"content-type": "text/plain"}), 415, "unsupported_media_type")
+    check_error(http.post(PATH, content=b"{", headers=json), 400, "malformed_json")
+    check_error(http.post(PATH, content=b"{}", headers={"content-type": "text/plain"}), 415, "unsupported_media_type")
     large = b'{"input": "' + b"x" * BODY_LIMIT + b'"}'
-    said(http.post(PATH, content=large, headers=json), 413, "body_too_large")
+    check_error(http.post(PATH, content=large, headers=json), 413, "body_too_large")
     pieces = (large[i : i + 100_000] for i in range(0, len(large), 100_000))
-    said(http.post(PATH, content=pieces, headers=json), 413, "body_too_large")
+    check_error(http.post(PATH, content=pieces, headers=json), 413, "body_too_large")
     assert http.get("/v1").headers["content-type"] == "application/problem+json", "that is not under /v1/"
 
 
-def test_the_example_in_the_readme_prints_what_it_shows(url: str) -> None:
+def test_the_example_in_the_readme_prints_its_output(url: str) -> None:
     readme = (PROJECT / "README.md").read_text("utf-8")
     [(code, shown)] = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", readme, re.DOTALL)
     command = [sys.executable, "-c", code.replace("http://127.0.0.1:8000", url)]

@@ -1,4 +1,4 @@
-"""`semblance origin corpus`, run as a user runs it."""
+"""`semblance origin corpus`, from the command line."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from semblance.models.origin.corpus.corpus import PARTS, Corpus
+from semblance.models.origin.corpus.corpus import CORPUS_PARTS, Corpus
 from semblance.models.origin.corpus.screening import Screening
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.origin_folder import read_about
 from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import write_tiny_corpus
-from tests.support.command_line import interruptible, semblance
-from tests.support.written import write, write_json
+from tests.support.command_line import interruptible_command, semblance
+from tests.support.text_files import write, write_json
 
 STEPS = ("corpus", "vocabulary", "tokens", "screening")
 
-# two reports that a person wrote, in the place of what templates make
+# two reports by a person, beside those from templates
 BRIDGE = """The old bridge over the Lenne was closed on Tuesday. An engineer had found cracks in two of its pillars.
 
 Drivers must now go round by Altena, which takes twenty minutes longer. The baker on the market square says that half of
 her customers stay away. "They won't come back before spring," she fears.
 
 The town wants to decide in March whether to mend the bridge or to build a new one. A new one would cost nine million
-euros. Nobody knows yet who would pay for it."""
+euros. It is unknown yet who would pay for it."""
 GARDEN = """My grandmother kept a garden behind the station. Every morning she carried water from the river in two tin
 buckets. The beans grew higher than the fence, and the trains blew soot on them.
 
@@ -39,7 +39,7 @@ them, in pots on a balcony, four floors above a street."""
 
 
 def files_of(out: Path) -> dict[str, bytes]:
-    """Every file of the steps, and its content."""
+    """Files of all steps, with their content."""
     return {str(file.relative_to(out)): file.read_bytes() for step in STEPS for file in (out / step).rglob("*")}
 
 
@@ -58,7 +58,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_all_that_is_made_belongs_together_and_is_made_once(texts: Path, tmp_path: Path) -> None:
+def test_the_steps_belong_together_and_run_once(texts: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "origin"
     config = write(tmp_path / "origin.yaml", "corpus: {held_out: 0.2}", "vocabulary: {size: 500, max_tokens: 16}")
     arguments = ("origin", "corpus", str(texts), "--out", str(out), "--config", str(config))
@@ -71,7 +71,7 @@ def test_all_that_is_made_belongs_together_and_is_made_once(texts: Path, tmp_pat
     assert about["corpus"]["read"]["documents read"] == 30
     vocabulary = Vocabulary.open(out / "vocabulary")
     assert vocabulary.size == about["vocabulary"]["size"] == 500
-    for part in PARTS:
+    for part in CORPUS_PARTS:
         corpus, table = Corpus.open(out / "corpus", part), TokenTable.open(out / "tokens", part)
         assert len(corpus) == len(table) == about["corpus"]["parts"][part]["sentences"]
         assert table.rows([2])[0].tolist() == vocabulary.encode([corpus.text(2)], 16)[0].tolist()
@@ -92,15 +92,15 @@ def test_all_that_is_made_belongs_together_and_is_made_once(texts: Path, tmp_pat
     write(config, "corpus: {held_out: 0.2, seed: 5}")
     other = semblance(*arguments)
     assert other.returncode == 1
-    assert f"{out}/corpus was made with another value of settings: name another folder" in other.stderr
+    assert f"{out}/corpus was made with another value of settings: choose another folder" in other.stderr
 
 
-def test_no_sentence_of_an_evaluation_is_left(texts: Path, tmp_path: Path) -> None:
-    said = (
+def test_evaluated_sentences_are_left_out(texts: Path, tmp_path: Path) -> None:
+    evaluated = (
         "an engineer had found cracks in two of its pillars",
         "Thing? I still SOW them, in pots on a balcony, four floors above a street!",
     )
-    rows = [f"a\tb\t{at}\t0\t{at}\t{one}\t{two}" for at, (one, two) in enumerate([said, ("Nothing.", "Of this.")])]
+    rows = [f"a\tb\t{at}\t0\t{at}\t{one}\t{two}" for at, (one, two) in enumerate([evaluated, ("Nothing.", "Of this.")])]
     write(tmp_path / "data" / "stsb" / "stsb.test.tsv", *_with_header(rows))
     out = tmp_path / "origin"
     ran = semblance(
@@ -118,7 +118,7 @@ def test_no_sentence_of_an_evaluation_is_left(texts: Path, tmp_path: Path) -> No
     )
     assert ran.returncode == 0, ran.stderr
     assert read_about(out)["corpus"]["read"]["sentences that an evaluation asks for"] == 2
-    left = [text for part in PARTS for text in Corpus.open(out / "corpus", part)]
+    left = [text for part in CORPUS_PARTS for text in Corpus.open(out / "corpus", part)]
     assert not [text for text in left if "cracks" in text or "balcony" in text]
     assert [text for text in left if "Altena" in text]
 
@@ -129,7 +129,7 @@ def _with_header(rows: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def shops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """So much text that learning its pieces of words takes a while."""
+    """Enough text that learning its subwords takes a while."""
     sold = ("Shop {0} sold {1} lamps.", "Then it sold {1} chairs to house {0}.", "House {0} now has {1} of them.")
     lines = ({"doc": at, "sentences": [each.format(at, n) for n in range(3) for each in sold]} for at in range(2_000))
     return write_json(tmp_path_factory.mktemp("shops") / "shops.jsonl", *lines)
@@ -137,19 +137,21 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def clean(shops: Path) -> dict[str, bytes]:
-    """What comes of the shops where nobody interrupts."""
+    """The files of an uninterrupted run."""
     out = shops.parent / "clean"
     assert semblance("origin", "corpus", str(shops), "--out", str(out)).returncode == 0
     return files_of(out)
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_the_same_command_goes_on_where_a_run_was_ended(
+def test_the_same_command_resumes_an_interrupted_run(
     shops: Path, clean: dict[str, bytes], tmp_path: Path, end: signal.Signals
 ) -> None:
     out = tmp_path / "out"
     arguments = ("origin", "corpus", str(shops), "--out", str(out))
-    with subprocess.Popen(interruptible(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        interruptible_command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         deadline = time.monotonic() + 60
         while not list(out.glob(".vocabulary-*")):
             assert time.monotonic() < deadline
@@ -164,7 +166,7 @@ def test_the_same_command_goes_on_where_a_run_was_ended(
     assert files_of(out) == clean
 
 
-def test_what_cannot_be_done_is_said_and_no_step_is_half_done(tmp_path: Path) -> None:
+def test_errors_are_reported_and_no_step_is_half_done(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     good = str(write_tiny_corpus(tmp_path / "good", 6))
     latin = tmp_path / "latin.txt"
@@ -172,8 +174,8 @@ def test_what_cannot_be_done_is_said_and_no_step_is_half_done(tmp_path: Path) ->
     three = "It rained. We stayed in. Then it stopped."
     config, typo = write(tmp_path / "bad.yaml", "corpus: ["), write(tmp_path / "typo.yaml", "corpus: {held_uot: 1}")
     mine = write(tmp_path / "mine" / "corpus" / "file", "mine").parents[1]
-    for arguments, said in (
-        ((str(tmp_path / "empty"),), f"{tmp_path / 'empty'} holds no text: names must end in .jsonl or .txt"),
+    for arguments, message in (
+        ((str(tmp_path / "empty"),), f"{tmp_path / 'empty'} contains no text: names must end in .jsonl or .txt"),
         ((str(latin),), "latin.txt, line 1: this is not UTF-8"),
         ((str(write(tmp_path / "broken.jsonl", '{"doc": 1, "text": "a"}', "{")),), "broken.jsonl, line 2: this is not"),
         ((str(write(tmp_path / "one.txt", three)),), "only one document, one.txt, has three sentences in order"),
@@ -181,14 +183,14 @@ def test_what_cannot_be_done_is_said_and_no_step_is_half_done(tmp_path: Path) ->
             (str(write_json(tmp_path / "none.jsonl", *({"doc": at, "text": f"Line {at}."} for at in range(9)))),),
             "no document has three sentences in order",
         ),
-        ((good, "--exclude", "evaluation"), "--exclude evaluation looks through a folder of data: give --data"),
+        ((good, "--exclude", "evaluation"), "--exclude evaluation needs a folder of data: pass --data"),
         ((good, "--exclude", "nosuch"), "nosuch"),
         ((good, "--config", str(config)), "bad.yaml cannot be read as YAML"),
         ((good, "--config", str(typo)), "typo.yaml, for Origin: corpus.held_uot: Extra inputs are not permitted"),
-        ((good, "--out", str(mine)), f"{mine}/corpus exists already"),
+        ((good, "--out", str(mine)), f"{mine}/corpus already exists"),
     ):
         out = tmp_path / "out"
         ran = CliRunner().invoke(app, ["origin", "corpus", "--out", str(out), *arguments], env={"SEMBLANCE_DATA": ""})
         assert ran.exit_code == 1, ran.output
-        assert said in ran.output.replace("\n", "")
+        assert message in ran.output.replace("\n", "")
         assert not out.exists() or not list(out.iterdir())

@@ -1,4 +1,4 @@
-"""`semblance origin score`, `evaluate` and `explain`, on a folder with networks that have learned nothing."""
+"""`semblance origin score`, `evaluate` and `explain`, on a folder with untrained networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
-from semblance.models.origin.context_parts import PARTS
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadOrigin
@@ -28,14 +27,14 @@ from semblance.models.origin.origin_folder import (
     write_step_about,
 )
 from semblance.models.origin.origin_settings import ContextSettings
-from semblance.models.origin.scoring.ablations import CHOICES, variant
+from semblance.models.origin.scoring.ablations import ABLATIONS, find_variant
 from semblance.models.origin.scoring.origin import Origin
-from semblance.models.origin.scoring.scoring import FORMS, TERMS, scores
+from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, FORMS, TERMS, scores
 from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import tiny_documents
-from tests.models.origin.untrained import MAX_TOKENS, write_untrained
+from tests.models.origin.untrained_origin import MAX_TOKENS, write_untrained
 from tests.support.command_line import semblance
-from tests.support.written import write, write_table
+from tests.support.text_files import write, write_table
 
 A = "The doctor gave Anna 12 pills against a high fever."
 B = "Buyers in the north paid 14 dollars more than on Friday, Hugo said."
@@ -49,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen graded pairs, each grade another."""
+    """Sixteen graded pairs with different grades."""
     documents = [sentences for _, sentences in tiny_documents(60, seed=5)]
     rows = [(documents[i][3], documents[-1 - i][2], i / 4) for i in range(16)]
     file = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
@@ -81,7 +80,7 @@ def evaluated(folder: Path, pairs: Path, tmp_path: Path, *arguments: object) -> 
     return json.loads(file.read_text("utf-8"))
 
 
-def test_terms_are_what_the_networks_of_the_folder_say_of_one_sentence_in_one_context(folder: Path) -> None:
+def test_terms_match_the_networks_for_single_contexts(folder: Path) -> None:
     origin = Origin.open(folder, contexts=ContextSettings(size=4))
     coherence, generation = Coherence.open(folder / "coherence"), Generation.open(folder / "generation")
     tokens, vocabulary = TokenTable.open(folder / "tokens"), Vocabulary.open(folder / "vocabulary")
@@ -90,15 +89,15 @@ def test_terms_are_what_the_networks_of_the_folder_say_of_one_sentence_in_one_co
         assert np.all(np.diff(scores(each.terms, origin.contexts.weights)) <= 1e-6)
         for context, found in zip(each.contexts.tolist(), each.terms, strict=True):
             left, right = ([row] for row in tokens.rows([context - 1, context + 1]))
-            centre = vocabulary.encode([text], MAX_TOKENS)
-            logit = coherence.logits(*(coherence.vectors(row) for row in (left, centre, right))).item()
-            assert found[0] == pytest.approx(-np.logaddexp(0, -logit), abs=5e-3)  # vectors are kept in float16
-            for part in PARTS:
-                alone = generation.log_likelihoods(part, left, centre, right)[0]
+            center = vocabulary.encode([text], MAX_TOKENS)
+            logit = coherence.logits(*(coherence.vectors(row) for row in (left, center, right))).item()
+            assert found[0] == pytest.approx(-np.logaddexp(0, -logit), abs=5e-3)  # vectors are stored in float16
+            for part in CONTEXT_PARTS:
+                alone = generation.log_likelihoods(part, left, center, right)[0]
                 assert found[TERMS.index(part)] == pytest.approx(alone, abs=1e-4)
 
 
-def test_a_pair_scores_the_same_alone_in_a_table_and_the_other_way_round(folder: Path, tmp_path: Path) -> None:
+def test_a_score_is_symmetric_and_independent_of_other_rows(folder: Path, tmp_path: Path) -> None:
     rows = write_table(tmp_path / "rows.tsv", [("sentence1", "sentence2"), (A, B), (B, A), (A, A)])
     for form in FORMS:
         alone = float(printed("score", folder, A, B, "--form", form, *SIZE))
@@ -110,14 +109,14 @@ def test_a_pair_scores_the_same_alone_in_a_table_and_the_other_way_round(folder:
         assert [float(each[0]) for each in fields] == pytest.approx([alone, alone, 1.0], abs=2e-6)
 
 
-def test_a_program_scores_a_pair(folder: Path) -> None:
+def test_the_command_scores_a_pair(folder: Path) -> None:
     found = semblance("origin", "score", str(folder), A, B, *SIZE)
     assert found.returncode == 0, found.stderr
     assert 0 < float(found.stdout) <= 1
     assert "2 sentences" in found.stderr
 
 
-def test_odd_sentences_are_scored_and_what_is_odd_is_said(folder: Path, tmp_path: Path) -> None:
+def test_unusual_sentences_are_scored_and_reported(folder: Path, tmp_path: Path) -> None:
     rows = [
         ("sentence1", "sentence2"),
         ("quantum", A),
@@ -127,24 +126,22 @@ def test_odd_sentences_are_scored_and_what_is_odd_is_said(folder: Path, tmp_path
     found = ran("score", folder, "--rows", write_table(tmp_path / "odd.tsv", rows), *SIZE)
     assert found.exit_code == 0, found.output
     assert "5 of them share no bigram with the corpus" in found.stderr
-    assert "1 of them were cut" in found.stderr
+    assert "1 of them were truncated" in found.stderr
     assert "too few chunks" not in found.stderr
     scored = [float(line.split("\t")[0]) for line in found.stdout.splitlines()[1:] if line]
     assert len(scored) == 3
     assert np.isfinite(scored).all()
 
 
-def test_how_many_sentences_were_topped_up_is_said(folder: Path, tmp_path: Path) -> None:
+def test_the_number_of_topped_up_sentences_is_reported(folder: Path, tmp_path: Path) -> None:
     config = write(tmp_path / "narrow.yaml", "contexts: {chunks: 2, overlap: 1.0}")
     found = ran("score", folder, A, B, "--config", config, *SIZE)
     assert found.exit_code == 0, found.output
     assert "2 of them share bigrams with too few chunks" in found.stderr
-    assert "2 sentences, with 4.0 contexts each" in found.stderr
+    assert "2 sentences, 4.0 contexts each" in found.stderr
 
 
-def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_are_printed(
-    folder: Path, pairs: Path, tmp_path: Path
-) -> None:
+def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Path, pairs: Path, tmp_path: Path) -> None:
     named = ("--pairs", 10, "--seed", 3, "--variants", "cosine,centred,random,without_left_centred")
     found = evaluated(folder, pairs, tmp_path, *named, "--report", tmp_path / "report")
     assert (found["settings"]["pairs"], found["settings"]["pairs_seed"]) == (10, 3)
@@ -159,8 +156,8 @@ def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_ar
     origin = Origin.open(folder, contexts=ContextSettings(size=4))
     for outcome in found["outcomes"]:
         assert outcome["n"] == 10
-        each = variant(outcome["measure"])
-        scored = origin.similarities([table[i][0] for i in rows], [table[i][1] for i in rows], each.form, each.choice)
+        each = find_variant(outcome["measure"])
+        scored = origin.similarities([table[i][0] for i in rows], [table[i][1] for i in rows], each.form, each.ablation)
         expected = spearmanr(scored, [float(table[i][2]) for i in rows]).statistic
         assert outcome["figures"][0]["value"] == pytest.approx(expected, abs=1e-6)
         assert (outcome["against"] is None) == (outcome["measure"] == "cosine")
@@ -171,13 +168,13 @@ def test_an_evaluation_is_of_the_pairs_that_were_drawn_and_of_the_scores_that_ar
     assert "random_cosine" in (tmp_path / "report" / "report.md").read_text("utf-8")
 
 
-def test_without_names_all_variants_that_fit_are_evaluated(folder: Path, pairs: Path, tmp_path: Path) -> None:
+def test_by_default_all_variants_that_fit_are_evaluated(folder: Path, pairs: Path, tmp_path: Path) -> None:
     found = [each["measure"] for each in evaluated(folder, pairs, tmp_path, "--pairs", 9)["outcomes"]]
-    fitting = [f"{name}_cosine" for name, choice in CHOICES.items() if choice.size is None]
+    fitting = [f"{name}_cosine" for name, each in ABLATIONS.items() if each.size is None]
     assert found == ["cosine", "centred", *fitting]
 
 
-def test_a_form_is_that_of_all_variants_which_name_none(folder: Path, pairs: Path, tmp_path: Path) -> None:
+def test_the_form_option_applies_to_variants_without_a_form(folder: Path, pairs: Path, tmp_path: Path) -> None:
     named = ("--pairs", 99, "--variants", "centred,random,without_sides", "--form", "centred")
     found = evaluated(folder, pairs, tmp_path, *named)
     assert [each["measure"] for each in found["outcomes"]] == ["centred", "random_centred", "without_sides_centred"]
@@ -185,7 +182,7 @@ def test_a_form_is_that_of_all_variants_which_name_none(folder: Path, pairs: Pat
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_explanation_sums_to_the_score_by_contexts_and_by_terms(folder: Path, tmp_path: Path, form: str) -> None:
+def test_contexts_and_terms_of_an_explanation_sum_to_the_score(folder: Path, tmp_path: Path, form: str) -> None:
     shown = printed("explain", folder, A, B, "--form", form, "--top", 2, "--json", tmp_path / "why.json", *SIZE)
     found = json.loads((tmp_path / "why.json").read_text("utf-8"))
     score = float(printed("score", folder, A, B, "--form", form, *SIZE))
@@ -202,41 +199,41 @@ def test_an_explanation_sums_to_the_score_by_contexts_and_by_terms(folder: Path,
     assert found["fallback"] == {"a": False, "b": False}
 
 
-def test_the_corpus_says_how_many_contexts_unless_a_file_does(folder: Path, tmp_path: Path) -> None:
+def test_the_corpus_settings_apply_unless_a_file_overrides_them(folder: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(folder, tmp_path / "origin"))
     add_about(own, "settings", {"contexts": {"size": 3, "overlap": 1.0}})
-    assert "2 sentences, with 3.0 contexts each" in ran("score", own, A, B).stderr
-    assert "2 sentences, with 2.0 contexts each" in ran("score", own, A, B, "--size", 2).stderr
+    assert "2 sentences, 3.0 contexts each" in ran("score", own, A, B).stderr
+    assert "2 sentences, 2.0 contexts each" in ran("score", own, A, B, "--size", 2).stderr
     config = write(tmp_path / "other.yaml", "contexts: {size: 1, overlap: 1.0}")
-    assert "2 sentences, with 1.0 contexts each" in ran("score", own, A, B, "--config", config).stderr
+    assert "2 sentences, 1.0 contexts each" in ran("score", own, A, B, "--config", config).stderr
 
 
 @pytest.mark.parametrize("step", [VOCABULARY, TOKENS, SCREENING, COHERENCE, GENERATION])
-def test_a_step_of_another_making_is_named(folder: Path, tmp_path: Path, step: str) -> None:
+def test_a_step_built_from_another_corpus_is_refused(folder: Path, tmp_path: Path, step: str) -> None:
     mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
     about = json.loads((mixed / step / "about.json").read_text("utf-8"))
     write_step_about(mixed / step, {**about["made_of"], "corpus": "of another one"}, {})
-    with pytest.raises(BadOrigin, match=f"{step} belongs to another corpus"):
+    with pytest.raises(BadOrigin, match=f"{step} was built from another corpus"):
         Origin.open(mixed)
 
 
-def test_tokens_that_networks_were_not_trained_on_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_tokens_unknown_to_the_networks_are_refused(folder: Path, tmp_path: Path) -> None:
     mixed = Path(shutil.copytree(folder, tmp_path / "mixed"))
     ids = np.load(mixed / TOKENS / "train-ids.npy")
     np.save(mixed / TOKENS / "train-ids.npy", ids[::-1])
-    with pytest.raises(BadOrigin, match="coherence belongs to another tokens"):
+    with pytest.raises(BadOrigin, match="coherence was built from another tokens"):
         Origin.open(mixed)
 
 
-def test_what_will_not_do_is_named(folder: Path, pairs: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_reported(folder: Path, pairs: Path, tmp_path: Path) -> None:
     half = tmp_path / "half"
     shutil.copytree(folder, half)
     shutil.rmtree(half / "generation")
     assert "semblance origin train" in refused("score", half, A, B)
     (tmp_path / "empty").mkdir()
     assert "semblance origin corpus" in refused("score", tmp_path / "empty", A, B)
-    assert "give two sentences" in refused("score", folder, A)
-    assert "give two sentences" in refused("score", folder, A, B, "--rows", pairs)
+    assert "either two sentences" in refused("score", folder, A)
+    assert "either two sentences" in refused("score", folder, A, B, "--rows", pairs)
     assert "no visible character" in refused("score", folder, A, " ")
     assert "sentence2" in refused("score", folder, "--rows", write(tmp_path / "bad.tsv", "sentence1\tscore", "a\t1"))
     assert "contexts.weights" in refused(

@@ -1,4 +1,4 @@
-"""`semblance origin train`, run as a user runs it."""
+"""`semblance origin train`, from the command line."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from safetensors.numpy import load_file
 
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
-from semblance.models.origin.context_parts import PARTS
 from semblance.models.origin.corpus.corpus import Corpus
 from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadOrigin
 from semblance.models.origin.networks.coherence_ranking import CoherenceRanking
 from semblance.models.origin.networks.generation import ALL, Generation
-from semblance.models.origin.networks.generation_network import longest, open_network
+from semblance.models.origin.networks.generation_network import max_sentence_tokens, open_network
 from semblance.models.origin.networks.training import Report, Training, train_networks
 from semblance.models.origin.origin_folder import COHERENCE, GENERATION, add_about
+from semblance.models.origin.scoring.scoring import CONTEXT_PARTS
 from semblance.service.cli.origin.train import train
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 from tests.support.command_line import semblance
@@ -44,10 +44,10 @@ WEIGHTS = (f"{COHERENCE}/model.safetensors", f"{GENERATION}/all/model.safetensor
 
 
 class Killed(Exception):
-    """In the middle of a run."""
+    """Simulates the end of the process."""
 
 
-def quietly(*_: object) -> None:
+def ignore_progress(*_: object) -> None:
     pass
 
 
@@ -67,7 +67,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return {f"{name} {key}": each for name in WEIGHTS for key, each in load_file(folder / name).items()}
 
 
-def test_both_networks_are_trained_by_the_settings_of_the_corpus_also_if_killed_once(folder: Path) -> None:
+def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
     command = [sys.executable, "-m", "semblance.service.cli.main", "origin", "train", str(folder)]
     cpu = {**os.environ, "SEMBLANCE_DEVICE": "cpu"}
     with subprocess.Popen(command, env=cpu, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -84,7 +84,7 @@ def test_both_networks_are_trained_by_the_settings_of_the_corpus_also_if_killed_
         assert about[name]["training_tokens"] == TokenTable.open(folder / "tokens").tokens
         assert f"{about[name]['parameters']:,}" in ran.stdout
         assert about[name]["made_of"]["settings"] == getattr(SHORT, name).model_dump(mode="json")
-        assert set(about[name][figures]) <= {"same document", "anywhere", "both", *PARTS}
+        assert set(about[name][figures]) <= {"same document", "anywhere", "both", *CONTEXT_PARTS}
     for part, figure in about[GENERATION]["held_out_perplexity"].items():
         assert f"held-out perplexity, {part}" in ran.stdout
         assert f"{figure:,.1f}" in ran.stdout
@@ -99,9 +99,9 @@ def test_both_networks_are_trained_by_the_settings_of_the_corpus_also_if_killed_
     assert found.shape == (1,)
 
 
-def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes_to_the_same_weights(folder: Path, tmp_path: Path) -> None:
     straight = Path(shutil.copytree(folder, tmp_path / "straight"))
-    train_networks(Training(straight, SHORT), quietly)
+    train_networks(Training(straight, SHORT), ignore_progress)
     for network in (COHERENCE, GENERATION):
         with pytest.raises(Killed):
             train_networks(Training(folder, SHORT, check_every=4), cut_off(network))
@@ -119,7 +119,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(folder: Path, tmp_pa
 
 
 def cut_off(network: str) -> Report:
-    """Ends the training of a network after its ninth step."""
+    """Interrupt the training of a network after its ninth step."""
 
     def report(what: str, done: int, total: int, more: str) -> None:
         del total, more
@@ -129,17 +129,17 @@ def cut_off(network: str) -> Report:
     return report
 
 
-def test_three_networks_write_a_part_each(folder: Path) -> None:
+def test_three_networks_write_one_part_each(folder: Path) -> None:
     settings = SHORT.model_copy(
         update={"generation": SHORT.generation.model_copy(update={"one_network": False, "epochs": 0.5})}
     )
-    made = train_networks(Training(folder, settings), quietly)
-    assert {each.name for each in (folder / GENERATION).iterdir() if each.is_dir()} == set(PARTS)
+    results = train_networks(Training(folder, settings), ignore_progress)
+    assert {each.name for each in (folder / GENERATION).iterdir() if each.is_dir()} == set(CONTEXT_PARTS)
     rows = TokenTable.open(folder / "tokens").rows([1, 2, 3])
-    asked = Generation.open(folder / GENERATION)
-    three = ([rows[0]], [rows[1]], [rows[2]])
-    assert len({float(asked.log_likelihoods(part, *three)[0]) for part in PARTS}) == 3
-    assert made[GENERATION]["steps"] > 3
+    generation = Generation.open(folder / GENERATION)
+    triple = ([rows[0]], [rows[1]], [rows[2]])
+    assert len({float(generation.log_likelihoods(part, *triple)[0]) for part in CONTEXT_PARTS}) == 3
+    assert results[GENERATION]["steps"] > 3
 
 
 def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Path) -> None:
@@ -149,25 +149,25 @@ def test_a_start_from_an_encoder_needs_its_vocabulary(folder: Path, tmp_path: Pa
         update={"generation": SHORT.generation.model_copy(update={"model": str(small), "epochs": 0.1})}
     )
     with pytest.raises(BadOrigin, match="another vocabulary"):
-        train_networks(Training(folder, settings, checkpoint=checkpoint), quietly)
-    assert not (folder / COHERENCE).exists(), "it was trained for nothing"
+        train_networks(Training(folder, settings, checkpoint=checkpoint), ignore_progress)
+    assert not (folder / COHERENCE).exists(), "it was trained in vain"
     own = Vocabulary.of(small)
     own.save(folder / "vocabulary")
     for part in ("train", "held_out"):
-        write_token_table(Corpus.open(folder / "corpus", part), own, 32, folder / "tokens", quietly)
-    made = train_networks(Training(folder, settings, checkpoint=checkpoint), quietly)
-    assert made[GENERATION]["made_of"]["start"] == checkpoint.space
+        write_token_table(Corpus.open(folder / "corpus", part), own, 32, folder / "tokens", ignore_progress)
+    results = train_networks(Training(folder, settings, checkpoint=checkpoint), ignore_progress)
+    assert results[GENERATION]["made_of"]["start"] == checkpoint.space
 
 
-def test_other_settings_than_a_finished_step_was_made_with_are_refused(folder: Path, tmp_path: Path) -> None:
-    train_networks(Training(folder, SHORT), quietly)
+def test_other_settings_than_those_of_a_finished_step_are_refused(folder: Path, tmp_path: Path) -> None:
+    train_networks(Training(folder, SHORT), ignore_progress)
     config = tmp_path / "other.yaml"
     config.write_text(yaml.safe_dump({"coherence": {"hidden": 7}}), "utf-8")
     with pytest.raises(SystemExit, match="another value of settings"):
         train(folder, config, "cpu")
 
 
-def test_networks_are_sized_by_the_tokens_that_there_are(tmp_path: Path) -> None:
+def test_networks_have_the_size_of_the_stored_tokens(tmp_path: Path) -> None:
     short = SHORT.model_copy(update={"vocabulary": SHORT.vocabulary.model_copy(update={"max_tokens": 9})})
     folder = write_tiny_origin(tmp_path / "short", settings=short)
     config = tmp_path / "other.yaml"
@@ -178,10 +178,10 @@ def test_networks_are_sized_by_the_tokens_that_there_are(tmp_path: Path) -> None
     config.write_text(yaml.safe_dump(sections), "utf-8")
     train(folder, config, "cpu")
     network: Any = open_network(folder / GENERATION / ALL, "cpu")
-    assert longest(network) == 9
+    assert max_sentence_tokens(network) == 9
 
 
-def test_what_will_not_do_is_said(folder: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_reported(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="semblance origin corpus"):
         train(tmp_path, None, "cpu")
     with pytest.raises(SystemExit, match="abacus"):

@@ -1,4 +1,4 @@
-"""`semblance pairs`, run as a user runs it."""
+"""`semblance pairs` as a user runs it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import apart, interruptible, semblance
-from tests.support.drawn_tweets import write_archive
+from tests.support.command_line import interruptible_command, semblance, semblance_process
 from tests.support.project import PROJECT
-from tests.support.written import write, write_table
+from tests.support.random_tweets import write_archive
+from tests.support.text_files import write, write_table
 
 TEXTS = ("text_a", "text_b", "id_a", "id_b")
 
@@ -25,7 +25,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_archive(tmp_path_factory.mktemp("archive"), 8_000)
 
 
-def test_pairs_and_rankings_of_an_archive_are_what_evaluate_reads(archive: Path, tmp_path: Path) -> None:
+def test_evaluate_reads_the_sets_of_an_archive(archive: Path, tmp_path: Path) -> None:
     cut = archive / "cut.json.bz2"
     cut.write_bytes(next(archive.rglob("00.json.bz2")).read_bytes()[:40_000])
     out = tmp_path / "new" / "out"
@@ -34,7 +34,7 @@ def test_pairs_and_rankings_of_an_archive_are_what_evaluate_reads(archive: Path,
     about = json.loads((out / "about.json").read_text("utf-8"))
     assert about["seed"] == 7
     assert about["damaged"] == [str(cut)]
-    assert f"breaks off, read up to there: {cut}" in ran.stdout
+    assert f"truncated file, read up to the damage: {cut}" in ran.stdout
     assert about["lines"] == about["kept"] + sum(about["refused"].values())
     for name, count in about["pairs"].items():
         header, *rows = (out / f"{name}.tsv").read_text("utf-8").splitlines()
@@ -53,7 +53,7 @@ def test_pairs_and_rankings_of_an_archive_are_what_evaluate_reads(archive: Path,
     assert outcomes == about["queries"]
 
 
-def test_threads_make_a_ranking_of_their_own(tmp_path: Path) -> None:
+def test_threads_give_a_ranking_that_evaluate_reads(tmp_path: Path) -> None:
     rows = [(2 * n, 2 * n + 1, f"the question number {n} of many", f"and the answer number {n}") for n in range(100)]
     file = write_table(tmp_path / "t.tsv", [("tweet_id1", "tweet_id2", "text1", "text2"), *rows])
     out = tmp_path / "out"
@@ -65,7 +65,7 @@ def test_threads_make_a_ranking_of_their_own(tmp_path: Path) -> None:
     assert evaluated.returncode == 0, evaluated.stderr
 
 
-def test_the_figures_of_the_documents_are_what_the_threads_of_spotifycares_give(data: Path, tmp_path: Path) -> None:
+def test_documented_figures_of_spotifycares_are_reproduced(data: Path, tmp_path: Path) -> None:
     docs = (PROJECT / "docs" / "pairs.md").read_text("utf-8")
     [(command, shown)] = re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", docs)
     ran = semblance(*command.replace("DATA", str(data)).replace("OUT", str(tmp_path / "out")).split())
@@ -73,7 +73,7 @@ def test_the_figures_of_the_documents_are_what_the_threads_of_spotifycares_give(
     assert set(shown.splitlines()) <= set(ran.stdout.splitlines())
 
 
-def test_sets_that_are_empty_are_said_to_be(tmp_path: Path) -> None:
+def test_empty_sets_are_reported(tmp_path: Path) -> None:
     file = write(tmp_path / "t.jsonl", '{"id": 1, "text": "the only tweet that there is"}', "{")
     out = tmp_path / "out"
     ran = semblance("pairs", "tweets", str(file), "--out", str(out))
@@ -83,30 +83,30 @@ def test_sets_that_are_empty_are_said_to_be(tmp_path: Path) -> None:
     assert [path.name for path in out.iterdir() if path.is_file()] == ["about.json"]
 
 
-def test_what_cannot_be_done_is_said_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_failures_end_with_a_message_and_leave_no_files(tmp_path: Path) -> None:
     tweets = write(tmp_path / "t.jsonl", '{"id": 1, "text": "the only tweet that there is"}')
     full = write(tmp_path / "full" / "file", "mine").parent
     table = write(tmp_path / "bad.tsv", "id\tsaid")
     before = sorted(tmp_path.rglob("*"))
-    for arguments, said in (
-        ((str(tweets), "--out", str(full)), f"{full} exists already"),
+    for arguments, message in (
+        ((str(tweets), "--out", str(full)), f"{full} already exists"),
         ((str(tweets), "--out", str(tweets)), "is a file"),
-        ((str(full), "--out", str(tmp_path / "out")), f"{full} holds no tweets"),
+        ((str(full), "--out", str(tmp_path / "out")), f"{full} contains no files of tweets"),
         ((str(table), "--out", str(tmp_path / "out")), "bad.tsv, line 1: no column is named text"),
         ((str(tmp_path / "no"), "--out", str(tmp_path / "out")), "does not exist"),
         ((str(tweets), "--out", "/proc/out"), "/proc"),
     ):
         ran = semblance("pairs", "tweets", *arguments)
         assert ran.returncode != 0
-        assert said in ran.stderr.replace("\n", "")
+        assert message in ran.stderr.replace("\n", "")
         assert "Traceback" not in ran.stderr
         assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
+def test_terminated_run_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
     out = tmp_path / "out"
-    command = interruptible("pairs", "tweets", str(archive), "--out", str(out))
+    command = interruptible_command("pairs", "tweets", str(archive), "--out", str(out))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".out-*/scratch/tables.duckdb")):
@@ -118,24 +118,24 @@ def test_a_run_that_is_ended_leaves_no_folder(archive: Path, tmp_path: Path, end
     assert end == signal.SIGKILL or not list(tmp_path.iterdir())
 
 
-def test_a_disk_that_takes_no_more_is_said_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
-    """No file may grow beyond 100 blocks, which fails writes as a full disk does."""
+def test_full_disk_ends_with_a_message_and_leaves_no_files(archive: Path, tmp_path: Path) -> None:
+    """A limit of 100 blocks per file makes writes fail as on a full disk."""
     command = f"{sys.executable} -m semblance.service.cli.main pairs tweets {archive} --out {tmp_path / 'out'}"
     ran = subprocess.run(
         ["bash", "-c", f"ulimit -f 100; exec {command}"], capture_output=True, text=True, check=False, timeout=600
     )
     assert ran.returncode == 1
-    assert "the tables cannot be made: " in ran.stderr
+    assert "the tables cannot be created: " in ran.stderr
     assert "File too large" in ran.stderr.replace("\n", " ")
     assert "Traceback" not in ran.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_extra_names_what_to_install(tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ModuleNotFoundError('no', name='duckdb')")
     tweets = write(tmp_path / "t.jsonl", "{}")
     for verb in ("tweets", "threads"):
-        ran = apart("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
+        ran = semblance_process("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
         assert ran.returncode == 1
         assert "needs duckdb, which is not installed: install semblance with the extra train" in ran.stderr
         assert "Traceback" not in ran.stderr

@@ -1,4 +1,4 @@
-"""What a replica says of itself, and what it answers, while its database or it itself is not well."""
+"""Readiness and answers of a replica while its database hangs or it lags behind."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ import pytest
 
 from semblance.service.documents.postgresql import postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.ports.documents import Document, Embedded, Write
-from tests.support.drawn_vectors import drawn
+from semblance.service.ports.documents import Document, DocumentEmbedding, Write
 from tests.support.project import PROJECT
 from tests.support.running_service import free_port, running_process
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import DIM, write_model
+from tests.support.vectors import unit_vector
 
 TIMEOUT_S = 1.0
-MANY = 30_000  # documents that take a replica longer than it is given
+MANY = 30_000  # documents that a replica copies in more than its `ready_lag_s`
 
 
 @pytest.fixture
 def replica(database: PostgresServer, tmp_path: Path) -> Iterator[httpx2.Client]:
-    """A replica that gives the database a second, and itself one to keep up; its home is `tmp_path`/home."""
+    """A replica with short timeouts; its home is `tmp_path`/home."""
     (tmp_path / "home").mkdir()
     settings = {
         "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
@@ -52,16 +52,16 @@ def documents(doc_id: str, text: str) -> dict[str, Any]:
     return {"documents": [{"id": doc_id, "text": text}]}
 
 
-def found(http: httpx2.Client) -> tuple[int, Any]:
+def search(http: httpx2.Client) -> tuple[int, Any]:
     answer = http.post("/search", json={"query": "brala", "collection": "c"})
     body = answer.json()
     return answer.status_code, [hit["id"] for hit in body["results"][0]["hits"]] if answer.is_success else body["code"]
 
 
-def until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < give_up
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
@@ -70,7 +70,7 @@ def status(http: httpx2.Client) -> tuple[int, str]:
     return answer.status_code, answer.json()["status"]
 
 
-def test_a_database_that_hangs_degrades_a_replica_and_its_reads_go_on(
+def test_a_hanging_database_degrades_a_replica_that_still_reads(
     replica: httpx2.Client, database: PostgresServer
 ) -> None:
     assert status(replica) == (200, "ready")
@@ -79,11 +79,11 @@ def test_a_database_that_hangs_degrades_a_replica_and_its_reads_go_on(
     refused = replica.post("/collections/c/documents", json=documents("e", "keld"))
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     assert refused.headers["retry-after"] == "1"
-    assert str(database.port) not in refused.text, "where the database is, is nobody's business"
+    assert str(database.port) not in refused.text, "the address of the database is not disclosed"
     assert TIMEOUT_S - 0.1 < time.monotonic() - began < TIMEOUT_S + 2
     until(lambda: status(replica) == (200, "degraded"))
     assert replica.get("/ready").json()["checks"]["store_reachable"] is False
-    assert found(replica) == (200, ["d"])
+    assert search(replica) == (200, ["d"])
     assert replica.get("/collections/c/documents/d").json()["text"] == "brala"
     assert "semblance_store_reachable 0.0" in replica.get("/metrics").text
     database.resume()
@@ -91,27 +91,25 @@ def test_a_database_that_hangs_degrades_a_replica_and_its_reads_go_on(
     assert replica.post("/collections/c/documents", json=documents("f", "keld")).status_code == 200
 
 
-def test_a_replica_that_does_not_keep_up_sends_everybody_elsewhere_until_it_does(
-    replica: httpx2.Client, database: PostgresServer
-) -> None:
-    truth = SqlDocumentStore(postgresql_engine(database.url, 1, 60))
-    encoded = Embedded(drawn(1, DIM), truncated=False)
-    truth.upsert(truth.collection("c"), [Write(Document(f"m{i}", "keld", {}), encoded) for i in range(MANY)])
-    truth.delete("c", "d")
-    truth.close()
+def test_a_lagging_replica_is_not_ready_until_it_caught_up(replica: httpx2.Client, database: PostgresServer) -> None:
+    primary = SqlDocumentStore(postgresql_engine(database.url, 1, 60))
+    embedding = DocumentEmbedding(unit_vector(1, DIM), truncated=False)
+    primary.upsert(primary.collection("c"), [Write(Document(f"m{i}", "keld", {}), embedding) for i in range(MANY)])
+    primary.delete("c", "d")
+    primary.close()
     until(lambda: status(replica) == (503, "not_ready"))
     checks = replica.get("/ready").json()["checks"]
     assert (checks["keeps_up"], checks["store_reachable"], checks["model_answers"]) == (False, True, True)
-    assert found(replica) == (503, "not_ready")
+    assert search(replica) == (503, "not_ready")
     for method, path in (("GET", "/collections"), ("PUT", "/collections/x"), ("GET", "/nonsense"), ("GET", "/docs")):
         assert replica.request(method, path).json()["code"] == "not_ready", path
-    assert replica.get("/live").status_code == 200, "it must not be killed for that"
+    assert replica.get("/live").status_code == 200, "a lagging replica must not be killed"
     assert 'semblance_index_version_lag{collection="c"} 2.0' in replica.get("/metrics").text
     until(lambda: status(replica) == (200, "ready"))
-    assert "d" not in found(replica)[1]
+    assert "d" not in search(replica)[1]
 
 
-def test_a_copy_that_is_damaged_is_begun_anew(database: PostgresServer, tmp_path: Path) -> None:
+def test_a_damaged_copy_is_made_again(database: PostgresServer, tmp_path: Path) -> None:
     settings = {"models": f"words={write_model(tmp_path / 'words.npz', seed=0)}", "database_url": database.url}
     (tmp_path / "home").mkdir()
     with (
@@ -123,24 +121,24 @@ def test_a_copy_that_is_damaged_is_begun_anew(database: PostgresServer, tmp_path
         assert http.post("/collections/c/documents", json=many).status_code == 200
     copy = tmp_path / "home" / "copy.sqlite"
     content = bytearray(copy.read_bytes())
-    content[len(content) // 4 :: 7] = bytes(len(content[len(content) // 4 :: 7]))  # its first tables can still be read
+    content[len(content) // 4 :: 7] = bytes(len(content[len(content) // 4 :: 7]))  # its first tables remain readable
     copy.write_bytes(content)
     with (
         running_process(PROJECT, tmp_path / "home", **settings) as service,
         httpx2.Client(base_url=service.url, timeout=30) as http,
     ):
         assert http.get("/collections/c").json()["count"] == 500
-        assert found(http)[0] == 200
+        assert search(http)[0] == 200
         assert "is damaged" in service.log.read_text()
 
 
-def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_once_when_asked(tmp_path: Path) -> None:
-    port, nobody = free_port(), free_port()
+def test_a_start_without_database_refuses_connections_and_stops_at_once(tmp_path: Path) -> None:
+    port, unused = free_port(), free_port()
     environment = os.environ | {
         "SEMBLANCE_HOME": str(tmp_path),
         "SEMBLANCE_PORT": str(port),
         "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "SEMBLANCE_DATABASE_URL": f"postgresql://someone:secret@127.0.0.1:{nobody}/nothing",
+        "SEMBLANCE_DATABASE_URL": f"postgresql://someone:secret@127.0.0.1:{unused}/nothing",
     }
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -163,9 +161,7 @@ def test_a_start_that_waits_for_the_database_refuses_connections_and_ends_at_onc
         process.kill()
 
 
-def test_a_replica_of_an_older_release_does_not_touch_the_tables_of_a_later_one(
-    database: PostgresServer, tmp_path: Path
-) -> None:
+def test_an_older_release_does_not_touch_newer_tables(database: PostgresServer, tmp_path: Path) -> None:
     engine = postgresql_engine(database.url, 1, 10)
     SqlDocumentStore(engine).collections()
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""A running service whose embeddings are cached in Redis."""
+"""A running service that caches embeddings in Redis."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PAIRS = [{"a": a, "b": b} for a in TEXTS for b in TEXTS]
 
 
 def lookups(http: httpx2.Client) -> dict[str, float]:
-    """How often each outcome was counted."""
+    """Counts of lookups by outcome."""
     found = re.findall(r'semblance_cache_lookups_total{outcome="(\w+)"} (\S+)', http.get("/metrics").text)
     return {outcome: float(count) for outcome, count in found}
 
 
 def explained(http: httpx2.Client) -> list[Any]:
-    """Everything that explains, by every granularity, from pooled vectors and from token vectors."""
+    """Explanations of pairs by two measures, and of one pair by both granularities."""
     pairs = {"pairs": PAIRS[:10], "explain": True}
     answers = [http.post("/similarity", json={**pairs, "measure": measure}) for measure in ("cosine", "rcmd")]
     query = {"a": "A naïve man plays music.", "b": "Someone sings \U0001f3b5", "measure": "rcmd"}
@@ -40,13 +40,13 @@ def explained(http: httpx2.Client) -> list[Any]:
     return [answer.json() for answer in answers]
 
 
-def test_explanations_from_redis_are_those_of_the_first_time_in_every_process(redis_server: RedisServer) -> None:
+def test_explanations_from_redis_are_the_same_in_every_process(redis_server: RedisServer) -> None:
     def service() -> AbstractContextManager[str]:
         return running_service(cache="redis", redis_url=redis_server.url, redis_budget_s="5")
 
     with service() as url, httpx2.Client(base_url=url, timeout=120) as http:
-        every = {"hit", "absent", "corrupt", "swapped", "timeout", "unreachable", "resting"}
-        assert lookups(http) == dict.fromkeys(every, 0.0)
+        outcomes = {"hit", "absent", "corrupt", "swapped", "timeout", "unreachable", "resting"}
+        assert lookups(http) == dict.fromkeys(outcomes, 0.0)
         first = explained(http)
         before = lookups(http)
         assert explained(http) == first
@@ -57,14 +57,14 @@ def test_explanations_from_redis_are_those_of_the_first_time_in_every_process(re
         assert lookups(http)["absent"] == 0
 
 
-def test_a_redis_that_dies_under_load_is_never_noticed(redis_server: RedisServer, api: Api) -> None:
-    """`api` has no Redis: what it answers is what must be answered. Killed, started, used again, stopped, continued."""
+def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisServer, api: Api) -> None:
+    """`api` runs without Redis and gives the expected scores."""
     expected = api.ok("/similarity", {"pairs": PAIRS, "measure": "rcmd"})["scores"]
-    over = threading.Event()
+    stop = threading.Event()
 
     def ask(http: httpx2.Client, start: int) -> int:
         asked = 0
-        while not over.is_set():
+        while not stop.is_set():
             at = [(start + 7 * asked + i) % len(PAIRS) for i in range(5)]
             answer = http.post("/similarity", json={"pairs": [PAIRS[i] for i in at], "measure": "rcmd"})
             assert answer.status_code == 200, answer.text
@@ -79,13 +79,13 @@ def test_a_redis_that_dies_under_load_is_never_noticed(redis_server: RedisServer
     ):
         asking = [clients.submit(ask, http, 20 * i) for i in range(4)]
         try:
-            happen = {redis_server.kill: 1, redis_server.start: 1, redis_server.pause: 7, redis_server.resume: 1}
-            for happens, after_s in happen.items():
+            events = {redis_server.kill: 1, redis_server.start: 1, redis_server.pause: 7, redis_server.resume: 1}
+            for event, after_s in events.items():
                 time.sleep(after_s)
-                happens()
+                event()
                 assert http.get("/ready").status_code == 200
         finally:
-            over.set()
+            stop.set()
         assert all(each.result() > 5 for each in asking)
         outcomes = lookups(http)
     assert outcomes["hit"] > 50

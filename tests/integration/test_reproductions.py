@@ -1,4 +1,4 @@
-"""Claims of papers through the command line: the table, and the same in JSON."""
+"""Claims of papers on the command line: the table, and the same in JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIELDS = {"where", "says", "protocol", "ours", "tolerance", "verdict"}
 
 
 @pytest.mark.parametrize("paper", ["origin", "twitter4sse"])
-def test_the_claims_of_a_paper_are_printed_and_written(data: Path, tmp_path: Path, paper: str) -> None:
+def test_claims_of_a_paper_are_printed_and_written(data: Path, tmp_path: Path, paper: str) -> None:
     file = tmp_path / "found" / "claims.json"
     ran = semblance("evaluate", "--reproduce", paper, "--json", str(file), "--draws", "100", SEMBLANCE_DATA=str(data))
     assert ran.returncode == 0, ran.stderr
@@ -27,21 +27,21 @@ def test_the_claims_of_a_paper_are_printed_and_written(data: Path, tmp_path: Pat
         counts[claim["verdict"]] += 1
     title, _, table = ran.stdout.partition("\n")
     assert title.rstrip() == f"{paper}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}"
-    assert max(map(len, table.splitlines())) > 200, "a table that nobody watches has room"
+    assert max(map(len, table.splitlines())) > 200, "a table that is not on a terminal is not wrapped"
     heads = [cell.strip() for cell in table.splitlines()[1].split("┃")[1:-1]]
     assert heads == ["where", "claim", "protocol here", "ours", "tolerance", "verdict"]
     assert all(claim["verdict"] in table for claim in written[paper])
 
 
-def test_an_unknown_paper_ends_in_a_message_that_names_those_there_are() -> None:
+def test_unknown_paper_lists_the_known_ones() -> None:
     ran = semblance("evaluate", "--reproduce", "nosuch")
     assert ran.returncode == 1
     assert "there is no 'nosuch' among the papers: choose one of clrcmd, dynamax" in ran.stderr
 
 
-def test_a_paper_whose_sets_are_missing_ends_in_a_message_that_says_so(tmp_path: Path) -> None:
-    for where, said in (({}, "give --data"), ({"SEMBLANCE_DATA": str(tmp_path)}, f"is not in {tmp_path}")):
+def test_missing_sets_of_a_paper_end_with_a_message(tmp_path: Path) -> None:
+    for where, message in (({}, "pass --data"), ({"SEMBLANCE_DATA": str(tmp_path)}, f"is not in {tmp_path}")):
         ran = semblance("evaluate", "--reproduce", "dynamax", **where)
         assert ran.returncode == 1
         assert "sts12" in ran.stderr
-        assert said in ran.stderr
+        assert message in ran.stderr

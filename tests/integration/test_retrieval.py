@@ -1,4 +1,4 @@
-"""Search against people's judgements, and against sentence-transformers doing the same exhaustively."""
+"""Search quality on judged queries, compared with exhaustive sentence-transformers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from semblance.models.evaluation.tasks import Retrieval
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from semblance.service.client import Client
 from tests.conftest import built_in_checkpoint
-from tests.support.untracked import untracked
+from tests.support.no_progress import no_progress
 
 K = 10
 
@@ -49,10 +49,12 @@ def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(
 ) -> None:
     with Client(url) as client:
         scorer: Scorer = (
-            RemoteScorer(client, "minilm", untracked) if where == "service" else LocalScorer(minilm, untracked)
+            RemoteScorer(client, "minilm", no_progress) if where == "service" else LocalScorer(minilm, no_progress)
         )
         found = scorer.search(["cosine", "rcmd", "rcmd1"], adi, K)
-        assert not [each for each in client.ask("GET", "/collections")["collections"] if "evaluation" in each["name"]]
+        assert not [
+            each for each in client.request("GET", "/collections")["collections"] if "evaluation" in each["name"]
+        ]
     assert quality(adi, found["cosine"]) == pytest.approx(quality(adi, exhaustive), abs=0.001)
     for measure in ("rcmd", "rcmd1"):
         assert quality(adi, found[measure])[0] > 0.2

@@ -1,4 +1,4 @@
-"""A collection of a running service rolls over from one built-in model to the other."""
+"""Roll-over of a collection of a running service from one built-in model to the other."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def refusal(answer: httpx2.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def require_as_fresh(api: Api, name: str, measures: tuple[str, ...], **settings: object) -> None:
-    """It scores as a collection that the new model filled from the start."""
+def assert_scores_as_fresh(api: Api, name: str, measures: tuple[str, ...], **settings: object) -> None:
+    """Assert that it scores as a collection filled by the new model from the start."""
     listed = api.http.get(f"/collections/{name}/documents", params={"limit": 1000}).json()["documents"]
     api.collection("fresh", model=NEW, **settings)
     api.store("fresh", *documents({each["id"]: each["text"] for each in listed}))
@@ -52,7 +52,7 @@ def require_as_fresh(api: Api, name: str, measures: tuple[str, ...], **settings:
             assert found == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_collection_rolls_over_while_it_is_searched_and_written_to(api: Api, http: httpx2.Client) -> None:
+def test_a_collection_rolls_over_during_searches_and_writes(api: Api, http: httpx2.Client) -> None:
     api.collection("rolling", model=OLD, tokens="int8")
     api.store("rolling", *documents(TEXTS))
     assert http.get("/collections/rolling").json()["rollover"] is None
@@ -81,10 +81,10 @@ def test_a_collection_rolls_over_while_it_is_searched_and_written_to(api: Api, h
     assert after["space"] != former["space"]
     assert (shown["model"], shown["rollover"], shown["count"]) == (NEW, None, 30)
     assert scores(api, "rolling", min_version=done["version"]) == scores(api, "rolling")
-    require_as_fresh(api, "rolling", ("cosine", "rcmd"), tokens="int8")
+    assert_scores_as_fresh(api, "rolling", ("cosine", "rcmd"), tokens="int8")
 
 
-def test_what_cannot_be_done_is_refused_by_name(api: Api, http: httpx2.Client) -> None:
+def test_impossible_operations_are_refused_with_a_code(api: Api, http: httpx2.Client) -> None:
     api.collection("still", model=OLD)
     for path in ("step", "switch"):
         assert refusal(http.post(f"/collections/still/rollover/{path}")) == (409, "no_rollover")
@@ -97,14 +97,14 @@ def test_what_cannot_be_done_is_refused_by_name(api: Api, http: httpx2.Client) -
     assert refusal(http.delete("/collections/nosuch/rollover")) == (404, "unknown_collection")
 
 
-def test_the_command_drops_an_unfinished_one(api: Api, http: httpx2.Client, url: str) -> None:
+def test_the_command_drops_an_unfinished_roll_over(api: Api, http: httpx2.Client, url: str) -> None:
     api.collection("dropped", model=OLD)
     api.store("dropped", *documents(TEXTS))
     http.put("/collections/dropped/rollover", json={"model": NEW})
     ran = semblance("index", "reembed", "dropped", "--drop", "--url", url)
     assert (ran.returncode, ran.stderr.strip()) == (
         0,
-        "dropped stays with the model that fills it: nothing is kept of another",
+        "dropped keeps its current model; unfinished work was discarded",
     )
     assert http.get("/collections/dropped").json()["rollover"] is None
     missing = semblance("index", "reembed", "dropped", "--url", url)
@@ -117,7 +117,7 @@ def test_the_command_drops_an_unfinished_one(api: Api, http: httpx2.Client, url:
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Service]:
-    """A service of its own, whose collection "c" of the former model takes three steps to re-embed."""
+    """A separate service, whose collection "c" of the former model needs three steps to re-embed."""
     service = Service(tmp_path)
     with httpx2.Client(base_url=service.start(), timeout=120) as http:
         Api(http).collection("c", model=OLD)
@@ -144,9 +144,9 @@ def reembedding(service: Service) -> subprocess.Popen[str]:
 
 
 def wait_for_a_step(http: httpx2.Client, left: int) -> int:
-    """How many documents are left, once they are fewer."""
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up:
+    """Wait until fewer documents are left, and return their number."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         rollover = http.get("/collections/c").json()["rollover"]
         if rollover is not None and rollover["documents_left"] < left:
             return int(rollover["documents_left"])
@@ -154,7 +154,7 @@ def wait_for_a_step(http: httpx2.Client, left: int) -> int:
     raise AssertionError("no step was done")
 
 
-def test_the_command_goes_on_after_its_own_death_and_the_service_s(filled: Service) -> None:
+def test_the_command_resumes_after_it_or_the_service_was_killed(filled: Service) -> None:
     with httpx2.Client(base_url=filled.url, timeout=120) as http:
         with reembedding(filled) as first:
             left = wait_for_a_step(http, DOCUMENTS)
@@ -166,22 +166,22 @@ def test_the_command_goes_on_after_its_own_death_and_the_service_s(filled: Servi
             filled.start()
             assert second.wait(120) == 0
             assert second.stderr is not None
-            assert f"c is filled by {NEW} now" in second.stderr.read()
+            assert f"c now uses {NEW}" in second.stderr.read()
     with httpx2.Client(base_url=filled.url, timeout=120) as http:
         api = Api(http)
         after = scores(api, "c")
         assert http.get("/collections/c").json()["model"] == NEW
-        require_as_fresh(api, "c", ("cosine",))
+        assert_scores_as_fresh(api, "c", ("cosine",))
         filled.stop()
         filled.start()
         assert scores(api, "c") == after
         third = semblance("index", "reembed", "c", "--model", NEW, "--url", filled.url)
-        assert (third.returncode, third.stderr.strip()) == (0, f"c is filled by {NEW} already: nothing to do")
+        assert (third.returncode, third.stderr.strip()) == (0, f"c already uses {NEW}; nothing to do")
 
 
 @pytest.fixture
 def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
-    """Two on one database."""
+    """Two replicas of one database."""
     with ExitStack() as running:
         apis = []
         for name in "a", "b":
@@ -192,12 +192,12 @@ def replicas(postgres: str, tmp_path: Path) -> Iterator[list[Api]]:
         yield apis
 
 
-def test_a_replica_answers_by_one_model_or_the_other_and_never_wrongly(replicas: list[Api]) -> None:
-    """One is asked all the time while the other is told to re-embed."""
+def test_a_replica_answers_correctly_by_one_model_or_the_other(replicas: list[Api]) -> None:
+    """One replica is searched continuously while the other re-embeds."""
     here, there = replicas
     here.collection("c", model=OLD)
-    asked = {"query": QUERIES[0], "k": 50}
-    of_c = asked | {"collection": "c", "min_version": here.store("c", *documents(TEXTS))["version"]}
+    query = {"query": QUERIES[0], "k": 50}
+    of_c = query | {"collection": "c", "min_version": here.store("c", *documents(TEXTS))["version"]}
     answers: list[Any] = [there.ok("/search", of_c)]
     command = [sys.executable, "-m", "semblance.service.cli.main", "index", "reembed", "c", "--model", NEW]
     with subprocess.Popen([*command, "--url", str(here.http.base_url)], stderr=subprocess.DEVNULL) as reembedding:
@@ -208,10 +208,10 @@ def test_a_replica_answers_by_one_model_or_the_other_and_never_wrongly(replicas:
     here.store("fresh", *documents(TEXTS))
     expected = {
         OLD: by_id(answers[0]["results"][0]),
-        NEW: by_id(here.ok("/search", asked | {"collection": "fresh"})["results"][0]),
+        NEW: by_id(here.ok("/search", query | {"collection": "fresh"})["results"][0]),
     }
     models = [answer["model"] for answer in answers]
-    assert models == sorted(models, key=[OLD, NEW].index), "no answer goes back to the former model"
+    assert models == sorted(models, key=[OLD, NEW].index), "no later result is by the former model"
     assert set(models) == {OLD, NEW}
     for answer in answers:
         assert by_id(answer["results"][0]) == pytest.approx(expected[answer["model"]], abs=1e-5)

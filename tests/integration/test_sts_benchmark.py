@@ -1,4 +1,4 @@
-"""The measures on the STS benchmark, over HTTP: agreement with people, and the sum law on real sentences."""
+"""Measures on the STS benchmark over HTTP: correlation with grades, and the sum law."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.evaluation.scorer import LocalScorer
 from semblance.models.evaluation.tasks import GradedPairs
-from semblance.service.cli.evaluate.sets import read_task
+from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.model_loading.registry import read_source
 from tests.integration.conftest import Api
-from tests.support.untracked import untracked
+from tests.support.no_progress import no_progress
 
 EXPLAINABLE = list(filter(catalogue.explains, catalogue.names(catalogue.SIMILARITIES)))
 
@@ -35,7 +35,7 @@ def stsb(data: Path) -> GradedPairs:
 
 @pytest.fixture(scope="module")
 def pairs(stsb: GradedPairs) -> list[dict[str, str]]:
-    """As requests have them."""
+    """The pairs in the form of requests."""
     return [{"a": a, "b": b} for a, b in zip(stsb.left, stsb.right, strict=True)]
 
 
@@ -43,12 +43,12 @@ def pairs(stsb: GradedPairs) -> list[dict[str, str]]:
 def embedded(stsb: GradedPairs, minilm: Transformer) -> list[tuple[TokenEmbeddings, TokenEmbeddings]]:
     """The first 1,000 pairs."""
     left, right = stsb.left[:1000], stsb.right[:1000]
-    known = LocalScorer(minilm, untracked).embed([*left, *right], "tokens")
+    known = LocalScorer(minilm, no_progress).embed([*left, *right], "tokens")
     return [(known[a], known[b]) for a, b in zip(left, right, strict=True)]
 
 
 @pytest.mark.parametrize(("measure", "expected"), [("cosine", 82.05), ("rcmd", 82.75)])
-def test_spearman_with_people(
+def test_spearman_on_the_sts_benchmark(
     api: Api, stsb: GradedPairs, pairs: list[dict[str, str]], measure: str, expected: float
 ) -> None:
     scores = api.ok("/similarity", {"pairs": pairs, "measure": measure, "model": "minilm"})["scores"]
@@ -67,7 +67,7 @@ def test_cosines_equal_those_of_sentence_transformers(api: Api, pairs: list[dict
 
 
 @pytest.mark.parametrize("name", EXPLAINABLE)
-def test_links_special_and_omitted_sum_to_the_score_on_a_thousand_pairs(
+def test_links_special_and_omitted_sum_to_the_score(
     embedded: list[tuple[TokenEmbeddings, TokenEmbeddings]], name: str
 ) -> None:
     measure: Any = similarity(name)
@@ -88,7 +88,7 @@ def test_links_special_and_omitted_sum_to_the_score_on_a_thousand_pairs(
     granularity=st.sampled_from(["word", "token"]),
     max_links=st.integers(0, 250),
 )
-def test_the_sum_law_holds_in_the_json_of_any_request(
+def test_sum_law_holds_in_json_responses(
     api: Api, pairs: list[dict[str, str]], number: int, name: str, granularity: str, max_links: int
 ) -> None:
     body = {**pairs[number], "measure": name, "granularity": granularity, "max_links": max_links}

@@ -1,4 +1,4 @@
-"""`semblance train`: every recipe on a few rows, from the command line to a folder that is served."""
+"""`semblance train`: every recipe on a few rows, from the command line to a servable folder."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from sentence_transformers import SentenceTransformer
 
 from semblance.models import catalogue
 from semblance.models.errors import SemblanceError
-from semblance.service.cli.comma_lists import entries
-from semblance.service.cli.train.asked import RECIPES, Asked
-from semblance.service.cli.train.run import run
-from tests.models.training.tiny import sentence, vectors
-from tests.support.command_line import interruptible, semblance
+from semblance.service.cli.toolbox.options import split_lists
+from semblance.service.cli.train import RECIPES, TrainingOptions, run_training
+from tests.models.training.tiny_runs import sentence, vectors
+from tests.support.command_line import interruptible_command, semblance
 from tests.support.small_model import load, make_small
-from tests.support.written import write, write_table
+from tests.support.text_files import write, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 
@@ -43,7 +42,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of benchmark data with a small STS-B dev set."""
+    """Folder of benchmark data with a small STS-B dev set."""
     folder = tmp_path_factory.mktemp("data")
     draw = random.Random(3)
     rows = [("genre", "file", "year", "id", "sentence1", "sentence2", "score")]
@@ -68,7 +67,7 @@ def config_for(file: Path, small: Path, *more: str) -> Path:
 
 
 @pytest.mark.parametrize("recipe", catalogue.names(RECIPES))
-def test_every_recipe_makes_a_folder_that_is_served_and_that_sentence_transformers_loads(
+def test_every_recipe_writes_a_servable_sentence_transformers_folder(
     recipe: str, small: Path, data: Path, tmp_path: Path
 ) -> None:
     rows, config = rows_for(recipe, tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
@@ -77,7 +76,7 @@ def test_every_recipe_makes_a_folder_that_is_served_and_that_sentence_transforme
         *("train", recipe, "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
     )
     assert ended.returncode == 0, ended.stderr
-    assert "40 rows (0 left out as evaluated, 0 as unlabelled)" in ended.stderr
+    assert "40 rows (0 left out by --exclude, 0 without a label)" in ended.stderr
     assert f"{out}: 5 steps" in ended.stderr
     encoder = load(out)
     texts = ["the dog runs near the river", "a storm moves"]
@@ -95,15 +94,13 @@ def test_every_recipe_makes_a_folder_that_is_served_and_that_sentence_transforme
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_stopped_goes_on_when_it_is_started_again(
-    how: signal.Signals, small: Path, data: Path, tmp_path: Path
-) -> None:
+def test_a_stopped_run_resumes_when_started_again(how: signal.Signals, small: Path, data: Path, tmp_path: Path) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=240)
     config = config_for(tmp_path / "config.yaml", small, "check_every: 5")
     out, work = tmp_path / "out", tmp_path / "out.training"
     command = ("train", "clrcmd", "--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data))
     child = subprocess.Popen(
-        interruptible(*command),
+        interruptible_command(*command),
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -113,18 +110,18 @@ def test_a_run_that_is_stopped_goes_on_when_it_is_started_again(
         assert time.monotonic() < deadline, "no checkpoint was written"
         time.sleep(0.02)
     child.send_signal(how)
-    _, said = child.communicate()
-    assert ("stopped: the same command goes on from the last checkpoint" in said) == (how == signal.SIGINT)
+    _, stderr = child.communicate()
+    assert ("stopped; the same command resumes from the last checkpoint" in stderr) == (how == signal.SIGINT)
     assert not out.exists()
     ended = semblance(*command)
     assert ended.returncode == 0, ended.stderr
-    assert re.search(rf"going on from {work}/checkpoint-\d+", ended.stderr)
+    assert re.search(rf"resuming from {work}/checkpoint-\d+", ended.stderr)
     assert not work.exists()
     record = json.loads((out / "training.json").read_text())
     assert [point["step"] for point in record["dev"]] == list(range(0, 31, 5))
     again = semblance(*command)
     assert again.returncode == 1
-    assert again.stderr.strip().endswith(f"{out} is there already: name another folder, or remove it")
+    assert again.stderr.strip().endswith(f"{out} already exists: choose another folder, or remove it")
 
 
 def test_two_processes_train_one_model(small: Path, data: Path, tmp_path: Path) -> None:
@@ -133,9 +130,9 @@ def test_two_processes_train_one_model(small: Path, data: Path, tmp_path: Path) 
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
     verb = [sys.executable, "-m", "semblance.service.cli.main", "train", "sbert_nli"]
     options = ["--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data)]
-    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(
-        [*torchrun, "--no-python", *verb, *options], env=alone, capture_output=True, text=True, check=False
+        [*torchrun, "--no-python", *verb, *options], env=one_thread, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count(f"{out}: 2 steps") == 1, "40 rows are 5 batches of 8, 2 for each of two processes"
@@ -150,30 +147,30 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "a list": ("clrcmd", ["- 1"], "", "it: Input should be a valid dictionary"),
     "a model that is not there": ("clrcmd", ["model: /nowhere"], "", "/nowhere"),
     "a dev set that is not there": ("clrcmd", ["dev: [stsb]"], "", "stsb is not in"),
-    "a batch larger than the data": ("clrcmd", ["batch_size: 64"], "", "a batch is 64 rows, but there are 3"),
+    "a batch larger than the data": ("clrcmd", ["batch_size: 64"], "", "3 rows are fewer than a batch of 64"),
     "a measure that there is not": ("clrcmd", ["measure: rcdm"], "", "there is no 'rcdm' among the similarities"),
-    "a label of texts": ("clrcmd", ["label: x"], "", "label has no meaning here: this recipe reads texts only"),
-    "too few columns": ("twitter4sse", ["fields: [a]"], "", "fields must name 2 columns, each once, in the place of"),
-    "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 columns, each once, in the place of"),
+    "a label of texts": ("clrcmd", ["label: x"], "", "label has no effect: this recipe reads texts only"),
+    "too few columns": ("twitter4sse", ["fields: [a]"], "", "fields must name 2 different columns, to replace"),
+    "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 different columns, to replace"),
     "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
-    "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative: there are sent0"),
+    "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; found sent0"),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_said_and_nothing_is_written(name: str, small: Path, data: Path, tmp_path: Path) -> None:
+def test_errors_are_reported_and_nothing_is_written(name: str, small: Path, data: Path, tmp_path: Path) -> None:
     recipe, settings, exclude, complaint = BAD[name]
     rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=3)
     config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
     out = tmp_path / "out"
     with pytest.raises(SemblanceError, match=re.escape(complaint)):
-        run(Asked(recipe, config, rows, out, entries([exclude]), data), Console(quiet=True))
+        run_training(TrainingOptions(recipe, config, rows, out, split_lists([exclude]), data), Console(quiet=True))
     assert not out.exists()
     assert not (tmp_path / "out.training").exists()
 
 
-def test_an_error_is_a_line_on_the_command_line(tmp_path: Path) -> None:
+def test_an_error_is_one_line_on_the_command_line(tmp_path: Path) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv")
     ended = semblance("train", "nothing", "--rows", str(rows), "--out", str(tmp_path / "out"))
     assert ended.returncode == 1

@@ -1,4 +1,4 @@
-"""A run goes on where it was cut off, keeps the best, and never leaves half a model."""
+"""A training run resumes after an interruption, keeps the best step, and is atomic."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
-from semblance.models.training.objective import Encoded, Objective
+from semblance.models.training.objective import EncodedColumn, Objective
 from semblance.models.training.recipe import LowRank, Recipe
 from semblance.models.training.recipes.clrcmd import Clrcmd
 from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
-from semblance.models.training.run import Progress
+from semblance.models.training.run import RunProgress
 from semblance.models.training.train import train
 from semblance.models.training.trainer import TRAINED, last_checkpoint
-from tests.models.training.tiny import dev_set, quietly, rows, run, vectors
+from tests.models.training.tiny_runs import dev_set, ignore_progress, rows, run, vectors
 from tests.support.small_model import load, make_small
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers", "ignore::DeprecationWarning")
@@ -38,11 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Cut(Exception):
-    """The end of the process, as far as a run can tell."""
+    """Simulates the end of the process."""
 
 
-def cut_at(step: int) -> Callable[[Progress], None]:
-    def report(progress: Progress) -> None:
+def cut_at(step: int) -> Callable[[RunProgress], None]:
+    def report(progress: RunProgress) -> None:
         if progress.step >= step:
             raise Cut
 
@@ -52,7 +52,7 @@ def cut_at(step: int) -> Callable[[Progress], None]:
 RESUMED = {
     "clrcmd with a head": (Clrcmd(**FAST, epochs=2, head=True, dev=("own",)), 3, None),
     "clrcmd with adapters": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), dev=()), 3, None),
-    "sbert_nli, whose classifier is trained as well": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
+    "sbert_nli with its classifier": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
     "sbert_regression with cached gradients": (
         SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()),
         2,
@@ -62,19 +62,17 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("name", RESUMED)
-def test_a_run_that_was_cut_off_ends_with_the_weights_of_one_that_was_not(
-    name: str, folder: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_run_ends_with_the_same_weights(name: str, folder: Path, tmp_path: Path) -> None:
     recipe, columns, labels = RESUMED[name]
     data, dev = rows(columns, labels=labels), dev_set() if recipe.dev else {}
-    whole = train(run(recipe, folder, data, tmp_path / "whole", dev), quietly)
+    whole = train(run(recipe, folder, data, tmp_path / "whole", dev), ignore_progress)
     with pytest.raises(Cut):
         train(run(recipe, folder, data, tmp_path / "cut", dev), cut_at(10))
     assert last_checkpoint(tmp_path / "cut.training") == tmp_path / "cut.training" / "checkpoint-8"  # within an epoch
     assert not (tmp_path / "cut").exists()
     seen: list[int] = []
     resumed = train(run(recipe, folder, data, tmp_path / "cut", dev), lambda progress: seen.append(progress.step))
-    assert min(seen) == 9, "it began anew"
+    assert min(seen) == 9, "it did not resume"
     assert resumed.curves == whole.curves
     assert whole.step == whole.steps == 12
     expected = load_file(tmp_path / "whole" / "model.safetensors")
@@ -84,11 +82,11 @@ def test_a_run_that_was_cut_off_ends_with_the_weights_of_one_that_was_not(
     assert not np.allclose(vectors(tmp_path / "whole"), vectors(folder), atol=1e-3)
 
 
-def test_the_step_that_the_dev_sets_prefer_is_kept(folder: Path, tmp_path: Path) -> None:
+def test_the_best_step_by_the_dev_sets_is_kept(folder: Path, tmp_path: Path) -> None:
     recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
     seen: dict[int, np.ndarray] = {}
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         del progress
         for checkpoint in (tmp_path / "out.training").glob("checkpoint-*"):
             step = int(checkpoint.name.rpartition("-")[2])
@@ -97,7 +95,7 @@ def test_the_step_that_the_dev_sets_prefer_is_kept(folder: Path, tmp_path: Path)
 
     done = train(run(recipe, folder, rows(2, labels=lambda i: i % 2), tmp_path / "out", dev_set()), report)
     best = max((point for point in done.curves.dev if point[0]), key=lambda point: point[1]["dev"])[0]
-    assert best < done.steps, "the last step is the best one: this test would prove nothing"
+    assert best < done.steps, "the last step is the best: this test proves nothing"
     assert f"Step {best} was kept, the best by cosine on own" in (tmp_path / "out" / "README.md").read_text()
     np.testing.assert_allclose(vectors(tmp_path / "out"), seen[best], atol=1e-6)
 
@@ -110,10 +108,8 @@ def test_the_step_that_the_dev_sets_prefer_is_kept(folder: Path, tmp_path: Path)
     ],
     ids=["head and max", "adapters and cls"],
 )
-def test_the_folder_gives_the_same_vectors_here_and_in_sentence_transformers(
-    recipe: Recipe, folder: Path, tmp_path: Path
-) -> None:
-    train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+def test_the_folder_gives_the_vectors_of_sentence_transformers(recipe: Recipe, folder: Path, tmp_path: Path) -> None:
+    train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
     library = SentenceTransformer(str(tmp_path / "out"), device="cpu", local_files_only=True)
     texts = ["the dog runs near the river", "a storm"]
     encoder = load(tmp_path / "out")
@@ -121,9 +117,9 @@ def test_the_folder_gives_the_same_vectors_here_and_in_sentence_transformers(
     np.testing.assert_allclose(ours, library.encode(texts), atol=1e-6)
 
 
-def test_the_adapter_beside_its_base_is_the_whole_model(folder: Path, tmp_path: Path) -> None:
+def test_base_and_adapter_equal_the_merged_model(folder: Path, tmp_path: Path) -> None:
     recipe = Clrcmd(**FAST, low_rank=LowRank(rank=4, alpha=16, targets=("query", "intermediate.dense")), dev=())
-    train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
     beside = vectors(f"{folder}?adapter={tmp_path / 'out' / 'adapter'}")
     np.testing.assert_allclose(beside, vectors(tmp_path / "out"), atol=1e-6)
     weights = load_file(tmp_path / "out" / "adapter" / "adapter_model.safetensors")
@@ -133,26 +129,26 @@ def test_the_adapter_beside_its_base_is_the_whole_model(folder: Path, tmp_path: 
     assert config["base_model_name_or_path"] == "tiny"
 
 
-def test_accumulated_batches_are_one_large_batch(folder: Path, tmp_path: Path) -> None:
+def test_accumulated_batches_equal_one_large_batch(folder: Path, tmp_path: Path) -> None:
     data = rows(2, labels=lambda i: i % 2)
     for name, sizes in (("large", (16, 1)), ("accumulated", (8, 2))):
         settings = FAST | {"batch_size": sizes[0], "accumulate": sizes[1], "batches": "shuffled", "dropout": 0.0}
-        train(run(SbertRegression(**settings, epochs=1, dev=()), folder, data, tmp_path / name), quietly)
+        train(run(SbertRegression(**settings, epochs=1, dev=()), folder, data, tmp_path / name), ignore_progress)
     np.testing.assert_allclose(vectors(tmp_path / "large"), vectors(tmp_path / "accumulated"), atol=1e-5)
 
 
 class BreaksDown:
-    """A loss that is a number for so many batches."""
+    """A loss that is finite for some batches, and then not, or not its gradient."""
 
     def __init__(self, batches: int, what: str) -> None:
         self._left = batches
         self._what = what
 
-    def __call__(self, columns: Sequence[Encoded], labels: Tensor | None) -> Tensor:
+    def __call__(self, columns: Sequence[EncodedColumn], labels: Tensor | None) -> Tensor:
         del labels
         self._left -= 1
         if self._left < 0 and self._what == "gradient":
-            return (columns[0].pooled * 0).abs().sqrt().mean()  # 0, and its derivative is not defined
+            return (columns[0].pooled * 0).abs().sqrt().mean()  # 0, with an undefined derivative
         return columns[0].pooled.mean() * (1.0 if self._left >= 0 else torch.nan)
 
 
@@ -163,34 +159,32 @@ class Breaking(Clrcmd):
     batches_before: int = 7
 
     def objective(self, dim: int) -> Objective:
-        """What breaks down after so many batches."""
+        """Create the loss."""
         del dim
         return BreaksDown(self.batches_before, self.breaks)
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_the_last_good_checkpoint_can_be_served(
-    folder: Path, tmp_path: Path
-) -> None:
-    wanted = r"step 8: the loss is nan; the last good checkpoint is .*/out.training/checkpoint-4. Try a lower learning"
-    with pytest.raises(TrainingDiverged, match=wanted):
-        train(run(Breaking(**FAST, epochs=2, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+def test_a_loss_of_nan_leaves_a_servable_checkpoint(folder: Path, tmp_path: Path) -> None:
+    message = r"step 8: the loss is nan; the last good checkpoint is .*/out.training/checkpoint-4. Try a lower learning"
+    with pytest.raises(TrainingDiverged, match=message):
+        train(run(Breaking(**FAST, epochs=2, dev=()), folder, rows(3), tmp_path / "out"), ignore_progress)
     assert not (tmp_path / "out").exists()
     assert np.isfinite(vectors(tmp_path / "out.training" / "checkpoint-4")).all()
 
 
-def test_weights_that_are_no_numbers_are_never_saved(folder: Path, tmp_path: Path) -> None:
-    """The loss of the last step before a checkpoint is a number, but its gradient is not."""
+def test_weights_that_are_not_finite_are_never_saved(folder: Path, tmp_path: Path) -> None:
+    """The loss of the last step before a checkpoint is finite, but its gradient is not."""
     recipe = Breaking(**FAST | {"check_every": 2}, epochs=1, dev=(), breaks="gradient", batches_before=3)
-    wanted = r"the weights .* are no numbers any more; the last good checkpoint is .*/checkpoint-2"
-    with pytest.raises(TrainingDiverged, match=wanted):
-        train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    message = r"the weights .* are not finite; the last good checkpoint is .*/checkpoint-2"
+    with pytest.raises(TrainingDiverged, match=message):
+        train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
     assert not (tmp_path / "out.training" / "checkpoint-4").exists()
 
 
-def test_a_best_checkpoint_that_is_gone_is_an_error_and_not_another_model(folder: Path, tmp_path: Path) -> None:
+def test_a_missing_best_checkpoint_is_an_error(folder: Path, tmp_path: Path) -> None:
     recipe = SbertRegression(**FAST | {"check_every": 1, "learning_rate": 3e-3}, epochs=2, dev=("own",))
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         best = progress.curves.best
         if progress.step == progress.steps and best is not None and best[0] < progress.step:
             (tmp_path / "out.training" / f"checkpoint-{best[0]}" / TRAINED).unlink(missing_ok=True)
@@ -200,25 +194,25 @@ def test_a_best_checkpoint_that_is_gone_is_an_error_and_not_another_model(folder
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_foreign_folder_is_refused_and_unchanged(folder: Path, tmp_path: Path) -> None:
     note = tmp_path / "out.training" / "notes.txt"
     note.parent.mkdir()
     note.write_text("mine")
-    with pytest.raises(BadRecipe, match=r"holds notes\.txt, which was not left by such work"):
-        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+    with pytest.raises(BadRecipe, match=r"already contains notes\.txt"):
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), ignore_progress)
     assert note.read_text() == "mine"
 
 
-def test_two_processes_do_not_train_in_one_place(folder: Path, tmp_path: Path) -> None:
+def test_two_processes_cannot_train_in_one_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "out.training").mkdir()
-    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is at work in"):
-        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), quietly)
+    with FileLock(tmp_path / "out.training" / "lock"), pytest.raises(BadRecipe, match="another process is using"):
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3), tmp_path / "out"), ignore_progress)
 
 
-def test_a_full_disk_at_the_end_loses_no_step(folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_at_the_end_loses_no_steps(folder: Path, tmp_path: Path) -> None:
     recipe, data = Clrcmd(**FAST, epochs=2, dev=()), rows(3)
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         del progress
         if (tmp_path / "out.training" / "checkpoint-12" / "trainer_state.json").exists():
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -233,7 +227,7 @@ def test_a_full_disk_at_the_end_loses_no_step(folder: Path, tmp_path: Path) -> N
 
 @contextmanager
 def limit_restored() -> Iterator[None]:
-    """What a test says of the size of files, as if a disk were full, holds for that test only."""
+    """Restore the limit of file sizes, which stands in for a full disk, after the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         yield
@@ -241,44 +235,44 @@ def limit_restored() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on_from_it(folder: Path, tmp_path: Path) -> None:
+def test_after_a_full_disk_the_earlier_checkpoint_is_resumed(folder: Path, tmp_path: Path) -> None:
     recipe, data = Clrcmd(**FAST, epochs=2, dev=()), rows(3)
-    whole = train(run(recipe, folder, data, tmp_path / "whole"), quietly)
+    whole = train(run(recipe, folder, data, tmp_path / "whole"), ignore_progress)
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         if progress.step == 5:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
-    wanted = r"checkpoint-8 could not be written .*checkpoint-4 is kept"
-    with limit_restored(), pytest.raises(CheckpointNotSaved, match=wanted):
+    message = r"checkpoint-8 could not be written .*checkpoint-4 is kept"
+    with limit_restored(), pytest.raises(CheckpointNotSaved, match=message):
         train(run(recipe, folder, data, tmp_path / "out"), report)
     work = tmp_path / "out.training"
     assert [each.name for each in work.glob("checkpoint-*")] == ["checkpoint-4"]
     assert (work / "checkpoint-4" / TRAINED).exists()
     seen: list[int] = []
     resumed = train(run(recipe, folder, data, tmp_path / "out"), lambda progress: seen.append(progress.step))
-    assert min(seen) == 5, "it began anew"
+    assert min(seen) == 5, "it did not resume"
     assert resumed.curves == whole.curves
 
 
-def test_what_cannot_be_trained_is_refused_before_anything_is_written(folder: Path, tmp_path: Path) -> None:
+def test_invalid_runs_are_refused_before_anything_is_written(folder: Path, tmp_path: Path) -> None:
     recipe = Clrcmd(**FAST, dev=())
-    with pytest.raises(BadTrainingData, match="a batch is 8 rows, but there are 7"):
-        train(run(recipe, folder, rows(3, n=7), tmp_path / "out"), quietly)
+    with pytest.raises(BadTrainingData, match="7 rows are fewer than a batch of 8"):
+        train(run(recipe, folder, rows(3, n=7), tmp_path / "out"), ignore_progress)
     odd = Clrcmd(**FAST, low_rank=LowRank(targets=("nowhere",)), dev=())
     with pytest.raises(BadRecipe, match="low_rank"):
-        train(run(odd, folder, rows(3), tmp_path / "out"), quietly)
+        train(run(odd, folder, rows(3), tmp_path / "out"), ignore_progress)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()
-    with pytest.raises(BadRecipe, match="is there already"):
-        train(run(recipe, folder, rows(3), tmp_path / "out"), quietly)
+    with pytest.raises(BadRecipe, match="already exists"):
+        train(run(recipe, folder, rows(3), tmp_path / "out"), ignore_progress)
 
 
-def test_another_run_in_the_same_place_is_refused_by_what_differs(folder: Path, tmp_path: Path) -> None:
+def test_another_run_in_the_folder_is_refused_with_the_difference(folder: Path, tmp_path: Path) -> None:
     data = rows(3)
     with pytest.raises(Cut):
         train(run(Clrcmd(**FAST, dev=()), folder, data, tmp_path / "out"), cut_at(5))
-    with pytest.raises(BadRecipe, match=r"another value of settings\.seed: start it as it was"):
-        train(run(Clrcmd(**FAST, dev=(), seed=1), folder, data, tmp_path / "out"), quietly)
+    with pytest.raises(BadRecipe, match=r"another value of settings\.seed; repeat the original call"):
+        train(run(Clrcmd(**FAST, dev=(), seed=1), folder, data, tmp_path / "out"), ignore_progress)
     with pytest.raises(BadRecipe, match=r"another value of rows"):
-        train(run(Clrcmd(**FAST, dev=()), folder, rows(3, n=40), tmp_path / "out"), quietly)
+        train(run(Clrcmd(**FAST, dev=()), folder, rows(3, n=40), tmp_path / "out"), ignore_progress)

@@ -1,4 +1,4 @@
-"""A store that was filled while another model was the default goes on being served by the model that filled it."""
+"""After a change of the default model, existing collections keep the model that filled them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARCEL = "my parcel never came"
 QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}
 
 
-def test_collections_of_the_former_default_are_served_beside_those_of_the_new_one(tmp_path: Path) -> None:
+def test_collections_of_the_former_default_model_are_still_served(tmp_path: Path) -> None:
     with running_process(home=tmp_path, models="minilm", sample="1") as service, client(service.url) as http:
         before = Api(http).ok("/search", QUERIES)["results"]
     with running_process(home=tmp_path, sample="1") as service, client(service.url) as http:

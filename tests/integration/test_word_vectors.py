@@ -1,4 +1,4 @@
-"""A service of word vectors: no network, no special tokens, and texts of which it knows no word."""
+"""A service of word vectors: no network, no special tokens, and texts without a known word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.running_service import running_service
 from tests.support.small_model import write_glove
 
 WORDS = ("my", "parcel", "package", "never", "came", "is", "lost", "the", "lamp", "shines", ".", "café", "n't", "do")
-STRANGE = ["zebra quokka", "🙂🙃", "שלום עולם", "مرحبا بالعالم", "東京タワー", "!?", "\u202eabc\u202c"]
+UNKNOWN_TEXTS = ["zebra quokka", "🙂🙃", "שלום עולם", "مرحبا بالعالم", "東京タワー", "!?", "\u202eabc\u202c"]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def ok(answer: httpx2.Response) -> Any:
     return json.loads(answer.text, parse_constant=lambda name: pytest.fail(f"{name} in {answer.text}"))
 
 
-def test_models_lists_both_and_loads_the_second_when_asked(words: httpx2.Client) -> None:
+def test_models_are_listed_and_loaded_on_first_use(words: httpx2.Client) -> None:
     glove, sif = ok(words.get("/models"))["models"]
     assert (glove["name"], glove["default"], glove["loaded"], glove["dim"]) == ("glove", True, True, 8)
     assert (glove["max_tokens"], glove["pooling"], sif["loaded"], sif["max_tokens"]) == (512, "mean", False, 512)
@@ -49,7 +49,7 @@ def test_models_lists_both_and_loads_the_second_when_asked(words: httpx2.Client)
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
 @pytest.mark.parametrize("model", ["glove", "sif"])
-def test_scores_and_links_are_those_of_words(words: httpx2.Client, measure: str, model: str) -> None:
+def test_scores_and_links_are_of_words(words: httpx2.Client, measure: str, model: str) -> None:
     question = {"a": "My parcel never came.", "b": "the package is lost", "measure": measure, "model": model}
     found = ok(words.get("/explain", params=question))
     assert [token["text"] for token in found["a"]["tokens"]] == ["My", "parcel", "never", "came", "."]
@@ -63,21 +63,23 @@ def test_scores_and_links_are_those_of_words(words: httpx2.Client, measure: str,
 
 @pytest.mark.parametrize("model", ["glove", "sif"])
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
-def test_texts_without_a_known_word_score_zero_everywhere(words: httpx2.Client, model: str, measure: str) -> None:
-    pairs = [{"a": text, "b": "the lamp"} for text in STRANGE] + [{"a": text, "b": text} for text in STRANGE]
+def test_texts_without_known_words_score_zero(words: httpx2.Client, model: str, measure: str) -> None:
+    pairs = [{"a": text, "b": "the lamp"} for text in UNKNOWN_TEXTS] + [
+        {"a": text, "b": text} for text in UNKNOWN_TEXTS
+    ]
     body = {"pairs": pairs, "model": model, "measure": measure, "explain": True}
     answer = ok(words.post("/similarity", json=body))
     assert answer["scores"] == [0.0] * len(pairs)
-    for text in STRANGE:
+    for text in UNKNOWN_TEXTS:
         for form in ("json", "svg", "html", "png"):
             question = {"a": text, "b": "the lamp", "model": model, "measure": measure, "format": form}
             assert words.get("/explain", params=question).status_code == 200
     assert words.post("/similarity", json={"pairs": [{"a": "\u200b", "b": "x"}]}).status_code == 422
 
 
-def test_documents_without_a_known_word_are_kept_and_found_last(words: httpx2.Client) -> None:
+def test_documents_without_known_words_are_found_last(words: httpx2.Client) -> None:
     ok(words.put("/collections/odd", json={"tokens": "int8"}))
-    texts = ["the lamp shines", "my parcel is lost", *STRANGE, "café zebra"]
+    texts = ["the lamp shines", "my parcel is lost", *UNKNOWN_TEXTS, "café zebra"]
     documents = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
     assert ok(words.post("/collections/odd/documents", json={"documents": documents}))["upserted"] == len(texts)
     for measure in ("cosine", "rcmd"):
@@ -96,11 +98,11 @@ def test_embeddings_of_unknown_words_are_zeros(words: httpx2.Client) -> None:
     assert unknown == [0.0] * 8
 
 
-def test_a_store_with_zero_vectors_is_whole(tmp_path: Path) -> None:
+def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
     from semblance.service.documents.sql import SqlDocumentStore
     from semblance.service.documents.sqlite import sqlite_engine
     from semblance.service.indexes.index_folder import IndexFolder
-    from semblance.service.ports.documents import CollectionSettings, Document, Embedded, Write
+    from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
     from semblance.service.usecases.verify import verify
     from tests.support.small_model import random_vectors
 
@@ -108,7 +110,7 @@ def test_a_store_with_zero_vectors_is_whole(tmp_path: Path) -> None:
     store.create("c", CollectionSettings("glove", "space", 8, "cosine", "auto", "none"))
     store.upsert(
         store.collection("c"),
-        [Write(Document("zero", "東京", {}), Embedded(0 * random_vectors(1)[0], truncated=False))],
+        [Write(Document("zero", "東京", {}), DocumentEmbedding(0 * random_vectors(1)[0], truncated=False))],
     )
     [found] = verify(store, IndexFolder(tmp_path / "indexes"))
     store.close()

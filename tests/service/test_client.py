@@ -1,4 +1,4 @@
-"""What the client of a running service says of one that it cannot reach."""
+"""Errors of the client about a service that it cannot reach."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from semblance.service.client import Client, ServiceError
 
 
-def test_a_password_in_the_address_of_a_service_is_not_shown() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_errors_do_not_contain_the_password_of_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
     with Client(f"http://user:hunter2@127.0.0.1:{port}") as client:
-        with pytest.raises(ServiceError, match=rf"cannot reach http://127\.0\.0\.1:{port}") as asked:
-            client.ask("GET", "/live")
-        with pytest.raises(ServiceError, match=rf"lost http://127\.0\.0\.1:{port}") as stored:
-            list(client.index("c", [b"{}"], patience_s=0))
-    assert "hunter2" not in f"{asked.value} {stored.value}"
+        with pytest.raises(ServiceError, match=rf"cannot reach http://127\.0\.0\.1:{port}") as requested:
+            client.request("GET", "/live")
+        with pytest.raises(ServiceError, match=rf"lost the connection to http://127\.0\.0\.1:{port}") as stored:
+            list(client.index("c", [b"{}"], retry_for_s=0))
+    assert "hunter2" not in f"{requested.value} {stored.value}"

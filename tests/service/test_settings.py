@@ -1,14 +1,14 @@
-"""Configuration: read once, frozen, and its errors name the key."""
+"""Configuration: precedence, validation and errors that name the variable."""
 
 from __future__ import annotations
 
 import pytest
 from pydantic import ValidationError
 
-from semblance.service.settings import Settings, read_settings
+from semblance.service.settings import GROUPS, Settings, read_settings, settings_by_group
 
 
-def test_the_environment_sets_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_takes_precedence_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PORT", "9000")
     monkeypatch.setenv("SEMBLANCE_MAX_K", "7")
     settings = read_settings(port=9001, host=None)
@@ -18,13 +18,13 @@ def test_the_environment_sets_and_the_command_line_wins(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("key", "value"), [("SEMBLANCE_PORT", "many"), ("SEMBLANCE_CACHE", "disk"), ("SEMBLANCE_MAX_K", "0")]
 )
-def test_an_error_names_the_key(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
+def test_an_error_names_the_variable(monkeypatch: pytest.MonkeyPatch, key: str, value: str) -> None:
     monkeypatch.setenv(key, value)
     with pytest.raises(SystemExit, match=key):
         read_settings()
 
 
-def test_the_password_of_redis_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_redis_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", "rediss://user:hunter2@cache:6379/1")
     settings = read_settings()
     assert settings.redis_url.get_secret_value() == "rediss://user:hunter2@cache:6379/1"
@@ -32,7 +32,7 @@ def test_the_password_of_redis_is_never_shown(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("url", ["http://:hunter2@cache", "hunter2", "redis://:hunter2/x@cache:6379/0", ""])
-def test_a_wrong_address_of_redis_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_the_error_about_a_redis_url_omits_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", url)
     with pytest.raises(SystemExit, match=r"SEMBLANCE_REDIS_URL: .* must look like redis://") as refused:
         read_settings()
@@ -45,7 +45,7 @@ def test_settings_are_frozen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "said", "taken"),
+    ("invalid", "message", "valid"),
     [
         (
             {"idle_check_s": 5, "ready_within_s": 5},
@@ -54,40 +54,42 @@ def test_settings_are_frozen() -> None:
         ),
         (
             {"max_request_tokens": 11, "max_queued_tokens": 10},
-            "SEMBLANCE_MAX_REQUEST_TOKENS must not be more than SEMBLANCE_MAX_QUEUED_TOKENS",
+            "SEMBLANCE_MAX_REQUEST_TOKENS must not exceed SEMBLANCE_MAX_QUEUED_TOKENS",
             {"max_request_tokens": 10, "max_queued_tokens": 10},
         ),
         (
             {"host": "0.0.0.0"},
-            "SEMBLANCE_HOST=0.0.0.0 would let anyone on the network in",
+            "SEMBLANCE_HOST=0.0.0.0 would give the whole network access",
             {"host": "0.0.0.0", "allow_anonymous": True},
         ),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused_by_their_names(
-    refused: dict[str, object], said: str, taken: dict[str, object]
+def test_inconsistent_settings_are_refused_by_name(
+    invalid: dict[str, object], message: str, valid: dict[str, object]
 ) -> None:
-    with pytest.raises(SystemExit, match=said):
-        read_settings(**refused)
-    assert read_settings(**taken).model_dump(include=set(taken)) == taken
+    with pytest.raises(SystemExit, match=message):
+        read_settings(**invalid)
+    assert read_settings(**valid).model_dump(include=set(valid)) == valid
 
 
 @pytest.mark.parametrize(
-    ("drain_s", "wanted_s", "notice_s"), [(20, 1.0, 1.0), (1, 1.0, 0.5), (5, 5.0, 2.5), (5, 0.0, 0.0)]
+    ("drain_s", "drain_notice_s", "notice_s"), [(20, 1.0, 1.0), (1, 1.0, 0.5), (5, 5.0, 2.5), (5, 0.0, 0.0)]
 )
-def test_the_notice_takes_at_most_half_of_the_time_to_the_end(drain_s: float, wanted_s: float, notice_s: float) -> None:
-    assert read_settings(drain_s=drain_s, drain_notice_s=wanted_s).notice_s == notice_s
+def test_the_drain_notice_takes_at_most_half_of_the_drain(
+    drain_s: float, drain_notice_s: float, notice_s: float
+) -> None:
+    assert read_settings(drain_s=drain_s, drain_notice_s=drain_notice_s).notice_s == notice_s
 
 
 @pytest.mark.parametrize("name", ["max_texts", "max_documents"])
-def test_no_setting_allows_longer_lists_than_are_read(name: str) -> None:
+def test_list_limits_cannot_exceed_the_hard_limit(name: str) -> None:
     assert read_settings(**{name: 10_000}).model_dump()[name] == 10_000
     with pytest.raises(SystemExit, match=f"SEMBLANCE_{name.upper()}: .* less than or equal to 10000"):
         read_settings(**{name: 10_001})
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
-def test_an_address_that_others_can_reach_needs_a_word(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+def test_a_public_address_needs_explicit_permission(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     with pytest.raises(SystemExit, match="SEMBLANCE_ALLOW_ANONYMOUS"):
         read_settings(host=host)
     monkeypatch.setenv("SEMBLANCE_ALLOW_ANONYMOUS", "1")
@@ -95,19 +97,25 @@ def test_an_address_that_others_can_reach_needs_a_word(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
-def test_loopback_needs_none(host: str) -> None:
+def test_loopback_needs_no_permission(host: str) -> None:
     assert read_settings(host=host).host == host
 
 
 @pytest.mark.parametrize(
     "value", ["*", "https://a.example/", "a.example", "https://a.example/x", "null", "https://A.example", "ftp://a"]
 )
-def test_what_is_no_exact_origin_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_an_inexact_origin_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", f"https://fine.example,{value}")
     with pytest.raises(SystemExit, match="SEMBLANCE_CORS_ORIGINS"):
         read_settings()
 
 
-def test_origins_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_origins_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
+
+
+def test_every_setting_is_in_one_group() -> None:
+    groups = settings_by_group()
+    assert list(groups) == list(GROUPS.values())
+    assert [name for names in groups.values() for name in names] == list(Settings.model_fields)

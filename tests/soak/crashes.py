@@ -1,10 +1,10 @@
-"""Does a service that is killed at any moment keep every write that it acknowledged?
+"""Does a service that is killed at random moments keep every acknowledged write?
 
     python -m tests.soak.crashes --kills 30
 
-Writers upsert (as JSON and as NDJSON) and delete documents, each its own, and a reader searches, while the process is
-killed at random moments, some of them in its start. After every restart: each acknowledged write is there, nothing
-deleted is back, no id is there twice, and the index finds just what is stored, with the scores of texts encoded anew.
+Writers upsert (as JSON and as NDJSON) and delete their own documents, and a reader searches, while the process is
+killed at random moments, sometimes during its start. After each restart: every acknowledged write is there, no deleted
+document is back, no id occurs twice, and a search finds exactly the stored documents, with the scores of fresh vectors.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from semblance.service.composition.embedded_store import embedded_store
+from semblance.service.composition.stores import open_embedded_store
 from semblance.service.settings import read_settings
 from semblance.service.usecases.verify import verify
-from tests.support.figures import keep
+from tests.support.results import save_results
 from tests.support.running_service import Service
 from tests.support.wide_console import wide_console
 
 COLLECTION = "crashes"
 WRITERS = 4
 IDS_PER_WRITER = 40
-LONGEST_LIFE_S = 3.0
-DIES_STARTING = 0.2  # share of the kills that come before the service answers
+MAX_UPTIME_S = 3.0
+KILLED_WHILE_STARTING = 0.2  # share of the kills during a start
 SUBJECTS = ("The parcel", "A refund", "My account", "The invoice", "An order", "The courier", "Your password")
 VERBS = ("arrived", "was lost", "cannot be found", "was paid", "is late", "was cancelled", "broke", "changed")
-State: TypeAlias = str | None  # the text of a document; None where there is none
+State: TypeAlias = str | None  # text of a document; None if it does not exist
 
 
-class Broken(Exception):
-    """The service did not keep its word."""
+class Violation(Exception):
+    """The service broke a guarantee."""
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What the kills came to."""
+class CrashReport:
+    """Counts of one run."""
 
     kills: int = 0
     killed_while_starting: int = 0
@@ -62,26 +62,26 @@ class Outcome:
 
 @dataclass(slots=True)
 class Ledger:
-    """What the service has said of each document, and what it was asked and did not answer."""
+    """Acknowledged state of each document, and writes without an answer."""
 
     acknowledged: dict[str, State] = field(default_factory=dict)
     open: dict[str, State] = field(default_factory=dict)
 
     def may_hold(self, doc_id: str) -> set[State]:
-        """The states that a document may be found in."""
+        """States in which a document may be found."""
         states = {self.acknowledged.get(doc_id)}
         return states | {self.open[doc_id]} if doc_id in self.open else states
 
-    def settle(self, found: dict[str, str]) -> int:
-        """Take what was found for the truth from now on; how many cut-off writes had been stored."""
-        stored = sum(found.get(doc_id) == state != self.acknowledged.get(doc_id) for doc_id, state in self.open.items())
-        self.acknowledged = dict.fromkeys(self.acknowledged, None) | dict(found)
+    def settle(self, stored: dict[str, str]) -> int:
+        """Adopt the stored documents, and count the unanswered writes that were stored."""
+        count = sum(stored.get(doc_id) == state != self.acknowledged.get(doc_id) for doc_id, state in self.open.items())
+        self.acknowledged = dict.fromkeys(self.acknowledged, None) | dict(stored)
         self.open.clear()
-        return stored
+        return count
 
 
 class Writer(threading.Thread):
-    """Writes to its own documents until the service is gone."""
+    """Write to its own documents until the service is down."""
 
     def __init__(self, number: int, url: str, ledger: Ledger, seed: int) -> None:
         super().__init__(daemon=True)
@@ -90,10 +90,10 @@ class Writer(threading.Thread):
         self._random = random.Random(seed)
         self._url = f"{url}/collections/{COLLECTION}/documents"
         self.acknowledged = self.cut_off = 0
-        self.wrong: str | None = None
+        self.violation: str | None = None
 
     def run(self) -> None:
-        """Write, one request after the other."""
+        """Send writes one after the other."""
         with httpx2.Client(timeout=60) as http:
             while True:
                 ids = self._random.sample(self._ids, self._random.choice((1, 1, 3, 8)))
@@ -106,8 +106,8 @@ class Writer(threading.Thread):
                 except httpx2.HTTPError:
                     self.cut_off += 1
                     return
-                except Broken as error:
-                    self.wrong = str(error)
+                except Violation as error:
+                    self.violation = str(error)
                     return
                 self._ledger.acknowledged.update(change)
                 for doc_id in change:
@@ -115,123 +115,123 @@ class Writer(threading.Thread):
                 self.acknowledged += 1
 
     def _send(self, http: httpx2.Client, change: dict[str, State]) -> None:
-        """Raise unless the service acknowledged the change."""
+        """Send a change. Raises Violation or HTTPError unless the service acknowledged it."""
         documents = [{"id": doc_id, "text": text} for doc_id, text in change.items() if text is not None]
         if not documents:
             answer = http.delete(f"{self._url}/{next(iter(change))}")
-            expected = {200, 404}  # it may never have been there
+            expected = {200, 404}  # it may not exist yet
         elif self._random.random() < 0.3:
             body = "".join(json.dumps(document) + "\n" for document in documents)
             answer = http.post(self._url, content=body, headers={"content-type": "application/x-ndjson"})
             expected = {200}
             if '"done":false' in answer.text:
-                raise Broken(f"a stream ended with {answer.text.splitlines()[-1]}")
+                raise Violation(f"a stream ended with {answer.text.splitlines()[-1]}")
             if '"done":true' not in answer.text:
-                raise httpx2.RemoteProtocolError("the answer broke off")
+                raise httpx2.RemoteProtocolError("the response is incomplete")
         else:
             answer, expected = http.post(self._url, json={"documents": documents}), {200}
         if answer.status_code not in expected:
-            raise Broken(f"{answer.request.method} answered {answer.status_code}: {answer.text[:300]}")
+            raise Violation(f"{answer.request.method} answered {answer.status_code}: {answer.text[:300]}")
 
     def _sentence(self) -> str:
         return f"{self._random.choice(SUBJECTS)} {self._random.choice(VERBS)} {self._random.randrange(10**6)} times."
 
 
 class Reader(threading.Thread):
-    """Searches until the service is gone."""
+    """Search until the service is down."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
         self._url = url
         self.searches = 0
-        self.wrong: str | None = None
+        self.violation: str | None = None
 
     def run(self) -> None:
-        """Search, one request after the other."""
+        """Send searches one after the other."""
         body = {"query": "where is my parcel?", "collection": COLLECTION, "k": 20}
         with httpx2.Client(base_url=self._url, timeout=60) as http:
-            while self.wrong is None:
+            while self.violation is None:
                 try:
                     answer = http.post("/search", json=body)
                 except httpx2.HTTPError:
                     return
                 ids = [hit["id"] for hit in answer.json()["results"][0]["hits"]] if answer.is_success else []
                 if not answer.is_success or len(set(ids)) < len(ids):
-                    self.wrong = f"/search answered {answer.status_code}: {answer.text[:300]}"
+                    self.violation = f"/search answered {answer.status_code}: {answer.text[:300]}"
                 self.searches += 1
 
 
-def run(kills: int, seed: int, console: Console) -> Outcome:
-    """Kill a service again and again.
+def run(kills: int, seed: int, console: Console) -> CrashReport:
+    """Kill and restart a service repeatedly.
 
     Raises:
-        Broken: something that it acknowledged is not so.
+        Violation: an acknowledged write was lost, or an answer is wrong.
     """
-    outcome, ledger, chance = Outcome(), Ledger(), random.Random(seed)
+    report, ledger, rng = CrashReport(), Ledger(), random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Path(folder), snapshot_s="0.5")
         url = service.start()
         try:
             httpx2.put(f"{url}/collections/{COLLECTION}", json={"tokens": "int8"}).raise_for_status()
             for _ in track(range(kills), "killing", console=console):
-                _live_and_die(service, ledger, outcome, chance)
-                if chance.random() < DIES_STARTING:
-                    _die_starting(service, chance)
-                    outcome.killed_while_starting += 1
+                _work_and_kill(service, ledger, report, rng)
+                if rng.random() < KILLED_WHILE_STARTING:
+                    _kill_while_starting(service, rng)
+                    report.killed_while_starting += 1
                 service.start()
-                _check(url, ledger, outcome, chance)
+                _check(url, ledger, report, rng)
         finally:
             service.stop()
         _verify(Path(folder))
-    return outcome
+    return report
 
 
-def _live_and_die(service: Service, ledger: Ledger, outcome: Outcome, chance: random.Random) -> None:
-    """Let everybody work for a moment, then kill."""
-    writers = [Writer(i, service.url, ledger, chance.getrandbits(32)) for i in range(WRITERS)]
+def _work_and_kill(service: Service, ledger: Ledger, report: CrashReport, rng: random.Random) -> None:
+    """Run writers and a reader for a random time, then kill the service."""
+    writers = [Writer(i, service.url, ledger, rng.getrandbits(32)) for i in range(WRITERS)]
     reader = Reader(service.url)
     threads: list[Writer | Reader] = [*writers, reader]
     for thread in threads:
         thread.start()
-    time.sleep(chance.uniform(0.05, LONGEST_LIFE_S))
+    time.sleep(rng.uniform(0.05, MAX_UPTIME_S))
     service.kill()
-    outcome.kills += 1
+    report.kills += 1
     for thread in threads:
         thread.join()
-    if wrong := [thread.wrong for thread in threads if thread.wrong]:
-        raise Broken("; ".join(wrong))
-    outcome.writes_acknowledged += sum(writer.acknowledged for writer in writers)
-    outcome.writes_cut_off += sum(writer.cut_off for writer in writers)
-    outcome.searches += reader.searches
+    if violations := [thread.violation for thread in threads if thread.violation]:
+        raise Violation("; ".join(violations))
+    report.writes_acknowledged += sum(writer.acknowledged for writer in writers)
+    report.writes_cut_off += sum(writer.cut_off for writer in writers)
+    report.searches += reader.searches
 
 
-def _die_starting(service: Service, chance: random.Random) -> None:
-    late = threading.Timer(chance.uniform(0.1, 6.0), lambda: service.process.kill())  # noqa: PLW0108 - the one that is started next
-    late.start()
+def _kill_while_starting(service: Service, rng: random.Random) -> None:
+    timer = threading.Timer(rng.uniform(0.1, 6.0), lambda: service.process.kill())  # noqa: PLW0108 - the process started below
+    timer.start()
     try:
         service.start()
-    except RuntimeError:  # it died before it answered, as it should
+    except RuntimeError:  # it was killed before it was ready, as intended
         pass
     finally:
-        late.cancel()
+        timer.cancel()
         service.kill()
 
 
-def _check(url: str, ledger: Ledger, outcome: Outcome, chance: random.Random) -> None:
-    """Compare what is stored with the ledger, and what is found with what is stored."""
+def _check(url: str, ledger: Ledger, report: CrashReport, rng: random.Random) -> None:
+    """Compare stored documents with the ledger, and search results with stored documents."""
     with httpx2.Client(base_url=url, timeout=60) as http:
         listed = list(_documents(http))
         stored = dict(listed)
         if len(stored) < len(listed):
-            raise Broken("an id is listed twice")
+            raise Violation("an id is listed twice")
         for doc_id in {*ledger.acknowledged, *ledger.open, *stored}:
             if stored.get(doc_id) not in ledger.may_hold(doc_id):
-                raise Broken(f"{doc_id} holds {stored.get(doc_id)!r}; it may hold {ledger.may_hold(doc_id)}")
-        outcome.cut_off_but_stored += ledger.settle(stored)
-        outcome.documents_at_the_end = len(stored)
-        for query in chance.sample(sorted(stored.values()), min(3, len(stored))):
-            difference = _difference(http, query, stored)
-            outcome.largest_score_difference = max(outcome.largest_score_difference, difference)
+                raise Violation(f"{doc_id} holds {stored.get(doc_id)!r}; it may hold {ledger.may_hold(doc_id)}")
+        report.cut_off_but_stored += ledger.settle(stored)
+        report.documents_at_the_end = len(stored)
+        for query in rng.sample(sorted(stored.values()), min(3, len(stored))):
+            difference = _score_difference(http, query, stored)
+            report.largest_score_difference = max(report.largest_score_difference, difference)
 
 
 def _documents(http: httpx2.Client) -> Iterator[tuple[str, str]]:
@@ -242,36 +242,36 @@ def _documents(http: httpx2.Client) -> Iterator[tuple[str, str]]:
         cursor = page["cursor"]
 
 
-def _difference(http: httpx2.Client, query: str, stored: dict[str, str]) -> float:
-    """How far the scores of a search over everything are from those of the same texts encoded now."""
-    found = http.post("/search", json={"query": query, "collection": COLLECTION, "k": len(stored)}).json()
-    scores = {hit["id"]: hit["score"] for hit in found["results"][0]["hits"]}
+def _score_difference(http: httpx2.Client, query: str, stored: dict[str, str]) -> float:
+    """Largest difference between scores of a search and those of freshly encoded texts."""
+    answer = http.post("/search", json={"query": query, "collection": COLLECTION, "k": len(stored)}).json()
+    scores = {hit["id"]: hit["score"] for hit in answer["results"][0]["hits"]}
     if scores.keys() != stored.keys():
-        raise Broken(f"a search finds {len(scores)} documents of {len(stored)}")
+        raise Violation(f"a search finds {len(scores)} of {len(stored)} documents")
     fresh = http.post("/similarity", json={"left": [query], "right": list(stored.values())}).json()["scores"][0]
     return max(float(abs(scores[doc_id] - score)) for doc_id, score in zip(stored, fresh, strict=True))
 
 
 def _verify(home: Path) -> None:
-    with embedded_store(read_settings(home=home)) as (store, indexes):
-        faults = [*store.damage(), *(fault for each in verify(store, indexes) for fault in each.faults)]
+    with open_embedded_store(read_settings(home=home)) as (store, indexes):
+        faults = [*store.integrity_errors(), *(fault for each in verify(store, indexes) for fault in each.faults)]
     if faults:
-        raise Broken("; ".join(faults[:5]))
+        raise Violation("; ".join(faults[:5]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=30, help="how often the service is killed")
-    parser.add_argument("--seed", type=int, default=1, help="what the random moments come from")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--kills", type=int, default=30, help="number of kills")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random moments")
+    options = parser.parse_args(arguments)
     console = wide_console()
-    outcome = asdict(run(given.kills, given.seed, console))
+    figures = asdict(run(options.kills, options.seed, console))
     table = Table("figure", "value")
-    for name, value in outcome.items():
+    for name, value in figures.items():
         table.add_row(name.replace("_", " "), f"{value:.1e}" if isinstance(value, float) else f"{value:,}")
     console.print(table)
-    keep("crashes", outcome)
+    save_results("crashes", figures)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Does a deployment lose nothing, whatever fails in it?
+"""Does a deployment keep its guarantees, whatever fails in it?
 
     python -m tests.soak.faults --seconds 600 --seed 1
 
-Two minutes of a mixed load without faults, then faults by chance one after the other, then two minutes without. After
-each, all that every replica holds is compared with what was acknowledged. Memory is that of the replicas, summed.
+runs two minutes of a mixed load without faults, then random faults one after the other, then two minutes without. After
+each fault, the documents of every replica are compared with the acknowledged writes. Memory is the sum over replicas.
 """
 
 from __future__ import annotations
@@ -23,106 +23,106 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.soak.injected.catalogue import FAULTS
-from tests.soak.injected.fault import Fault
-from tests.soak.injected.stage import NONE, Outcome, Stage
-from tests.support.figures import keep
+from tests.soak.fault_injection.catalogue import FAULTS
+from tests.soak.fault_injection.fault import Fault
+from tests.soak.fault_injection.harness import NO_FAULT, FaultHarness, FaultOutcome
+from tests.support.results import save_results
 from tests.support.running_service import Service
 from tests.support.servers.deployment import Deployment
-from tests.support.vital_signs import resident_mb
+from tests.support.service_monitor import resident_mb
 from tests.support.wide_console import wide_console
 
 REPLICAS = 3
 QUIET_S = 120.0
-MEASURED_S = 60.0  # of memory, at the end of each quiet time
-SAMPLED_EVERY_S = 1.0
-GROWTH = 1.10  # most that memory may be at the end, by that after the warm-up
-BESIDE_S = 10.0  # of load beside what a fault lasts, at most
+MEASURED_S = 60.0  # of memory, at the end of each quiet period
+SAMPLE_INTERVAL_S = 1.0
+GROWTH = 1.10  # largest ratio of the memory at the end to that after the warm-up
+EXTRA_LOAD_S = 10.0  # most seconds of load in addition to the duration of a fault
 
 
 @dataclass(slots=True)
 class Memory:
-    """What all replicas take together, again and again."""
+    """Samples of the memory of all replicas together."""
 
-    sampled: list[tuple[float, float]] = field(default_factory=list)  # when, and how many MB
+    samples: list[tuple[float, float]] = field(default_factory=list)  # time and MB
 
-    def lately(self) -> float:
-        """Mean over the last time."""
+    def recent_mb(self) -> float:
+        """Mean of the last minute."""
         since = time.monotonic() - MEASURED_S
-        found = [mb for at, mb in self.sampled if at > since]
-        return sum(found) / len(found)
+        recent = [mb for at, mb in self.samples if at > since]
+        return sum(recent) / len(recent)
 
 
-def schedule(seconds: float, chance: random.Random) -> Iterator[tuple[Fault, float, float]]:
-    """Faults with the seconds of load and the seconds that each lasts, until the time is up; all come in turn."""
-    over = time.monotonic() + seconds
+def schedule(seconds: float, rng: random.Random) -> Iterator[tuple[Fault, float, float]]:
+    """All faults in random order, with seconds of load and duration, until the time is up."""
+    end = time.monotonic() + seconds
     while True:
-        for fault in chance.sample(FAULTS, len(FAULTS)):
-            if time.monotonic() > over:
+        for fault in rng.sample(FAULTS, len(FAULTS)):
+            if time.monotonic() > end:
                 return
-            lasts_s = fault.lasts_s * chance.uniform(0.3, 1.0)
-            yield fault, lasts_s + chance.uniform(2.0, BESIDE_S), lasts_s
+            lasts_s = fault.lasts_s * rng.uniform(0.3, 1.0)
+            yield fault, lasts_s + rng.uniform(2.0, EXTRA_LOAD_S), lasts_s
 
 
-def run(seconds: float, seed: int, quiet_s: float, console: Console) -> tuple[list[Outcome], dict[str, float]]:
-    """What every fault came to, the quiet times included, and the memory before and after."""
-    chance = random.Random(seed)
+def run(seconds: float, seed: int, quiet_s: float, console: Console) -> tuple[list[FaultOutcome], dict[str, float]]:
+    """Run faults between two quiet periods; returns outcomes, and memory before and after."""
+    rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS) as deployment:
-        stage = Stage(deployment, chance.getrandbits(32))
-        stage.fill()
-        with _sampled(deployment.replicas) as memory:
-            outcomes = [stage.exercise(NONE, quiet_s)]
-            warm_mb = memory.lately()
-            for fault, load_s, lasts_s in schedule(seconds, chance):
-                outcomes.append(stage.exercise(fault, load_s, lasts_s))
-                console.print(f"{fault.name}: {'; '.join(outcomes[-1].broken) or 'nothing lost'}", markup=False)
-            outcomes.append(stage.exercise(NONE, quiet_s))
-            return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": memory.lately()}
+        harness = FaultHarness(deployment, rng.getrandbits(32))
+        harness.fill()
+        with _sampling_memory(deployment.replicas) as memory:
+            outcomes = [harness.exercise(NO_FAULT, quiet_s)]
+            warm_mb = memory.recent_mb()
+            for fault, load_s, lasts_s in schedule(seconds, rng):
+                outcomes.append(harness.exercise(fault, load_s, lasts_s))
+                console.print(f"{fault.name}: {'; '.join(outcomes[-1].violations) or 'nothing lost'}", markup=False)
+            outcomes.append(harness.exercise(NO_FAULT, quiet_s))
+            return outcomes, {"memory_after_warm_up_mb": warm_mb, "memory_at_the_end_mb": memory.recent_mb()}
 
 
 @contextmanager
-def _sampled(replicas: Sequence[Service]) -> Iterator[Memory]:
-    memory, over = Memory(), threading.Event()
+def _sampling_memory(replicas: Sequence[Service]) -> Iterator[Memory]:
+    memory, stop = Memory(), threading.Event()
 
     def sample() -> None:
-        while not over.wait(SAMPLED_EVERY_S):
+        while not stop.wait(SAMPLE_INTERVAL_S):
             pids = [pid for replica in replicas if (pid := replica.pid) is not None]
             if len(pids) == len(replicas):
-                memory.sampled.append((time.monotonic(), sum(map(resident_mb, pids))))
+                memory.samples.append((time.monotonic(), sum(map(resident_mb, pids))))
 
     sampler = threading.Thread(target=sample)
     sampler.start()
     try:
         yield memory
     finally:
-        over.set()
+        stop.set()
         sampler.join()
 
 
-def report(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """A row for each fault, of all its times together, and one for all."""
+def report(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
+    """A row per fault, summed over its repetitions, and a row for all."""
     rows: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         for name in (outcome.fault.name, "all together"):
-            rows[name] = _joined(rows.get(name, {"fault": name, "times": 0}), outcome.row())
+            rows[name] = _combined(rows.get(name, {"fault": name, "times": 0}), outcome.row())
     return [*(row for name, row in rows.items() if name != "all together"), rows["all together"]]
 
 
-def _joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Counts add up; of the slowest the slowest stays."""
-    joined = {"fault": row["fault"], "times": row["times"] + 1}
-    for name, value in more.items():
+def _combined(row: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Add counts, and take the maximum of `slowest` columns."""
+    combined = {"fault": row["fault"], "times": row["times"] + 1}
+    for name, value in new.items():
         if name.startswith("slowest"):
-            joined[name] = max(row.get(name, value), value)
+            combined[name] = max(row.get(name, value), value)
         elif name != "fault":
-            joined[name] = row.get(name, 0) + value
-    return joined
+            combined[name] = row.get(name, 0) + value
+    return combined
 
 
-def by_kind(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """A row for each kind of request, with why those failed that did."""
-    sent: Counter[str] = sum((outcome.tally.sent for outcome in outcomes), Counter())
-    failed: Counter[tuple[str, str]] = sum((outcome.tally.failed for outcome in outcomes), Counter())
+def by_kind(outcomes: Sequence[FaultOutcome]) -> list[dict[str, Any]]:
+    """A row per kind of request, with the reasons of failures."""
+    sent: Counter[str] = sum((outcome.log.sent for outcome in outcomes), Counter())
+    failed: Counter[tuple[str, str]] = sum((outcome.log.failed for outcome in outcomes), Counter())
     return [
         {
             "request": kind,
@@ -137,24 +137,24 @@ def by_kind(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=600, help="of faults")
+    parser.add_argument("--seconds", type=float, default=600, help="duration of the faults")
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
-    parser.add_argument("--seed", type=int, default=1, help="what chance decides comes from")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
+    options = parser.parse_args(arguments)
     console = wide_console()
-    outcomes, memory = run(given.seconds, given.seed, given.quiet, console)
+    outcomes, memory = run(options.seconds, options.seed, options.quiet, console)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     for rows in tables:
         table = Table(*(name.replace("_", " ") for name in rows[0]))
         for row in rows:
             table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else str(value) for value in row.values()))
         console.print(table)
-    keep("faults", tables)
-    broken = [f"{outcome.fault.name}: {what}" for outcome in outcomes for what in outcome.broken]
+    save_results("faults", tables)
+    violations = [f"{outcome.fault.name}: {violation}" for outcome in outcomes for violation in outcome.violations]
     if memory["memory_at_the_end_mb"] > GROWTH * memory["memory_after_warm_up_mb"]:
-        broken.append("memory grew by more than a tenth")
-    if broken:
-        raise SystemExit("\n".join(broken))
+        violations.append(f"memory grew by more than {GROWTH - 1:.0%}")
+    if violations:
+        raise SystemExit("\n".join(violations))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it."""
+"""The command line as users run it."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from typer.testing import CliRunner
 
 from semblance.service.cli.main import app
 
-OF_ALL_TESTS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION")  # which tests/conftest.py sets
-SETTINGS = {"HOME": "/tmp", "COLUMNS": "200", **{name: os.environ[name] for name in OF_ALL_TESTS}}
+TEST_SETTINGS = ("SEMBLANCE_EXPORTS", "SEMBLANCE_PRECISION")  # set by tests/conftest.py
+SETTINGS = {"HOME": "/tmp", "COLUMNS": "200", **{name: os.environ[name] for name in TEST_SETTINGS}}
 
 
 def semblance(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`semblance ARGUMENTS` with no other settings than these, within this process: it has loaded all there is.
+    """Run `semblance ARGUMENTS` in this process, which saves imports, with only the given settings.
 
-    What it leaves behind in a process that goes on is taken back. What it raises and does not catch, it raises here.
+    Side effects on the process are undone. An exception that the command does not handle is raised here.
     """
-    own = {name: None for name in os.environ if name.startswith("SEMBLANCE_")}
-    heeding = signal.getsignal(signal.SIGTERM)
+    unset = {name: None for name in os.environ if name.startswith("SEMBLANCE_")}
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         with warnings.catch_warnings():
-            ran = CliRunner().invoke(app, arguments, env={**own, **SETTINGS, **environment})
+            ran = CliRunner().invoke(app, arguments, env={**unset, **SETTINGS, **environment})
     finally:
-        signal.signal(signal.SIGTERM, heeding)
+        signal.signal(signal.SIGTERM, handler)
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     code = ran.exception.code if ran.exception else None
-    said = f"{code}\n" if isinstance(code, str) else ""  # the runner writes it to the other stream
-    return subprocess.CompletedProcess(arguments, ran.exit_code, ran.stdout.removesuffix(said), ran.stderr + said)
+    message = f"{code}\n" if isinstance(code, str) else ""  # CliRunner writes it to stdout
+    return subprocess.CompletedProcess(arguments, ran.exit_code, ran.stdout.removesuffix(message), ran.stderr + message)
 
 
-def apart(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The same in a process of its own, for what ends or changes a process, or proves that a verb needs no more."""
+def semblance_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """As `semblance`, in a separate process: for verbs that end or change it, or to prove which imports they need."""
     command = [sys.executable, "-m", "semblance.service.cli.main", *arguments]
-    wide = {"PATH": "/usr/bin:/bin", **SETTINGS, **environment}
-    return subprocess.run(command, env=wide, capture_output=True, text=True, check=False, timeout=600)
+    settings = {"PATH": "/usr/bin:/bin", **SETTINGS, **environment}
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=False, timeout=600)
 
 
-def interruptible(*arguments: str) -> list[str]:
-    """The command `semblance ARGUMENTS`, of a process that heeds SIGINT also in the background of a shell."""
-    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    return [sys.executable, "-c", f"{heed}; from semblance.service.cli.main import app; app()", *arguments]
+def interruptible_command(*arguments: str) -> list[str]:
+    """The command `semblance ARGUMENTS` for a process that handles SIGINT even in the background of a shell."""
+    handle = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    return [sys.executable, "-c", f"{handle}; from semblance.service.cli.main import app; app()", *arguments]

@@ -1,4 +1,4 @@
-"""The devices that there are, for tests of what should be the same on each."""
+"""Devices available to tests that must hold on each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How long does /live take? A process of its own, so that it measures the service and not the load beside it.
+"""Measure the latency of /live from a separate process, independent of the load beside it.
 
     python -m tests.support.live_probe HOST PORT
 
-asks twenty times a second on one connection until its input ends, and then prints what it measured as JSON.
+sends twenty requests per second over one connection until standard input ends, then prints the measurements as JSON.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import threading
 import time
 from http.client import HTTPConnection, HTTPException
 
-EVERY_S = 0.05
-GIVEN_UP_S = 30.0
+INTERVAL_S = 0.05
+TIMEOUT_S = 30.0
 
 
-def probe(host: str, port: int, over: threading.Event) -> list[tuple[float, float, int]]:
-    """When each request was due, the seconds from then to its answer, and the status; 0 without an answer.
+def probe(host: str, port: int, stop: threading.Event) -> list[tuple[float, float, int]]:
+    """Measure start, seconds and status of each request; status 0 means no response.
 
-    A request that must wait for the one before it is late from the moment it was due: a pause of the service thus
-    counts for all who would have come in it.
+    Latency counts from the due time: a stall of the service counts for every request that was due in it.
     """
-    connection = HTTPConnection(host, port, timeout=GIVEN_UP_S)
-    measured: list[tuple[float, float, int]] = []
+    connection = HTTPConnection(host, port, timeout=TIMEOUT_S)
+    measurements: list[tuple[float, float, int]] = []
     due = time.monotonic()
-    while not over.wait(max(0.0, due - time.monotonic())):
-        late = bool(measured) and sum(measured[-1][:2]) > due
-        began = due if late else time.monotonic()  # waking up late is no fault of the service
+    while not stop.wait(max(0.0, due - time.monotonic())):
+        late = bool(measurements) and sum(measurements[-1][:2]) > due
+        start = due if late else time.monotonic()  # a late wake-up is not the service's fault
         try:
             connection.request("GET", "/live")
             answer = connection.getresponse()
@@ -37,22 +36,22 @@ def probe(host: str, port: int, over: threading.Event) -> list[tuple[float, floa
         except (OSError, HTTPException):
             connection.close()
             status = 0
-        measured.append((began, time.monotonic() - began, status))
-        due += EVERY_S
+        measurements.append((start, time.monotonic() - start, status))
+        due += INTERVAL_S
     connection.close()
-    return measured
+    return measurements
 
 
 def main() -> None:
     """Run from the command line."""
-    over = threading.Event()
+    stop = threading.Event()
 
     def await_end() -> None:
         sys.stdin.read()
-        over.set()
+        stop.set()
 
     threading.Thread(target=await_end, daemon=True).start()
-    json.dump(probe(sys.argv[1], int(sys.argv[2]), over), sys.stdout)
+    json.dump(probe(sys.argv[1], int(sys.argv[2]), stop), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The measures as their formulas read, one token after another: slow, and right at a glance.
+"""Slow, obviously correct versions of the measures.
 
-The tests compare the measures of the catalogue with these, and `benchmarks.speed.measures` their speed.
+They are the oracles of the tests and the baselines of `benchmarks.speed.measures`.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ def plain_distances(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 
 def least_cost(cost: Doubles) -> float:
-    """Exact transport with uniform marginals, as the linear programme that it is."""
+    """Exact transport with uniform marginals, as a linear program."""
     n, m = cost.shape
     rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
     columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
     marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
     both = sparse.vstack((rows, columns))
-    solved = linprog(cost.ravel(), A_eq=both, b_eq=marginals, method="highs")  # type: ignore[call-overload] # unknown to its stubs
+    solved = linprog(cost.ravel(), A_eq=both, b_eq=marginals, method="highs")  # type: ignore[call-overload] # missing in its stubs
     if solved.fun is None:
         raise ValueError(solved.message)
     return float(solved.fun)
 
 
 def one_way(a: TokenEmbeddings, b: TokenEmbeddings, *, special: bool = True) -> float:
-    """The mean best cosine of the tokens of `a` among those of `b`; with or without the special ones of `a`."""
+    """Mean best cosine of the tokens of `a` in `b`; with or without the special tokens of `a`."""
     best = [max(plain_cosine(x, y) for y in _rows(b)) for x in _rows(a)]
     if special or a.text is None or a.text.special.all():
         return sum(best) / len(best)
@@ -56,20 +56,20 @@ def one_way(a: TokenEmbeddings, b: TokenEmbeddings, *, special: bool = True) -> 
 
 
 def nearest(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-    """The mean distance of the tokens of `a` to their nearest in `b`."""
+    """Mean distance of the tokens of `a` to the nearest in `b`."""
     return sum(min(float(np.linalg.norm(x - y)) for y in _rows(b)) for x in _rows(a)) / len(a)
 
 
 def bertscore(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
-    """F of precision and recall, 0 unless both are positive."""
+    """F1 of precision and recall; 0 unless both are positive."""
     precision, recall = one_way(a, b, special=False), one_way(b, a, special=False)
     return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
 
 
 def _pooled(embeddings: TokenEmbeddings) -> Doubles:
-    """The weighted mean, unless another vector was given."""
-    if embeddings.given is not None:
-        return embeddings.given.astype(np.float64)
+    """The pooled vector, or the weighted mean if there is none."""
+    if embeddings.pooled_vector is not None:
+        return embeddings.pooled_vector.astype(np.float64)
     weighted = [weight * row for weight, row in zip(embeddings.weights, _rows(embeddings), strict=True)]
     total: Doubles = np.sum(weighted, axis=0)
     return total / float(embeddings.weights.sum())

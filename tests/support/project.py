@@ -1,4 +1,4 @@
-"""Where the files of the project are."""
+"""Paths of the project's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service of our own for the time of a benchmark or a test."""
+"""Run the service as a process for the duration of a test or a benchmark."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SEMBLANCE = "semblance.service.cli.main"
 
 
 class Service:
-    """A service process that can be killed and started again, on the same port and with the same store.
+    """A service process that can be killed and restarted on the same port and store.
 
     Args:
-        home: the folder of its documents; its log is kept there too.
-        project: the folder that holds `models/` and `service/`.
-        module: what is run with the argument `serve`.
-        environment: more variables that it gets.
+        home: home folder of the service; its log is kept there, too.
+        project: folder that holds `models/` and `service/`.
+        module: module that is run with the argument `serve`.
+        environment: additional environment variables.
         settings: settings by name, such as `models="minilm"`.
     """
 
@@ -44,24 +44,24 @@ class Service:
         self.log = home / "log"
         self._project = project
         self._command = [sys.executable, "-m", module, "serve"]
-        given = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
-        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in given.items()}
+        all_settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
+        self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in all_settings.items()}
         self._environment.update(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
-        """Of the process that runs now; None if it was not started, or was ended."""
+        """Process id, or None while the service is not running."""
         return None if self._process is None else self._process.pid
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The process that runs now."""
-        assert self._process is not None, "it was not started"
+        """The running process."""
+        assert self._process is not None, "the service is not running"
         return self._process
 
     def start(self) -> str:
-        """Start it, and wait until it answers at the address that is returned: always the same.
+        """Start the service, wait until it is ready, and return its URL, which never changes.
 
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
@@ -71,22 +71,22 @@ class Service:
             self._process = subprocess.Popen(
                 self._command, cwd=self._project, env=environment, stdout=subprocess.PIPE, stderr=errors
             )
-        return address_of(self._process, self.log)
+        return wait_for_url(self._process, self.log)
 
     def kill(self) -> None:
-        """End it at once, as by `kill -9`."""
+        """Kill the process, as by `kill -9`."""
         self._end(subprocess.Popen.kill)
 
     def stop(self) -> None:
-        """Ask it to end, and wait until it did."""
+        """Ask the process to end, and wait for it."""
         self._end(subprocess.Popen.terminate)
 
     def pause(self) -> None:
-        """It still accepts connections and bytes, and answers nothing."""
+        """Suspend the process: it accepts connections and bytes, and answers nothing."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """It answers again."""
+        """Resume the process after `pause`."""
         self.process.send_signal(signal.SIGCONT)
 
     def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
@@ -101,7 +101,7 @@ class Service:
 
 @contextmanager
 def running_process(project: Path = PROJECT, home: Path | None = None, **settings: str) -> Iterator[Service]:
-    """A service that ends with the block, with an empty store unless `home` names one; otherwise as `Service`."""
+    """Run a service until the block ends, with an empty store unless `home` names one."""
     with TemporaryDirectory() as folder:
         service = Service(home or Path(folder), project, SEMBLANCE, None, **settings)
         try:
@@ -113,26 +113,26 @@ def running_process(project: Path = PROJECT, home: Path | None = None, **setting
 
 @contextmanager
 def running_service(project: Path = PROJECT, **settings: str) -> Iterator[str]:
-    """The same with an empty store, for those who only need its address."""
+    """Run a service with an empty store until the block ends, and return its URL."""
     with running_process(project, None, **settings) as service:
         yield service.url
 
 
-def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
-    """What the service prints once it answers."""
-    late = threading.Timer(START_S, process.kill)
-    late.start()
+def wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Wait until the service prints its URL, which it does when it is ready."""
+    timeout = threading.Timer(START_S, process.kill)
+    timeout.start()
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            if found := re.search(rb"http://\S+", line):
-                return found.group().decode()
+            if match := re.search(rb"http://\S+", line):
+                return match.group().decode()
     finally:
-        late.cancel()
+        timeout.cancel()
     raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """A port of this machine that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

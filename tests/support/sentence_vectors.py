@@ -1,8 +1,8 @@
-"""Vectors of real sentences for benchmarks of indexes: encoded once by the built-in model, then read from a file.
+"""Vectors of real sentences, encoded once by the built-in model and cached in a file.
 
     python -m tests.support.sentence_vectors 100500
 
-takes distinct sentences, in an order that is random but always the same, from $SEMBLANCE_DATA/text/*.jsonl.
+uses distinct sentences from $SEMBLANCE_DATA/text/*.jsonl, in a random but reproducible order.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.runtime import Compute
 from semblance.models.runtimes.openvino import OpenVino
 from semblance.service.model_loading.registry import read_source
-from tests.support.figures import RESULTS
+from tests.support.results import RESULTS
 
-MAX_TOKENS = 64  # a sentence that is longer is cut: the few there are would take much of the time
+MAX_TOKENS = 64  # longer sentences are few and would take much of the time; they are truncated
 BATCH = 64
-LEAST_WORDS = 4  # fewer are headings and names
+MIN_WORDS = 4  # shorter ones are headings and names
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z\"'(])")
 
 
 def sentence_vectors(count: int) -> Floats:
-    """(count, d) unit vectors of as many distinct sentences.
+    """(count, d) unit vectors of distinct sentences.
 
     Raises:
-        RuntimeError: the data is not there, or holds too few sentences.
+        RuntimeError: the data is missing or has too few sentences.
     """
     checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
-    compute = Compute("cpu", OpenVino.fastest("cpu"), "openvino")
-    made_by = f"{checkpoint.space[:12]}-{compute.runtime}-{compute.precision}-{MAX_TOKENS}"
-    file = RESULTS / f"sentence-vectors-{made_by}-{count}.npy"
+    compute = Compute("cpu", OpenVino.fastest_precision("cpu"), "openvino")
+    encoder_id = f"{checkpoint.space[:12]}-{compute.runtime}-{compute.precision}-{MAX_TOKENS}"
+    file = RESULTS / f"sentence-vectors-{encoder_id}-{count}.npy"
     if not file.is_file():
         vectors = _encode(Transformer("minilm", checkpoint, compute), sentences(count))
         RESULTS.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ def sentence_vectors(count: int) -> Floats:
 
 
 def sentences(count: int) -> list[str]:
-    """As many distinct sentences: those that `sentence_vectors` has the vectors of."""
+    """The distinct sentences that `sentence_vectors` encodes."""
     data = os.environ.get("SEMBLANCE_DATA")
     if not data:
         raise RuntimeError("set SEMBLANCE_DATA to the folder that holds text/*.jsonl")
@@ -69,13 +69,13 @@ def _read(file: Path) -> Iterator[str]:
     with file.open(encoding="utf-8") as stream:
         for line in stream:
             paragraph = json.loads(line)
-            given = paragraph["sentences"] if "sentences" in paragraph else SENTENCE_END.split(paragraph["text"])
-            yield from (sentence.strip() for sentence in given if len(sentence.split()) >= LEAST_WORDS)
+            split = paragraph["sentences"] if "sentences" in paragraph else SENTENCE_END.split(paragraph["text"])
+            yield from (sentence.strip() for sentence in split if len(sentence.split()) >= MIN_WORDS)
 
 
 def _encode(encoder: Transformer, sentences: list[str]) -> Floats:
     vectors = np.empty((len(sentences), encoder.dim), np.float32)
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # little padding
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # for little padding
     for start in track(range(0, len(order), BATCH), "encoding"):
         batch = order[start : start + BATCH]
         tokenized = encoder.tokenize([sentences[i] for i in batch], "document", "END")

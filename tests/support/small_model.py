@@ -1,4 +1,4 @@
-"""Models that are quick to load: the built-in one with a small network of random weights, and made-up word vectors."""
+"""Models that load quickly: a small random network, and artificial word vectors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BUILT_IN_FOLDER = read_source("minilm").location
 
 
 def edit(file: Path, **changes: object) -> None:
-    """Change entries of a JSON file, which is made if it is not there."""
+    """Change entries of a JSON file; create it if missing."""
     config = json.loads(file.read_text()) if file.exists() else {}
     file.write_text(json.dumps(config | changes))
 
 
 def draw_weights(folder: Path) -> None:
-    """Give a folder the random weights that its config.json asks for, the same ones every time."""
+    """Write random weights for the config.json of a folder; the same on every call."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = AutoModel.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))  # type: ignore[no-untyped-call]
@@ -37,7 +37,7 @@ def draw_weights(folder: Path) -> None:
 
 
 def make_small(folder: Path) -> Path:
-    """The built-in model with a network of two layers and random weights in the place of its own."""
+    """Copy the built-in model, with a network of two layers and random weights."""
     shutil.copytree(BUILT_IN_FOLDER, folder, ignore=shutil.ignore_patterns("*.safetensors", "*.md"))
     edit(folder / "config.json", hidden_size=DIM, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
     edit(folder / "1_Pooling" / "config.json", embedding_dimension=DIM)
@@ -46,13 +46,13 @@ def make_small(folder: Path) -> Path:
 
 
 def random_vectors(count: int, dim: int = WORD_DIM) -> Floats:
-    """Vectors that have something in common, as those of words do; with few digits, so that text holds them exactly."""
+    """Vectors with a common component, like those of words; exact in a few decimals."""
     vectors: Floats = (np.random.default_rng(7).integers(-64, 64, (count, dim)) / 32 + 0.5).astype(np.float32)
     return vectors
 
 
 def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None) -> Path:
-    """A text file of vectors as GloVe writes it."""
+    """Write vectors as a GloVe text file."""
     vectors = random_vectors(len(words)) if vectors is None else vectors
     lines = [f"{word} {' '.join(map(str, row.tolist()))}" for word, row in zip(words, vectors, strict=True)]
     file.write_text("\n".join(lines) + "\n", "utf-8")
@@ -60,10 +60,10 @@ def write_glove(file: Path, words: Sequence[str], vectors: Floats | None = None)
 
 
 def load(source: object) -> Encoder:
-    """The model of that source, in float32 on the CPU."""
+    """Load the model of a source, in float32 on the CPU."""
     return read_source(str(source)).load("m", Compute())
 
 
-def save_map(found: AffineMap, file: Path, source: str) -> None:
-    """Save a projection as one for the model of that source."""
-    AffineMap(found.mean, found.matrix, {"space": read_source(source).space}).save(file)
+def save_map(affine_map: AffineMap, file: Path, source: str) -> None:
+    """Save a projection for the model of a source."""
+    AffineMap(affine_map.mean, affine_map.matrix, {"space": read_source(source).space}).save(file)

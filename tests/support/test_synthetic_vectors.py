@@ -1,30 +1,30 @@
-"""The vectors that benchmarks draw where encoding texts would take too long."""
+"""Synthetic vectors of benchmarks."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tests.support.synthetic_vectors import DIM, clustered, scattered
+from tests.support.synthetic_vectors import DIM, clustered_vectors, perturbed_vectors
 
 
-def test_all_are_of_unit_length_and_the_same_each_time() -> None:
-    vectors = clustered(3000)
+def test_vectors_have_unit_length_and_are_reproducible() -> None:
+    vectors = clustered_vectors(3000)
     assert vectors.shape == (3000, DIM)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    np.testing.assert_array_equal(clustered(3000), vectors)
+    np.testing.assert_array_equal(clustered_vectors(3000), vectors)
 
 
-def test_those_of_a_cluster_lie_together_and_the_largest_cluster_holds_the_most() -> None:
-    vectors = clustered(3000)
+def test_vectors_of_a_cluster_are_close_to_each_other() -> None:
+    vectors = clustered_vectors(3000)
     products = vectors @ vectors.T - np.eye(3000)
     assert np.median(products) < 0.1
     assert np.median(products.max(axis=1)) > 0.5
 
 
-def test_scattered_ones_come_after_those_given_each_about_its_own() -> None:
-    given = clustered(100)
-    vectors = scattered(given, 250)
-    np.testing.assert_allclose(vectors[:100], given, atol=1e-6)
+def test_perturbed_vectors_follow_the_originals_and_stay_near_them() -> None:
+    originals = clustered_vectors(100)
+    vectors = perturbed_vectors(originals, 250)
+    np.testing.assert_allclose(vectors[:100], originals, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    own = np.einsum("ij,ij->i", vectors[100:], np.vstack([given, given[:50]]))
-    np.testing.assert_allclose(own, 0.82, atol=0.06)
+    cosines = np.einsum("ij,ij->i", vectors[100:], np.vstack([originals, originals[:50]]))
+    np.testing.assert_allclose(cosines, 0.82, atol=0.06)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for token embeddings of any shape, with or without special tokens."""
+"""Hypothesis strategies for token embeddings, with and without special tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from semblance.models.text import TokenizedText
 
 
 def embeddings_of(vectors: Floats, special: list[bool] | None = None, weights: Floats | None = None) -> TokenEmbeddings:
-    """Embeddings of a made-up text "t0 t1 t2 ..." whose tokens have these vectors."""
+    """Embeddings with these token vectors, of an artificial text "t0 t1 t2 ..."."""
     n = len(vectors)
     special = special or [False] * n
     starts = np.cumsum([0, *[len(f"t{i} ") for i in range(n)]])
@@ -27,14 +27,14 @@ def embeddings_of(vectors: Floats, special: list[bool] | None = None, weights: F
 
 
 def bytes_of(draw: st.DrawFn, rows: int, columns: int) -> NDArray[np.uint8]:
-    """(rows, columns) of any bytes, in one draw: one a number takes longer than most of what is tested with it."""
+    """(rows, columns) arbitrary bytes in one draw, which is faster than a draw per number."""
     size = rows * columns
     return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), np.uint8).reshape(rows, columns)
 
 
 @st.composite
 def token_embeddings(draw: st.DrawFn, dim: int = 4, max_tokens: int = 7) -> TokenEmbeddings:
-    """Any text of 1 to `max_tokens` tokens; zero vectors, equal vectors and special tokens among them.
+    """A text of 1 to `max_tokens` tokens, with zero vectors, equal vectors and special tokens.
 
     Numbers are in about [-4, 4], weights in [0.125, 4].
     """

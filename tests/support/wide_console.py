@@ -1,4 +1,4 @@
-"""How wide the tables of benchmarks are printed."""
+"""Console for the tables of benchmarks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 
 from rich.console import Console
 
-WIDE = 160  # columns where the output is no terminal: rich would cut tables at 80
+WIDTH = 160  # columns if the output is no terminal; rich's default of 80 truncates tables
 
 
 def wide_console() -> Console:
-    """One that prints to a terminal as wide as it is, and elsewhere as wide as tables need it."""
-    return Console(width=None if sys.stdout.isatty() else WIDE)
+    """A console as wide as the terminal, or wide enough for tables if the output is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else WIDTH)

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks.speed.gpu`; they need torch, transformers and sentence-transformers only."""
+"""Parts of `benchmarks.speed.gpu`; they need only the packages that it names."""

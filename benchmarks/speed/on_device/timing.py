@@ -1,4 +1,4 @@
-"""Time of work on a device, and what the device could do at most."""
+"""Timing of work on a device, and the peak rates of the device."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Run: TypeAlias = Callable[[], object]
 
 
 def median_seconds(runs: Mapping[str, Run], device: str, rounds: int) -> dict[str, float]:
-    """Name -> seconds of the median round; in turn, so that none has the quieter time. The first round is left out."""
+    """Seconds of the median round by name; runs alternate, and a first round is a warm-up."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds + 1):
         for name, run in runs.items():
-            wait(device)
-            began = time.perf_counter()
+            synchronize(device)
+            start_s = time.perf_counter()
             run()
-            wait(device)
-            times[name].append(time.perf_counter() - began)
-    return {name: median(took[1:]) for name, took in times.items()}
+            synchronize(device)
+            times[name].append(time.perf_counter() - start_s)
+    return {name: median(seconds[1:]) for name, seconds in times.items()}
 
 
-def wait(device: str) -> None:
-    """Until the device has done all that it was given."""
+def synchronize(device: str) -> None:
+    """Wait until the device has completed all work."""
     if device != "cpu":
         torch.cuda.synchronize()
 
 
 def matrix_peak(device: str, side: int) -> float:
-    """Operations a second of a square bfloat16 product of random numbers: the most that a network could reach."""
+    """Operations per second of a square bfloat16 product: an upper bound for networks."""
     a, b = (torch.randn(side, side, device=device).bfloat16() for _ in range(2))
     products = 10
 
@@ -44,7 +44,7 @@ def matrix_peak(device: str, side: int) -> float:
 
 
 def copy_rate(device: str, numbers: int) -> float:
-    """Bytes a second of a copy within the device, those read and those written; of a quarter of what is free."""
+    """Bytes read and written per second by a copy in at most a quarter of the free memory."""
     if device != "cpu":
         free, _ = torch.cuda.mem_get_info(device)
         numbers = min(numbers, free // 4 // 4)

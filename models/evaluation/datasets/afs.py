@@ -1,4 +1,4 @@
-"""Argument facet similarity: arguments on three topics, graded from 0 (other topic) to 5 (the same facet)."""
+"""Argument facet similarity: arguments on three topics, graded 0 (other topic) to 5."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.datasets import Columns, DataSet, graded_pairs
 from semblance.models.evaluation.tasks import GradedPairs
-from semblance.models.files.tables import Row, comma_table
+from semblance.models.files.tables import Row, read_csv
 
 _RELEASED = Columns("sentence_1", "sentence_2", "regression_label")
 _TOPICS = {"ArgPairs_GM.csv": "gay marriage", "ArgPairs_GC.csv": "gun control", "ArgPairs_DP.csv": "death penalty"}
 
 
 def read(path: Path) -> GradedPairs:
-    """The folder of the release, a file a topic, or a table with the columns topic, sentence1, sentence2 and score.
+    """Read the folder of the release, or a table.
 
-    The files of the release name their columns regression_label, sentence_1 and sentence_2, and hold a few bytes that
-    are not UTF-8; those are replaced.
+    The columns of the table are topic, sentence1, sentence2 and score. The release has one file per topic, with the
+    columns regression_label, sentence_1 and sentence_2 and a few bytes that are not UTF-8, which are replaced.
     """
     if path.is_dir():
         rows = (row for name, topic in _TOPICS.items() for row in _released(path / name, topic))
@@ -28,7 +27,7 @@ def read(path: Path) -> GradedPairs:
 
 
 def _released(file: Path, topic: str) -> Iterator[Row]:
-    for row in comma_table(file, _RELEASED.names, errors="replace"):
+    for row in read_csv(file, _RELEASED.names, errors="replace"):
         yield replace(row, fields={**row.fields, "topic": topic})
 
 

@@ -1,17 +1,16 @@
-"""ArgKP-2021: does a key point sum up an argument on the same topic?"""
+"""ArgKP-2021: key points that match an argument on the same topic, or not."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, labelled_pairs
-from semblance.models.evaluation.tasks import LabelledPairs
+from semblance.models.evaluation.datasets import Columns, DataSet, labeled_pairs
+from semblance.models.evaluation.tasks import LabeledPairs
 
 
-def read(path: Path) -> LabelledPairs:
-    """A table with the columns argument, key_point and label: the three files of the release, joined."""
-    return labelled_pairs(path, Columns("argument", "key_point", "label"))
+def read(path: Path) -> LabeledPairs:
+    """Read a table of the joined files of the release: columns argument, key_point and label."""
+    return labeled_pairs(path, Columns("argument", "key_point", "label"))
 
 
 def _split(name: str, split: str) -> DataSet:

@@ -1,4 +1,4 @@
-"""Interpretable STS: which chunk of one sentence says the same as which of the other, with a label and a score."""
+"""Interpretable STS: aligned chunks of two sentences, with labels and scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
 from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 from semblance.models.files.lines import numbered_lines
-from semblance.models.files.tables import fault, finite
+from semblance.models.files.tables import finite_number, row_error
 
 Chunks = tuple[tuple[int, ...], ...]
 
@@ -24,29 +24,31 @@ _LINK = re.compile(r"([\d ]+?)\s*<==>\s*([\d ]+?)\s*//\s*([^\s/]+)\s*//\s*([^\s/
 
 
 def read(path: Path, errors: str = "strict") -> ChunkAlignment:
-    """A file X.wa of the release, with the chunks of X.sent1.chunk.txt and X.sent2.chunk.txt where they stand beside.
+    """Read a file X.wa of the release.
 
-    Words are numbered as the two sentence lines split at spaces. Where there are no chunk files (2015), or where their
-    words are not those of the sentence (4 pairs of answers-students), the chunks are those that the alignment names,
-    the unaligned ones (NOALI, ALIC) included.
+    If X.sent1.chunk.txt and X.sent2.chunk.txt exist next to it, they define the chunks. Words are numbered by splitting
+    the two sentence lines at spaces. Without chunk files (2015), or if their words differ from those of the sentence (4
+    pairs of answers-students), the chunks are those of the alignment, unaligned ones (NOALI, ALIC) included.
 
     Args:
         path: the .wa file.
-        errors: "replace" for the 2015 headlines, which hold a few bytes that are not UTF-8.
+        errors: "replace" for the 2015 headlines, which contain a few bytes that are not UTF-8.
     """
     read_pairs = [_pair(block) for block in _blocks(path, errors)]
     if not read_pairs:
-        raise BadDataSet(f"{path} holds no sentence pairs")
+        raise BadDataSet(f"{path} contains no sentence pairs")
     files = [path.with_suffix(f".sent{side}.chunk.txt") for side in (1, 2)]
     if files[0].exists() != files[1].exists():
-        raise BadDataSet(f"{path} has only one of {files[0].name} and {files[1].name} beside it")
+        raise BadDataSet(
+            f"{path} has only one of the chunk files {files[0].name} and {files[1].name}; add the other or remove both"
+        )
     sides = [_chunk_lines(file, len(read_pairs)) for file in files]
     return ChunkAlignment([_with_chunks(pair, *lines) for pair, *lines in zip(read_pairs, *sides, strict=True)])
 
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of one sentence pair that matter: both sentences, and the links with their line numbers."""
+    """The relevant lines of a sentence pair: both sentences, and links with line numbers."""
 
     file: Path
     line: int
@@ -62,19 +64,19 @@ def _blocks(path: Path, errors: str) -> Iterator[_Block]:
         opening = _OPENING.match(line)
         if opening:
             if block:
-                raise fault(path, number, f"a sentence pair opens, but pair {block.id} has not ended")
+                raise row_error(path, number, f"a sentence pair begins before the end of pair {block.id}")
             block = _Block(path, number, opening[1])
         elif block and line.startswith("</sentence>"):
             yield block
             block = None
         elif block:
-            part = _take(block, part, number, line.strip())
+            part = _add_line(block, part, number, line.strip())
     if block:
-        raise fault(path, block.line, f"pair {block.id} does not end")
+        raise row_error(path, block.line, f"the end of pair {block.id} is missing")
 
 
-def _take(block: _Block, part: str, number: int, line: str) -> str:
-    """Put a line where it belongs; returns the part of the block that the next line stands in."""
+def _add_line(block: _Block, part: str, number: int, line: str) -> str:
+    """Add a line to the block; return the part of the block that the next line is in."""
     if tag := _TAG.fullmatch(line):
         return "" if tag[1] else tag[2]
     if line.startswith("//"):
@@ -82,27 +84,31 @@ def _take(block: _Block, part: str, number: int, line: str) -> str:
     elif "<==>" in line or (line and part == "alignment"):
         block.links.append((number, line))
     elif line and not (part and _TOKEN.fullmatch(line)):
-        raise fault(block.file, number, "this is neither a sentence (//), nor a word with its number, nor an alignment")
+        raise row_error(block.file, number, "neither a sentence (//), nor a numbered word, nor an alignment")
     return part
 
 
 def _pair(block: _Block) -> ChunkedPair:
     if len(block.sentences) != 2:
-        raise fault(block.file, block.line, f"pair {block.id} has {len(block.sentences)} sentences (lines with //)")
+        raise row_error(
+            block.file, block.line, f"pair {block.id} has {len(block.sentences)} sentences (lines with //), not 2"
+        )
     left, right = (tuple(sentence.split()) for sentence in block.sentences)
     gold = tuple(_link(block.file, number, line, (len(left), len(right))) for number, line in block.links)
-    return ChunkedPair(block.id, left, right, _named([x.left for x in gold]), _named([x.right for x in gold]), gold)
+    return ChunkedPair(
+        block.id, left, right, _linked_chunks([x.left for x in gold]), _linked_chunks([x.right for x in gold]), gold
+    )
 
 
 def _link(file: Path, number: int, line: str, lengths: tuple[int, int]) -> ChunkLink:
-    found = _LINK.fullmatch(line)
-    if not found:
-        raise fault(file, number, "this is no alignment: words <==> words // LABEL // score // comment")
-    left, right = (_words(ids, length, file, number) for ids, length in zip(found.group(1, 2), lengths, strict=True))
-    score = None if found[4] == "NIL" else finite(found[4], file, number, "score")
+    link = _LINK.fullmatch(line)
+    if not link:
+        raise row_error(file, number, "not an alignment; expected: words <==> words // LABEL // score // comment")
+    left, right = (_words(ids, length, file, number) for ids, length in zip(link.group(1, 2), lengths, strict=True))
+    score = None if link[4] == "NIL" else finite_number(link[4], file, number, "score")
     if score is not None and not 0 <= score <= 5:
-        raise fault(file, number, f"score {score:g}, but scores go from 0 to 5")
-    return ChunkLink(left, right, frozenset(found[3].split("_")), score)
+        raise row_error(file, number, f"score {score:g} is not between 0 and 5")
+    return ChunkLink(left, right, frozenset(link[3].split("_")), score)
 
 
 def _words(ids: str, length: int, file: Path, number: int) -> tuple[int, ...]:
@@ -110,11 +116,11 @@ def _words(ids: str, length: int, file: Path, number: int) -> tuple[int, ...]:
     if words == (0,):
         return ()
     if not words or min(words) < 1 or max(words) > length:
-        raise fault(file, number, f"words {ids.strip()!r} of a sentence with {length}")
+        raise row_error(file, number, f"words {ids.strip()!r} of a sentence with {length} words")
     return words
 
 
-def _named(chunks: Sequence[tuple[int, ...]]) -> Chunks:
+def _linked_chunks(chunks: Sequence[tuple[int, ...]]) -> Chunks:
     return tuple(sorted({chunk for chunk in chunks if chunk}))
 
 
@@ -123,7 +129,7 @@ def _chunk_lines(file: Path, pairs: int) -> Sequence[str | None]:
         return [None] * pairs
     lines = [line for _, line in numbered_lines(file) if line.strip()]
     if len(lines) != pairs:
-        raise fault(file, len(lines), f"the last chunked sentence, but there are {pairs} pairs")
+        raise row_error(file, len(lines), f"{len(lines)} chunked sentences for {pairs} pairs")
     return lines
 
 
@@ -134,7 +140,7 @@ def _with_chunks(pair: ChunkedPair, left: str | None, right: str | None) -> Chun
 
 
 def _bracketed(line: str | None, words: tuple[str, ...]) -> Chunks | None:
-    """Word numbers of the chunks of a line such as `[ A child ] [ runs ]`; None if its words are not the sentence's."""
+    """Chunks, as word numbers, of a line such as `[ A child ] [ runs ]`; None for other words."""
     groups = [group.split() for group in re.findall(r"(?<!\S)\[\s(.*?)\s\](?!\S)", line or "")]
     if [word for group in groups for word in group] != list(words):
         return None

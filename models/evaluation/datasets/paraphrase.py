@@ -1,19 +1,18 @@
-"""Pairs that say the same or do not: sentences of news (MSRP), and questions (QQP)."""
+"""Paraphrases and other pairs: sentences of news (MSRP), and questions (QQP)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, labelled_pairs
-from semblance.models.evaluation.tasks import LabelledPairs
+from semblance.models.evaluation.datasets import Columns, DataSet, labeled_pairs
+from semblance.models.evaluation.tasks import LabeledPairs
 
 _RELEASED = Columns("#1 String", "#2 String", "Quality")
 
 
-def read(path: Path) -> LabelledPairs:
-    """A table with the columns sentence1, sentence2 and label, or msr_paraphrase_*.txt with its own names."""
-    return labelled_pairs(path, _RELEASED if path.name.startswith("msr_paraphrase_") else Columns(said="label"))
+def read(path: Path) -> LabeledPairs:
+    """Read a table with the columns sentence1, sentence2 and label, or msr_paraphrase_*.txt."""
+    return labeled_pairs(path, _RELEASED if path.name.startswith("msr_paraphrase_") else Columns(gold="label"))
 
 
 def _set(name: str, what: str, source: str, *files: str) -> DataSet:

@@ -5,30 +5,30 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.datasets import Columns, DataSet, graded_pairs
 from semblance.models.evaluation.tasks import GradedPairs
-from semblance.models.files.tables import Row, bare_table, fault
+from semblance.models.files.tables import Row, read_headerless_tsv, row_error
 
 _RELEASED = {"sentence1": 2, "sentence2": 3, "label": 4}
 _VOTES = re.compile(r"\((\d), (\d)\)")
 
 
 def read(path: Path) -> GradedPairs:
-    """A table with the columns sentence1, sentence2 and score_0_5; or dev.data, test.data of the release, no header.
+    """Read a table with columns sentence1, sentence2 and score_0_5, or a file of the release.
 
-    There, the fifth column holds the votes of five people, "(2, 3)" for two of five, or the digit of an expert.
+    dev.data and test.data of the release have no header; their fifth column is the votes of five people, "(2, 3)" for
+    two of five, or the digit of an expert.
     """
     if path.suffix == ".data":
-        return graded_pairs(path, Columns(said="label"), bare_table(path, _RELEASED), _grade)
-    return graded_pairs(path, Columns(said="score_0_5"))
+        return graded_pairs(path, Columns(gold="label"), read_headerless_tsv(path, _RELEASED), _grade)
+    return graded_pairs(path, Columns(gold="score_0_5"))
 
 
 def _grade(row: Row, column: str) -> float:
     votes = _VOTES.fullmatch(row.fields[column].strip())
     grade = float(votes[1]) if votes else row.number(column)
     if not 0 <= grade <= 5:
-        raise fault(row.file, row.line, f"{column} is {grade:g}, but grades go from 0 to 5")
+        raise row_error(row.file, row.line, f"{column} is {grade:g}, not between 0 and 5")
     return grade
 
 

@@ -1,4 +1,4 @@
-"""Queries with candidates of their own to rank, such as the four sets of tweets of Twitter4SSE."""
+"""Queries with their own candidates to rank, such as the four sets of tweets of Twitter4SSE."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
 from semblance.models.evaluation.tasks import Rankings
 from semblance.models.files.lines import json_lines
-from semblance.models.files.tables import fault, one_space
+from semblance.models.files.tables import collapse_spaces, row_error
 
 
 def read(path: Path) -> Rankings:
-    """A JSON object a line: query, candidates (a list of texts), relevance (as many numbers, none below 0)."""
+    """Read a JSON object a line: query, candidates (texts), relevance (a number >= 0 for each)."""
     rows = [_ranking(path, line, row) for line, row in json_lines(path)]
     if not rows:
-        raise BadDataSet(f"{path} holds no queries")
+        raise BadDataSet(f"{path} contains no queries")
     return Rankings(*zip(*rows, strict=True))
 
 
@@ -24,12 +24,12 @@ def _ranking(path: Path, line: int, row: dict[str, Any]) -> tuple[str, list[str]
     candidates, relevance = row.get("candidates"), row.get("relevance")
     texts = [row.get("query"), *candidates] if isinstance(candidates, list) else []
     if len(texts) < 2 or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise fault(path, line, "a query needs a text, and candidates a list of texts that are not empty")
+        raise row_error(path, line, "query must be a text and candidates a list of texts, none of them empty")
     if not isinstance(relevance, list) or len(relevance) != len(texts) - 1 or not all(map(_is_grade, relevance)):
-        raise fault(path, line, f"relevance must be a list of {len(texts) - 1} numbers of at least 0")
+        raise row_error(path, line, f"relevance must be a list of {len(texts) - 1} numbers of at least 0")
     if not any(relevance):
-        raise fault(path, line, "no candidate is relevant, so there is nothing to rank first")
-    query, *rest = map(one_space, texts)
+        raise row_error(path, line, "no candidate is relevant; at least one must be")
+    query, *rest = map(collapse_spaces, texts)
     return query, rest, [float(grade) for grade in relevance]
 
 

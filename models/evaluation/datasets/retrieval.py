@@ -9,33 +9,34 @@ from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.files.lines import json_lines, numbered_lines
-from semblance.models.files.tables import fault, table
+from semblance.models.files.tables import read_tsv, row_error
 
 
 def read(path: Path) -> Retrieval:
-    """A folder with corpus.jsonl (_id, text, maybe title), queries.jsonl (_id, text) and judgements.
+    """Read a folder with corpus.jsonl, queries.jsonl and relevance judgments.
 
-    These are qrels.tsv or, as in BEIR, qrels/test.tsv, with the columns query_id, doc_id and relevance, or BEIR's
-    query-id, corpus-id and score. A document is its title and text; documents without either cannot be found and are
-    left out, and so are queries without a relevant document. What is relevant but not in the corpus counts as missed.
+    Documents have _id, text and an optional title, queries _id and text. The judgments are qrels.tsv or, as in BEIR,
+    qrels/test.tsv, with the columns query_id, doc_id and relevance, or BEIR's query-id, corpus-id and score. A document
+    is its title and text; documents without either cannot be found and are left out, and so are queries without a
+    relevant document. A relevant document outside the corpus counts as missed.
     """
-    relevance = _judgements(path)
+    relevance = _judgments(path)
     corpus = {key: text for key, text in _texts(path / "corpus.jsonl").items() if text}
-    queries = {key: text for key, text in _texts(path / "queries.jsonl").items() if text and _any(relevance, key)}
+    queries = {key: text for key, text in _texts(path / "queries.jsonl").items() if text and _has_any(relevance, key)}
     if not corpus or not queries:
-        raise BadDataSet(f"{path} holds no documents, or no query that has a relevant document")
+        raise BadDataSet(f"{path} contains no documents, or no query with a relevant document")
     return Retrieval(corpus, queries, {key: relevance[key] for key in queries})
 
 
-def _judgements(folder: Path) -> dict[str, dict[str, float]]:
+def _judgments(folder: Path) -> dict[str, dict[str, float]]:
     file = folder / "qrels.tsv"
     if not file.exists() and (folder / "qrels").is_dir():
         file = folder / "qrels" / "test.tsv"
     lines = numbered_lines(file)
-    beirs = bool(lines) and lines[0][1].split("\t")[0].strip() == "query-id"
-    query, document, grade = ("query-id", "corpus-id", "score") if beirs else ("query_id", "doc_id", "relevance")
+    is_beir = bool(lines) and lines[0][1].split("\t")[0].strip() == "query-id"
+    query, document, grade = ("query-id", "corpus-id", "score") if is_beir else ("query_id", "doc_id", "relevance")
     relevance: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for row in table(file, (query, document, grade)):
+    for row in read_tsv(file, (query, document, grade)):
         relevance[row.text(query)][row.text(document)] = row.number(grade)
     return dict(relevance)
 
@@ -45,14 +46,14 @@ def _texts(file: Path) -> dict[str, str]:
     for line, row in json_lines(file):
         key, title, text = row.get("_id"), row.get("title", ""), row.get("text")
         if not isinstance(key, str) or not isinstance(text, str) or not isinstance(title, str):
-            raise fault(file, line, "_id and text must be texts, and so must title if there is one")
+            raise row_error(file, line, "_id, text and the optional title must be strings")
         if key in texts:
-            raise fault(file, line, f"_id {key!r} stands here for the second time")
+            raise row_error(file, line, f"duplicate _id {key!r}")
         texts[key] = f"{title} {text}".strip()
     return texts
 
 
-def _any(relevance: dict[str, dict[str, float]], query: str) -> bool:
+def _has_any(relevance: dict[str, dict[str, float]], query: str) -> bool:
     return any(grade > 0 for grade in relevance.get(query, {}).values())
 
 

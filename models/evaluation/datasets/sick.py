@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.datasets import Columns, DataSet, graded_pairs
 from semblance.models.evaluation.tasks import GradedPairs
 
 _RELEASED = Columns("sentence_A", "sentence_B", "relatedness_score")
 
 
 def read(path: Path) -> GradedPairs:
-    """A table with the columns sentence1, sentence2 and score, or SICK_*.txt of the release with its own names."""
+    """Read a table with columns sentence1, sentence2 and score, or SICK_*.txt of the release."""
     return graded_pairs(path, _RELEASED if path.suffix == ".txt" else Columns())
 
 

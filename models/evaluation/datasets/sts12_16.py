@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs
+from semblance.models.evaluation.datasets import Columns, DataSet, graded_pairs
 from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.files.lines import numbered_lines
-from semblance.models.files.tables import Row, fault
+from semblance.models.files.tables import Row, row_error
 
-# the parts in the order in which papers list them; SMT of 2013 cannot be had and is left out everywhere
+# the parts in the order of the papers; SMT of 2013 is not available and is left out by all
 _PARTS = {
     "12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     "12_train": ("MSRpar", "MSRvid", "SMTeuroparl"),
@@ -24,11 +23,10 @@ _PARTS = {
 
 
 def read(path: Path, parts: Sequence[str]) -> GradedPairs:
-    """A table with the columns task, sentence1, sentence2 and score, or the folder of a release.
+    """Read a table with the columns task, sentence1, sentence2 and score, or a release folder.
 
-    In a folder, the pairs of part X are STS.input.X.txt (two sentences by a tab; 2016 writes STS2016.input.X.txt and
-    two more columns) and their grades the lines of STS.gs.X.txt. Pairs whose line of grades is empty were not graded,
-    and are left out.
+    In a folder, the pairs of part X are in STS.input.X.txt (two tab-separated sentences; in 2016 STS2016.input.X.txt
+    with two more columns) and their grades in STS.gs.X.txt. Pairs with an empty grade were not graded and are left out.
     """
     rows = (row for part in parts for row in _released(path, part)) if path.is_dir() else None
     return graded_pairs(path, Columns(part="task"), rows)
@@ -39,13 +37,15 @@ def _released(folder: Path, part: str) -> Iterator[Row]:
     input_file, grades_file = (folder / f"{prefix}.{kind}.{part}.txt" for kind in ("input", "gs"))
     pairs, grades = numbered_lines(input_file), numbered_lines(grades_file)
     if len(pairs) != len(grades):
-        raise fault(grades_file, len(grades), f"the last grade, but {input_file.name} has {len(pairs)} lines")
+        raise row_error(
+            grades_file, len(grades), f"{len(grades)} grades for the {len(pairs)} lines of {input_file.name}"
+        )
     for (number, pair), (_, grade) in zip(pairs, grades, strict=True):
         if not grade.strip():
             continue
         fields = pair.split("\t")
         if len(fields) < 2:
-            raise fault(input_file, number, "one sentence, but a grade is given for a pair")
+            raise row_error(input_file, number, "one sentence, but a pair needs two, separated by a tab")
         row = {"sentence1": fields[0], "sentence2": fields[1], "score": grade, "task": part.removeprefix("surprise.")}
         yield Row(grades_file, number, row)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import graded_pairs
+from semblance.models.evaluation.datasets import DataSet, graded_pairs
 from semblance.models.evaluation.tasks import GradedPairs
-from semblance.models.files.tables import bare_table
+from semblance.models.files.tables import read_headerless_tsv
 
 
 def read(path: Path) -> GradedPairs:
-    """A table with the columns sentence1, sentence2 and score, or sts-*.csv of the release: tabs, no header."""
-    if path.suffix == ".csv":
-        return graded_pairs(path, rows=bare_table(path, {"score": 4, "sentence1": 5, "sentence2": 6}))
+    """Read a table with the columns sentence1, sentence2 and score, or sts-*.csv of the release."""
+    if path.suffix == ".csv":  # tab-separated, in spite of its name
+        return graded_pairs(path, rows=read_headerless_tsv(path, {"score": 4, "sentence1": 5, "sentence2": 6}))
     return graded_pairs(path)
 
 

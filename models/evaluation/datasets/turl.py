@@ -5,30 +5,32 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
-from semblance.models.evaluation.tasks import GradedPairs, LabelledPairs
-from semblance.models.files.tables import Row, bare_table
+from semblance.models.evaluation.datasets import Columns, DataSet, graded_pairs, labeled_pairs
+from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs
+from semblance.models.files.tables import Row, read_headerless_tsv
 
 _VOTES = re.compile(r"\((\d), 6\)")
-_COLUMNS = Columns(said="label")
+_COLUMNS = Columns(gold="label")
 
 
-def read(path: Path) -> GradedPairs | LabelledPairs:
-    """Twitter_URL_Corpus_*.txt of the release: two tweets and the votes "(k, 6)", of which k/6 is the grade.
+def read(path: Path) -> GradedPairs | LabeledPairs:
+    """Read Twitter_URL_Corpus_*.txt of the release, or a table.
 
-    Or a table with the columns sentence1, sentence2 and label: there, votes were made labels (a match from 4 of 6 on, 3
-    left out), so the pairs are labelled and not graded.
+    The release has two tweets and the votes "(k, 6)" a line, with k/6 as the grade. The table has the columns
+    sentence1, sentence2 and label, where votes were turned into labels (a match from 4 of 6 on, 3 left out), so that
+    the pairs are labeled and not graded.
     """
     if path.suffix == ".txt":
-        return graded_pairs(path, _COLUMNS, bare_table(path, {"sentence1": 0, "sentence2": 1, "label": 2}), _grade)
-    return labelled_pairs(path, _COLUMNS)
+        return graded_pairs(
+            path, _COLUMNS, read_headerless_tsv(path, {"sentence1": 0, "sentence2": 1, "label": 2}), _grade
+        )
+    return labeled_pairs(path, _COLUMNS)
 
 
 def _grade(row: Row, column: str) -> float:
     votes = _VOTES.fullmatch(row.fields[column].strip())
     if not votes or int(votes[1]) > 6:
-        raise row.fault(f"the votes are {row.fields[column].strip()!r}, not such as '(4, 6)'")
+        raise row.error(f"the votes are {row.fields[column].strip()!r}, expected the form '(4, 6)'")
     return int(votes[1]) / 6
 
 

@@ -1,4 +1,4 @@
-"""Sentences of one article of Wikipedia: which of two is from the same section?"""
+"""Wikipedia section triplets: which of two sentences is from the section of the anchor?"""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
 from semblance.models.evaluation.tasks import Triplets
-from semblance.models.files.tables import comma_table, table
+from semblance.models.files.tables import read_csv, read_tsv
 
 
 def read(path: Path) -> Triplets:
-    """A table with the columns anchor, positive and negative; or, as .csv, with Sentence1, Sentence2 and Sentence3."""
+    """Read a table with the columns anchor, positive and negative, or the .csv of the release."""
     released = path.suffix == ".csv"
     names = ("Sentence1", "Sentence2", "Sentence3") if released else ("anchor", "positive", "negative")
-    rows = [[row.text(name) for name in names] for row in (comma_table if released else table)(path, names)]
+    rows = [[row.text(name) for name in names] for row in (read_csv if released else read_tsv)(path, names)]
     if not rows:
-        raise BadDataSet(f"{path} holds no triplets")
+        raise BadDataSet(f"{path} contains no triplets")
     return Triplets(*zip(*rows, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""WikiQA: which sentence of an article answers a question?"""
+"""WikiQA: the sentences of an article that answer a question."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from pathlib import Path
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
 from semblance.models.evaluation.tasks import Rankings
-from semblance.models.files.tables import table
+from semblance.models.files.tables import read_tsv
 
 _COLUMNS = ("question_id", "question", "answer_sentence", "label")
 _RELEASED = ("QuestionID", "Question", "Sentence", "Label")
 
 
 def read(path: Path) -> Rankings:
-    """A table with a row a sentence, of ours or, as WikiQA-*.tsv, of the release. Unanswered questions are left out."""
+    """Read a table of sentences, or WikiQA-*.tsv of the release, without unanswered questions."""
     key, question, sentence, label = names = _RELEASED if path.name.startswith("WikiQA-") else _COLUMNS
     questions: dict[str, str] = {}
     sentences: dict[str, list[str]] = {}
     answers: dict[str, list[float]] = {}
-    for row in table(path, names):
-        one = row.text(key)
-        questions.setdefault(one, row.text(question))
-        sentences.setdefault(one, []).append(row.text(sentence))
-        answers.setdefault(one, []).append(float(row.truth(label)))
-    answered = [one for one, found in answers.items() if any(found)]
+    for row in read_tsv(path, names):
+        question_id = row.text(key)
+        questions.setdefault(question_id, row.text(question))
+        sentences.setdefault(question_id, []).append(row.text(sentence))
+        answers.setdefault(question_id, []).append(float(row.boolean(label)))
+    answered = [question_id for question_id, labels in answers.items() if any(labels)]
     if not answered:
-        raise BadDataSet(f"{path} holds no question with an answer")
+        raise BadDataSet(f"{path} contains no question with an answer")
     return Rankings(
-        [questions[one] for one in answered], [sentences[one] for one in answered], [answers[one] for one in answered]
+        [questions[each] for each in answered],
+        [sentences[each] for each in answered],
+        [answers[each] for each in answered],
     )
 
 

@@ -1,43 +1,38 @@
-"""How each kind of task is judged: one file a kind."""
+"""The metrics of each type of task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from semblance.models.evaluation.metrics import (
-    chunk_alignment,
-    deletion,
-    graded_pairs,
-    labelled_pairs,
-    rankings,
-    retrieval,
-    triplets,
-)
+from semblance.models.evaluation.metrics.chunk_alignment import chunk_alignment_metrics
+from semblance.models.evaluation.metrics.deletion import deletion_metrics
+from semblance.models.evaluation.metrics.pairs import graded_pair_metrics, labeled_pair_metrics, triplet_metrics
+from semblance.models.evaluation.metrics.rankings import ranking_metrics, retrieval_metrics
+from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
-from semblance.models.evaluation.statistics.quantities import Judged
 from semblance.models.evaluation.tasks import (
     ChunkAlignment,
     Deletion,
     GradedPairs,
-    LabelledPairs,
+    LabeledPairs,
     Rankings,
     Retrieval,
     Task,
     Triplets,
 )
 
-_KINDS: Mapping[type, Callable[[Any, Scorer, Sequence[str]], Mapping[str, Judged]]] = {
-    GradedPairs: graded_pairs.judge,
-    LabelledPairs: labelled_pairs.judge,
-    Triplets: triplets.judge,
-    Rankings: rankings.judge,
-    Retrieval: retrieval.judge,
-    ChunkAlignment: chunk_alignment.judge,
-    Deletion: deletion.judge,
+_METRICS: Mapping[type, Callable[[Any, Scorer, Sequence[str]], Mapping[str, TaskMetrics]]] = {
+    GradedPairs: graded_pair_metrics,
+    LabeledPairs: labeled_pair_metrics,
+    Triplets: triplet_metrics,
+    Rankings: ranking_metrics,
+    Retrieval: retrieval_metrics,
+    ChunkAlignment: chunk_alignment_metrics,
+    Deletion: deletion_metrics,
 }
 
 
-def judge(task: Task, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, Judged]:
-    """Measure -> what it came to; without those measures that the task cannot be put to."""
-    return _KINDS[type(task)](task, scorer, measures)
+def compute_metrics(task: Task, scorer: Scorer, measures: Sequence[str]) -> Mapping[str, TaskMetrics]:
+    """Measure -> its metrics on the task; measures that do not support the task are left out."""
+    return _METRICS[type(task)](task, scorer, measures)

@@ -1,1 +1,1 @@
-"""Tables, plots and pages of evaluations."""
+"""Tables, plots and reports of evaluations."""

@@ -1,4 +1,4 @@
-"""An evaluation on disk: as JSON for programs, as Markdown with plots for people."""
+"""Write evaluations to disk: JSON for programs, Markdown with plots for people."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from semblance.models.evaluation.outcomes import Evaluation, Outcome
 from semblance.models.evaluation.reporting.tables import TextTable, tables
+from semblance.models.evaluation.results import Evaluation, MeasureOutcome
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by all eyes
-MARKERS = ("o", "s", "^", "D")  # another one when the colours begin again
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # colorblind-safe
+MARKERS = ("o", "s", "^", "D")  # the next one when the colors repeat
 ROW_INCHES = 0.22  # height of one interval in a plot
 
 
 def write_json(content: Mapping[str, object], file: Path) -> None:
-    """A file of JSON; its folder is made."""
+    """Write a JSON file; its folder is created."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> Path:
-    """`report.md` and its plots in a folder; the path of the former."""
+    """Write `report.md` and its plots to a folder, and return the path of `report.md`."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [each for each in evaluation.outcomes if each.comparable]  # others are not on the scale of a correlation
+    shown = [each for each in evaluation.outcomes if each.comparable]  # the scales of the others differ by measure
     about = "\n".join(f"* {key}: `{value}`" for key, value in {**evaluation.about, **evaluation.settings}.items())
     parts = [f"# Evaluation of {evaluation.about['model']}", about]
     for name, alt, canvas in (
@@ -56,14 +56,14 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*")
 
 
-def _figures(outcomes: Sequence[Outcome]) -> Canvas:
-    """The first figure of every measure on every set."""
+def _figures(outcomes: Sequence[MeasureOutcome]) -> Canvas:
+    """Plot the main figure of every measure on every set."""
     points = [(each, (f := each.figures[0]).value, f.low, f.high) for each in outcomes]
     return _dots(points, _styles(outcomes), "figure times 100, with its interval")
 
 
-def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
-    """How much every measure differs from the baseline on every set."""
+def _differences(outcomes: Sequence[MeasureOutcome]) -> Canvas | None:
+    """Plot the difference of every measure to the baseline on every set."""
     points = [(each, d.value, d.low, d.high) for each in outcomes if (d := each.against) is not None]
     if not points:
         return None
@@ -73,18 +73,18 @@ def _differences(outcomes: Sequence[Outcome]) -> Canvas | None:
     return canvas
 
 
-def _styles(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each measure, the same in every plot of a report."""
+def _styles(outcomes: Sequence[MeasureOutcome]) -> dict[str, tuple[str, str]]:
+    """Color and marker of each measure, the same in every plot of a report."""
     measures = dict.fromkeys(each.measure for each in outcomes)
     return {
-        name: (COLOURS[i % len(COLOURS)], MARKERS[i // len(COLOURS) % len(MARKERS)]) for i, name in enumerate(measures)
+        name: (COLORS[i % len(COLORS)], MARKERS[i // len(COLORS) % len(MARKERS)]) for i, name in enumerate(measures)
     }
 
 
 def _dots(
-    points: Sequence[tuple[Outcome, float, float, float]], styles: Mapping[str, tuple[str, str]], label: str
+    points: Sequence[tuple[MeasureOutcome, float, float, float]], styles: Mapping[str, tuple[str, str]], label: str
 ) -> Canvas:
-    """One line a set and measure: a dot at the value, a bar from end to end of the interval."""
+    """Plot one row per set and measure: a dot at the value, a bar over the interval."""
     measures = list(dict.fromkeys(outcome.measure for outcome, *_ in points))
     sets = list(dict.fromkeys(f"{outcome.set} ({outcome.figures[0].name})" for outcome, *_ in points))
     canvas = Canvas(figsize=(8, 1.2 + ROW_INCHES * len(points) + 0.12 * len(sets)), layout="constrained")
@@ -92,16 +92,16 @@ def _dots(
     for outcome, value, low, high in points:
         row, measure = sets.index(f"{outcome.set} ({outcome.figures[0].name})"), measures.index(outcome.measure)
         y = row + 0.8 * (measure - (len(measures) - 1) / 2) / len(measures)
-        colour, marker = styles[outcome.measure]
-        axes.plot([100 * low, 100 * high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-        axes.plot(100 * value, y, marker, color=colour, markersize=5)
+        color, marker = styles[outcome.measure]
+        axes.plot([100 * low, 100 * high], [y, y], color=color, linewidth=2, solid_capstyle="butt")
+        axes.plot(100 * value, y, marker, color=color, markersize=5)
     for name in measures:
         axes.plot([], [], f"{styles[name][1]}-", color=styles[name][0], label=name)
-    _finish(axes, sets, label)
+    _format_axes(axes, sets, label)
     return canvas
 
 
-def _finish(axes: Axes, sets: Sequence[str], label: str) -> None:
+def _format_axes(axes: Axes, sets: Sequence[str], label: str) -> None:
     axes.set_yticks(range(len(sets)), sets)
     axes.set_ylim(len(sets) - 0.5, -0.5)
     axes.set_xlabel(label)

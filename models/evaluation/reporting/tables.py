@@ -1,4 +1,4 @@
-"""The figures of an evaluation as tables of text, for a terminal or a page."""
+"""Text tables of an evaluation, for a terminal or a report."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from semblance.models.evaluation.calibration import Calibration
-from semblance.models.evaluation.outcomes import Difference, Evaluation, Figure, Outcome
+from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
 
-MARK = "*"  # after a figure that differs significantly from the baseline's
+MARK = "*"  # marks a significant difference to the baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class TextTable:
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
-    """The subtasks, further figures, differences, and last the figures to compare by with intervals, all times 100."""
+    """Tables of subtasks, further figures, differences and, last, main figures; all times 100."""
     outcomes = evaluation.outcomes
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     if rows := list(_part_rows(outcomes, measures)):
@@ -36,26 +36,32 @@ def tables(evaluation: Evaluation) -> Iterator[TextTable]:
     yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
 
 
-def calibration_table(name: str, found: Calibration) -> TextTable:
-    """Thresholds about a tenth of the recall apart, and the one of the highest F1."""
-    shown = sorted({*np.searchsorted(found.recall, np.arange(1, 10) / 10).tolist(), found.best, len(found.recall) - 1})
+def calibration_table(name: str, calibration: Calibration) -> TextTable:
+    """Thresholds about a tenth of the recall apart, and the one with the highest F1."""
+    shown = sorted(
+        {
+            *np.searchsorted(calibration.recall, np.arange(1, 10) / 10).tolist(),
+            calibration.best,
+            len(calibration.recall) - 1,
+        }
+    )
     rows = tuple(
         (
-            f"{found.thresholds[i]:.4f}{' best F1' if i == found.best else ''}",
-            *(f"{100 * each[i]:.1f}" for each in (found.precision, found.recall, found.f1)),
+            f"{calibration.thresholds[i]:.4f}{' best F1' if i == calibration.best else ''}",
+            *(f"{100 * each[i]:.1f}" for each in (calibration.precision, calibration.recall, calibration.f1)),
         )
         for i in shown
     )
     return TextTable(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
 
 
-def curve(found: Calibration) -> dict[str, list[float]]:
-    """The same for programs, at every score."""
+def curve(calibration: Calibration) -> dict[str, list[float]]:
+    """The calibration at every score, as written to JSON."""
     return {
-        "threshold": found.thresholds.tolist(),
-        "precision": found.precision.tolist(),
-        "recall": found.recall.tolist(),
-        "f1": found.f1.tolist(),
+        "threshold": calibration.thresholds.tolist(),
+        "precision": calibration.precision.tolist(),
+        "recall": calibration.recall.tolist(),
+        "f1": calibration.f1.tolist(),
     }
 
 
@@ -65,26 +71,26 @@ def _title(evaluation: Evaluation) -> str:
     return f"{evaluation.about['model']}, times 100, with {level:.0%} BCa intervals{compared}"
 
 
-def _by_set(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, dict[str, Outcome]]]:
-    """The first outcome of each set, and all of that set by measure."""
+def _by_set(outcomes: Sequence[MeasureOutcome]) -> Iterator[tuple[MeasureOutcome, dict[str, MeasureOutcome]]]:
+    """The first outcome of each set, and all outcomes of the set by measure."""
     for name in dict.fromkeys(each.set for each in outcomes):
         own = {each.measure: each for each in outcomes if each.set == name}
         yield next(iter(own.values())), own
 
 
-def _main_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _main_rows(outcomes: Sequence[MeasureOutcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
         cells = [_interval(own[m].figures[0], own[m].against) if m in own else "-" for m in measures]
         groups = "" if first.groups is None else f" in {first.groups:,} groups"
         yield first.set, f"{first.n:,}{groups}", first.figures[0].name, *cells
 
 
-def _difference_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _difference_rows(outcomes: Sequence[MeasureOutcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
         for figure in first.figures:
-            found = {m: each.against_by(figure.name) for m, each in own.items()}
-            if any(found.values()):
-                yield first.set, figure.name, *(_difference(found.get(m)) for m in measures)
+            differences = {m: each.difference(figure.name) for m, each in own.items()}
+            if any(differences.values()):
+                yield first.set, figure.name, *(_difference(differences.get(m)) for m in measures)
 
 
 def _difference(against: Difference | None) -> str:
@@ -94,14 +100,14 @@ def _difference(against: Difference | None) -> str:
     return f"{100 * against.value:+.2f}{mark} [{100 * against.low:+.2f}, {100 * against.high:+.2f}]"
 
 
-def _further_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _further_rows(outcomes: Sequence[MeasureOutcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
         for figure in first.figures[1:]:
             cells = [f"{100 * own[m].figure(figure.name).value:.2f}" if m in own else "-" for m in measures]
             yield first.set, figure.name, *cells
 
 
-def _part_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _part_rows(outcomes: Sequence[MeasureOutcome], measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for first, own in _by_set(outcomes):
         for name, part in first.parts.items():
             for figure in part.figures:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.reproductions import Claim, ReproductionContext, Statement
 
 PAPER = "sun-etal-2022-origin"
-PRINTED = {  # model -> the seven STS figures of a row, and the average printed beside them
+PRINTED = {  # model -> the seven STS figures of a row, and the average printed with them
     "Origin": ((72.41, 74.30, 75.45, 78.45, 79.93, 78.47, 79.49), 76.93),
     "Surrogate-base": ((70.62, 72.14, 72.72, 76.34, 75.24, 74.19, 77.20), 74.06),
     "Surrogate-large": ((71.93, 73.74, 73.95, 77.01, 76.64, 75.32, 77.84), 75.20),
 }
 
 
-def claims(bench: Bench) -> Iterator[Claim]:
-    """Printed averages; all else needs the paper's models, none of which is public."""
-    del bench
+def claims(context: ReproductionContext) -> Iterator[Claim]:
+    """Printed averages; all other claims need the paper's models, none of which is public."""
+    del context
     for model, (row, average) in PRINTED.items():
-        said = Said(
+        statement = Statement(
             f"Table 2, {model}, Avg.", f"the mean over the seven sets is {average:.2f}", "the mean of the printed row"
         )
-        yield said.is_true(f"{fmean(row):.2f}", "the same two digits", holds=abs(fmean(row) - average) < 0.01)
+        yield statement.is_true(f"{fmean(row):.2f}", "the same two digits", holds=abs(fmean(row) - average) < 0.01)
     for where, says, needs in (
         (
             "Table 2, Avg.",
@@ -45,4 +45,4 @@ def claims(bench: Bench) -> Iterator[Claim]:
             "Origin, trained on 100 billion tokens",
         ),
     ):
-        yield Said(where, says, "-").is_open(f"needs {needs}")
+        yield Statement(where, says, "-").is_undecidable(f"needs {needs}")

@@ -6,26 +6,28 @@ import time
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from semblance.models.evaluation.evaluation import SEVEN, interval_of
-from semblance.models.evaluation.metrics import judge
-from semblance.models.evaluation.reproductions import Bench, Claim, Said
+from semblance.models.evaluation.evaluation import STS_SETS, interval_of
+from semblance.models.evaluation.metrics import compute_metrics
+from semblance.models.evaluation.reproductions import Claim, ReproductionContext, Statement
 from semblance.models.evaluation.statistics.bootstrap import bca_mean, difference
 from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.protocols import Encoder
 
 PAPER = "reimers-gurevych-2019-sbert"
-SENTENCES, BATCH, TIMES = 1024, 32, 3
-BEST, INFERSENT, USE = 76.68, 65.01, 71.22  # averages, as printed
-ROW = (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91)  # SBERT-NLI-base on the seven sets, as printed
+SENTENCES, BATCH, RUNS = 1024, 32, 3
+BEST, INFERSENT, USE = 76.68, 65.01, 71.22  # printed averages
+ROW = (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91)  # SBERT-NLI-base on the seven sets, printed
 
 
-def claims(bench: Bench) -> Iterator[Claim]:
-    """Distances in place of the cosine, poolings, smart batching, a printed mean; and what needs trained weights."""
-    yield from _distances(bench)
-    yield from _poolings(bench)
-    yield _smart_batching(bench)
-    said = Said("Table 1, SBERT-NLI-base, Avg.", "the mean over the seven sets is 74.89", "the mean of the printed row")
-    yield said.is_true(f"{fmean(ROW):.2f}", "the same two digits", holds=round(fmean(ROW), 2) == 74.89)
+def claims(context: ReproductionContext) -> Iterator[Claim]:
+    """Distances, poolings, smart batching, printed means; claims that need trained weights."""
+    yield from _distances(context)
+    yield from _poolings(context)
+    yield _smart_batching(context)
+    statement = Statement(
+        "Table 1, SBERT-NLI-base, Avg.", "the mean over the seven sets is 74.89", "the mean of the printed row"
+    )
+    yield statement.is_true(f"{fmean(ROW):.2f}", "the same two digits", holds=round(fmean(ROW), 2) == 74.89)
     yield _headline_gains()
     for where, says, needs in (
         (
@@ -40,68 +42,72 @@ def claims(bench: Bench) -> Iterator[Claim]:
         ),
         ("Table 4, Wikipedia sections", "SBERT-base is right on 0.8042 of the triplets", "those triplets and training"),
     ):
-        yield Said(where, says, "-").is_open(f"needs {needs}")
+        yield Statement(where, says, "-").is_undecidable(f"needs {needs}")
 
 
 def _headline_gains() -> Claim:
-    said = Said(
+    statement = Statement(
         "Abstract",
         "on STS, SBERT gains 11.7 points on average over InferSent and 5.5 over USE",
         "the printed averages, with that of the best row of SBERT, SRoBERTa-NLI-large",
     )
     gains = [BEST - other for other in (INFERSENT, USE)]
     shown = " and ".join(f"{gain:.2f}" for gain in gains)
-    return said.is_true(shown, "the same digit", holds=[round(gain, 1) for gain in gains] == [11.7, 5.5])
+    return statement.is_true(shown, "the same digit", holds=[round(gain, 1) for gain in gains] == [11.7, 5.5])
 
 
-def _distances(bench: Bench) -> Iterator[Claim]:
+def _distances(context: ReproductionContext) -> Iterator[Claim]:
     measures = ("negative_manhattan", "negative_euclidean")
-    judged = [judge(bench.task(name, GradedPairs), bench.scorer("minilm"), ["cosine", *measures]) for name in SEVEN]
+    metrics = [
+        compute_metrics(context.task(name, GradedPairs), context.scorer("minilm"), ["cosine", *measures])
+        for name in STS_SETS
+    ]
     for measure in measures:
-        said = Said(
+        statement = Statement(
             "Evaluation on STS",
-            f"{measure.replace('_', ' ')} distance in place of the cosine gives roughly the same Spearman",
+            f"{measure.replace('_', ' ')} distance instead of the cosine gives roughly the same Spearman",
             "MiniLM, mean difference over the seven STS sets; its vectors have length 1, so the Euclidean distance "
-            "must order as the cosine does",
+            "must rank as the cosine does",
         )
         own, cosine = (
-            bca_mean([interval_of(each[name].quantities[0], bench.resampling) for each in judged])
+            bca_mean([interval_of(each[name].metrics[0], context.resampling) for each in metrics])
             for name in (measure, "cosine")
         )
-        yield said.is_near(difference(own, cosine), wanted=0.0, tolerance=0.01)
+        yield statement.is_near(difference(own, cosine), expected=0.0, tolerance=0.01)
 
 
-def _poolings(bench: Bench) -> Iterator[Claim]:
-    task = bench.task("stsb_dev", GradedPairs)
-    found = {
+def _poolings(context: ReproductionContext) -> Iterator[Claim]:
+    task = context.task("stsb_dev", GradedPairs)
+    intervals = {
         pooling: interval_of(
-            judge(task, bench.scorer(f"minilm?pooling={pooling}"), ["cosine"])["cosine"].quantities[0], bench.resampling
+            compute_metrics(task, context.scorer(f"minilm?pooling={pooling}"), ["cosine"])["cosine"].metrics[0],
+            context.resampling,
         )
         for pooling in ("mean", "max", "cls")
     }
     for pooling, printed in (("max", "79.07"), ("cls", "79.80")):
-        said = Said(
+        statement = Statement(
             f"Table 6, MEAN against {pooling.upper()}, trained on NLI",
             f"mean pooling (80.78) is better than {pooling} pooling ({printed}) on STS-B dev",
             "MiniLM, which was trained with mean pooling: its other poolings are at a disadvantage",
         )
-        yield said.is_greater(difference(found["mean"], found[pooling]))
+        yield statement.is_greater(difference(intervals["mean"], intervals[pooling]))
 
 
-def _smart_batching(bench: Bench) -> Claim:
-    said = Said(
+def _smart_batching(context: ReproductionContext) -> Claim:
+    statement = Statement(
         "Table 7, CPU",
-        "batches of sentences of like length raise the throughput (44 to 83 sentences/s)",
-        f"MiniLM, {SENTENCES} sentences of STS-B in batches of {BATCH}; {TIMES} runs, by turns",
+        "batches of sentences of similar length raise the throughput (44 to 83 sentences/s)",
+        f"MiniLM, {SENTENCES} sentences of STS-B in batches of {BATCH}; {RUNS} runs, alternating",
     )
-    texts = bench.task("stsb", GradedPairs).left[:SENTENCES]
-    encoder = bench.encoder("minilm")
+    texts = context.task("stsb", GradedPairs).left[:SENTENCES]
+    encoder = context.encoder("minilm")
     by_length = sorted(texts, key=len, reverse=True)
-    return said.is_at_most([_seconds(encoder, by_length) / _seconds(encoder, texts) for _ in range(TIMES)], 1.0)
+    return statement.is_at_most([_seconds(encoder, by_length) / _seconds(encoder, texts) for _ in range(RUNS)], 1.0)
 
 
 def _seconds(encoder: Encoder, texts: Sequence[str]) -> float:
-    began = time.perf_counter()
-    for start in range(0, len(texts), BATCH):
-        encoder.encode(encoder.tokenize(texts[start : start + BATCH], "query", "END"), "pooled")
-    return time.perf_counter() - began
+    start = time.perf_counter()
+    for first in range(0, len(texts), BATCH):
+        encoder.encode(encoder.tokenize(texts[first : first + BATCH], "query", "END"), "pooled")
+    return time.perf_counter() - start

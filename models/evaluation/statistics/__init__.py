@@ -1,1 +1,1 @@
-"""Statistics of evaluations, with their intervals."""
+"""Statistics of evaluations: metrics from counts, and their confidence intervals."""

@@ -1,36 +1,32 @@
-"""How sure is a figure? Confidence intervals by resampling the items that it was measured on (BCa bootstrap).
+"""Confidence intervals of figures by resampling the measured items (BCa bootstrap).
 
-A figure is a function of counts: how often each of the n items stands in the sample. So one resample is a row of n
-counts, and leaving one item out (the jackknife) is a row of ones with a zero.
+A figure is a function of counts: how often each of the n items is in the sample. So one resample is a row of n counts,
+and leaving one item out (the jackknife) is a row of ones with a zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.statistics.counts import row_blocks
+from semblance.models.evaluation.statistics.counts import Statistic, row_blocks
 
-Statistic: TypeAlias = Callable[[Doubles], Doubles]
-"""From counts (b, n) to the figure of each of the b samples (b,); never nan."""
-
-_ELEMENTS = 1 << 21  # of counts at once: 16 MB
-_MOST_LEFT_OUT = 5_000  # samples of the jackknife: above as many items, each leaves out a group of them
+_ELEMENTS = 1 << 21  # counts in a block: 16 MB
+_JACKKNIFE_SAMPLES = 5_000  # with more items, each sample leaves out a group of them
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How intervals are made: the number of resamples, their seed, and the level.
+    """Settings of intervals: the number of resamples, their seed, and the level.
 
-    The level is the share of such intervals that should hold the true value.
+    The level is the share of such intervals that should contain the true value.
 
     Raises:
-        ValueError: draws below 1, or a level that is not between 0 and 1.
+        ValueError: draws below 1, or a level not between 0 and 1.
     """
 
     draws: int = 2_000
@@ -39,7 +35,9 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if self.draws < 1 or not 0 < self.level < 1:
-            raise ValueError(f"a bootstrap needs draws and a level between 0 and 1, not {self.draws} and {self.level}")
+            raise ValueError(
+                f"a bootstrap needs at least 1 draw and a level between 0 and 1, not {self.draws} and {self.level}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,16 +45,16 @@ class Interval:
     """A figure with its confidence interval.
 
     Attributes:
-        estimate: the figure itself, on the items as they are.
+        estimate: the figure itself, with each item once.
         low, high: the ends of the BCa interval: elements of `draws`.
         items: the number of items of each set.
-        resampling: how the resamples were drawn, and the level.
-        z0: the bias correction; 0 where all draws lie on one side of the estimate.
-        acceleration: how fast the standard error changes with the figure; 0 where leaving out an item changes nothing.
+        resampling: the settings of the interval.
+        z0: the bias correction; 0 if all draws lie on one side of the estimate.
+        acceleration: how fast the standard error changes with the figure; 0 if leaving out an item changes nothing.
         draws: (B,) the figure of each resample, in the order of drawing.
-        influence: (n,) what each item adds to the figure, by the jackknife: (n - 1)/n (mean_j theta_(j) - theta_(i)),
-            with theta_(i) the figure without item i; all items of all sets, for a mean over sets. Of more than 5,000
-            items the i-th group of 5,000 about equal ones stands for item i.
+        influence: (n,) effect of each item on the figure, by the jackknife: (n - 1)/n (mean_j theta_(j) - theta_(i)),
+            with theta_(i) the figure without item i; all items of all sets, for a mean over sets. With more than 5,000
+            items, entry i is that of the i-th of 5,000 groups of about equal size.
     """
 
     estimate: float
@@ -71,7 +69,7 @@ class Interval:
 
     @property
     def significant(self) -> bool:
-        """Whether zero lies outside: for a difference of two systems, whether they differ."""
+        """Whether the interval excludes zero: for a difference of two systems, whether they differ."""
         return self.low > 0 or self.high < 0
 
 
@@ -85,14 +83,15 @@ def bca(statistic: Statistic, n: int, resampling: Resampling = Resampling()) -> 
         alpha' = Phi(z0 + (z0 + z_alpha) / (1 - a (z0 + z_alpha)))     alpha = (1 - level)/2 and 1 - (1 - level)/2
 
     Its ends are the sorted theta* at positions round((B - 1) alpha'), counted from 0, halves to the even one, without
-    interpolation. Resamples are drawn by `np.random.RandomState(seed)`, n items with replacement each, one after the
-    other, so figures can be repeated elsewhere.
+    interpolation. Resamples are drawn by `np.random.RandomState(seed)`, n items with replacement each, in sequence, so
+    figures can be reproduced elsewhere.
 
-    The paper's code counts draws below the estimate only. Where many draws equal it, as of a share of few answers, that
-    tilts the interval, and a difference could be significant one way round and not the other; so half of those count.
+    The paper's code counts draws below the estimate only. If many draws equal it, as for a share of few answers, that
+    shifts the interval, and swapping two systems could change the significance of their difference; so half of the
+    equal draws count.
 
-    With z0 = a = 0 this is the percentile interval. Where z0 would be infinite, as no draw or every draw lies below
-    the estimate, z0 and a are taken as 0; so where all draws are equal, as with n = 1, the interval is that one point.
+    With z0 = a = 0 this is the percentile interval. If z0 would be infinite, because no draw or every draw lies below
+    the estimate, z0 and a are set to 0; so if all draws are equal, as with n = 1, the interval is that one point.
 
     Raises:
         ValueError: n below 1.
@@ -107,23 +106,23 @@ def bca(statistic: Statistic, n: int, resampling: Resampling = Resampling()) -> 
 
 
 def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = None) -> Interval:
-    """The BCa interval of the mean of k figures, each measured on a set of its own (an average over benchmarks).
+    """The BCa interval of the mean of k figures of different sets (an average over benchmarks).
 
     The sets are resampled independently of each other: the b-th draw of the mean is the mean of one draw of each set.
-    The draws of each set are put in an order of its own first, as sets that were resampled from one seed are not
-    independent else. With u_si the influence of item i of set s on the figure of that set, and w_s the set's share
-    (1/k unless `shares` says otherwise), the item's influence on the mean is w_s u_si, and z0, a and the ends follow as
-    in `bca`, with a over all items of all sets: the formula for several samples (in terms of l_si = n_s w_s u_si,
-    a = 1/6 sum_si (l_si/n_s)^3 / (sum_si (l_si/n_s)^2)^(3/2)).
+    The draws of each set are permuted first, because sets that were resampled from one seed are not independent. With
+    u_si the influence of item i of set s on the figure of that set, and w_s the set's share (1/k by default), the
+    item's influence on the mean is w_s u_si, and z0, a and the ends follow as in `bca`, with a over all items of all
+    sets: the formula for several samples (in terms of l_si = n_s w_s u_si, a = 1/6 sum_si (l_si/n_s)^3 /
+    (sum_si (l_si/n_s)^2)^(3/2)).
 
     Raises:
-        ValueError: no intervals, or they differ in how they were resampled.
+        ValueError: no intervals, or their resampling settings differ.
 
     Source: diciccio-efron-1996-bootstrap, section 2; the sum over samples as in Davison and Hinkley,
     davison-hinkley-1997-bootstrap, section 5.3.
     """
     if len({each.resampling for each in intervals}) != 1:
-        raise ValueError("a mean needs intervals, all resampled in the same way")
+        raise ValueError("a mean needs intervals, all with the same resampling settings")
     weights = np.full(len(intervals), 1 / len(intervals)) if shares is None else np.asarray(shares, np.float64)
     random = np.random.RandomState(intervals[0].resampling.seed)
     return _interval(
@@ -136,17 +135,17 @@ def bca_mean(intervals: Sequence[Interval], shares: Sequence[float] | None = Non
 
 
 def difference(system: Interval, baseline: Interval) -> Interval:
-    """How much better the system is than the baseline on the same items: a paired difference.
+    """The paired difference of system and baseline, measured on the same items.
 
-    Both were drawn from one seed, so the b-th draws are of the same resample, and their difference is the draw of the
-    difference; likewise the influences.
+    Both were drawn with one seed, so the b-th draws are of the same resample, and their difference is the draw of the
+    difference; likewise for the influences.
 
     Raises:
-        ValueError: the intervals are not of the same items, resampled in the same way.
+        ValueError: the intervals differ in their items or resampling settings.
     """
-    drawn, other = ((each.items, each.resampling) for each in (system, baseline))
-    if drawn != other:
-        raise ValueError(f"a paired difference needs the same resamples, not {drawn} and {other}")
+    own, other = ((each.items, each.resampling) for each in (system, baseline))
+    if own != other:
+        raise ValueError(f"a paired difference needs the same resamples, not {own} and {other}")
     return _interval(
         system.estimate - baseline.estimate,
         system.draws - baseline.draws,
@@ -159,8 +158,8 @@ def difference(system: Interval, baseline: Interval) -> Interval:
 def _interval(
     estimate: float, draws: Doubles, influence: Doubles, items: tuple[int, ...], resampling: Resampling
 ) -> Interval:
-    apart = 1e-12 * max(1.0, abs(estimate))  # draws that rounding alone keeps from the estimate are equal to it
-    below = float(np.mean(draws < estimate - apart) + np.mean(draws <= estimate + apart)) / 2
+    rounding = 1e-12 * max(1.0, abs(estimate))  # draws closer than this count as equal to the estimate
+    below = float(np.mean(draws < estimate - rounding) + np.mean(draws <= estimate + rounding)) / 2
     z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
     # "nearest" is the position round((B - 1) alpha'), halves to the even one
     low, high = np.quantile(draws, _alphas(z0, acceleration, resampling.level), method="nearest").tolist()
@@ -184,21 +183,21 @@ def _resampled(statistic: Statistic, n: int, resampling: Resampling) -> Doubles:
         items = random.randint(n, size=(rows, n)) + n * np.arange(rows)[:, None]
         return statistic(np.bincount(items.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64))
 
-    return np.concatenate([of_rows(part.stop - part.start) for part in row_blocks(resampling.draws, n, _ELEMENTS)])
+    return np.concatenate([of_rows(block.stop - block.start) for block in row_blocks(resampling.draws, n, _ELEMENTS)])
 
 
 def _influence(statistic: Statistic, n: int) -> Doubles:
     if n == 1:
-        return np.zeros(1)  # nothing is left without the only item
+        return np.zeros(1)  # the sample without its only item is empty
 
-    groups = min(n, _MOST_LEFT_OUT)
+    groups = min(n, _JACKKNIFE_SAMPLES)
     group = np.arange(n) % groups
 
-    def without(part: slice) -> Doubles:
-        return statistic((group != np.arange(part.start, part.stop)[:, None]).astype(np.float64))
+    def without(left_out: slice) -> Doubles:
+        return statistic((group != np.arange(left_out.start, left_out.stop)[:, None]).astype(np.float64))
 
-    left_out = np.concatenate([without(part) for part in row_blocks(groups, n, _ELEMENTS)])
-    influence: Doubles = (left_out.mean() - left_out) * ((groups - 1) / groups)
+    figures = np.concatenate([without(block) for block in row_blocks(groups, n, _ELEMENTS)])
+    influence: Doubles = (figures.mean() - figures) * ((groups - 1) / groups)
     return influence
 
 
@@ -206,7 +205,7 @@ def _acceleration(influence: Doubles) -> float:
     largest = np.abs(influence).max()
     if largest == 0:
         return 0.0
-    relative = influence / largest  # cubes of small numbers vanish
+    relative = influence / largest  # avoids underflow: cubes of small numbers vanish
     return float((relative**3).sum() / (6 * (relative**2).sum() ** 1.5))
 
 
@@ -214,7 +213,7 @@ def _alphas(z0: float, acceleration: float, level: float) -> tuple[float, float]
     def moved(alpha: float) -> float:
         shifted = z0 + float(ndtri(alpha))
         stretch = 1 - acceleration * shifted
-        # |a| is below 1/6, so only at extreme levels does the stretch reach 0, from where the end is that of the draws
+        # |a| < 1/6, so the stretch reaches 0 only at extreme levels, where the end of the interval is that of the draws
         return float(ndtr(z0 + shifted / stretch)) if stretch > 0 else float(shifted > 0)
 
     return moved((1 - level) / 2), moved(1 - (1 - level) / 2)

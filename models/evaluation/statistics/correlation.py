@@ -1,6 +1,7 @@
-"""Do scores and people agree? Correlations from counts, so that a resample is a row of counts and not a copy of data.
+"""Correlations of scores with gold grades, from counts.
 
-`counts` (b, n) says how often each of the n pairs stands in each of b samples; without it, every pair stands once.
+A resample is a row of counts, not a copy of the data: `counts` (b, n) is the number of times each of the n pairs is in
+each of b samples; without it, every pair is in once.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.statistics.counts import by_row_blocks, share
+from semblance.models.evaluation.statistics.counts import by_row_blocks, ratio
 
 
 def pearson(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
     """Pearson's r of b samples of n pairs.
 
-    With c_i how often pair i stands in a sample, and mx and my the means of that sample::
+    With c_i the count of pair i in a sample, and mx and my the means of that sample::
 
         r = sum_i c_i (x_i - mx)(y_i - my) / sqrt(sum_i c_i (x_i - mx)^2 * sum_i c_i (y_i - my)^2)      in [-1, 1]
 
-    0 where either side is constant in the sample, or the sample is empty: such a side tells nothing about the other,
-    and nan would spoil every mean it got into.
+    0 if either side is constant in the sample, or the sample is empty: a constant side predicts nothing, and nan would
+    make every mean over samples nan.
 
     Args:
         x: (n,) finite values.
@@ -38,23 +39,23 @@ def pearson(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
     array([0.5])
     """
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("Pearson's r is of finite values")
+        raise ValueError("Pearson's r needs finite values")
     left, right = _scaled(x), _scaled(y)
 
     def of_rows(rows: Doubles) -> Doubles:
-        # seen from a member of the sample, a constant side is zero to the last bit
+        # relative to a member of the sample, a constant side is exactly zero
         first = (rows > 0).argmax(axis=1)
-        return _ratio(rows, left - left[first][:, None], right - right[first][:, None])
+        return _correlation(rows, left - left[first][:, None], right - right[first][:, None])
 
     return by_row_blocks(of_rows, counts, len(x))
 
 
 def spearman(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
-    """Spearman's rho of b samples of n pairs: Pearson's r of their ranks, where equal values share their average rank.
+    """Spearman's rho of b samples of n pairs: Pearson's r of ranks, with average ranks for ties.
 
     The ranks are those within the sample: with N_< and N_= the numbers of smaller and of equal values in the sample,
-    the rank of a value is N_< + (N_= + 1) / 2. Arguments and result as in `pearson`, but values may be infinite, and
-    must only not be nan; 0 where either side is constant in the sample.
+    the rank of a value is N_< + (N_= + 1) / 2. Arguments and result as in `pearson`, but values may be infinite (not
+    nan); 0 if either side is constant in the sample.
 
     >>> spearman(np.array([0.1, 0.4, 0.4, 0.9, 0.7]), np.array([0.0, 2.0, 3.0, 5.0, 3.0])).round(6)
     array([0.921053])
@@ -64,8 +65,8 @@ def spearman(x: Doubles, y: Doubles, counts: Doubles | None = None) -> Doubles:
     ranks_left, ranks_right = _ranks_within(x), _ranks_within(y)
 
     def of_rows(rows: Doubles) -> Doubles:
-        middle = (rows.sum(axis=1, keepdims=True) + 1) / 2  # the mean of the ranks; all this is exact in floats
-        return _ratio(rows, ranks_left(rows) - middle, ranks_right(rows) - middle)
+        middle = (rows.sum(axis=1, keepdims=True) + 1) / 2  # the mean rank; all of this is exact in floats
+        return _correlation(rows, ranks_left(rows) - middle, ranks_right(rows) - middle)
 
     return by_row_blocks(of_rows, counts, len(x))
 
@@ -85,16 +86,16 @@ def _ranks_within(values: Doubles) -> Callable[[Doubles], Doubles]:
     return ranks
 
 
-def _ratio(counts: Doubles, dx: Doubles, dy: Doubles) -> Doubles:
-    """(r,) covariance over deviations of each row; dx and dy (r, n) are counted from any origin of the row."""
+def _correlation(counts: Doubles, dx: Doubles, dy: Doubles) -> Doubles:
+    """(r,) the correlation of each row; dx and dy (r, n) are relative to any origin of the row."""
     total = np.maximum(counts.sum(axis=1), 1e-300)
     cx, cy = counts * dx, counts * dy
     sum_x, sum_y = cx.sum(axis=1), cy.sum(axis=1)
     spread_x = np.einsum("ij,ij->i", cx, dx) - sum_x**2 / total
     spread_y = np.einsum("ij,ij->i", cy, dy) - sum_y**2 / total
-    together = np.einsum("ij,ij->i", cx, dy) - sum_x * sum_y / total
+    covariance = np.einsum("ij,ij->i", cx, dy) - sum_x * sum_y / total
     scale = np.sqrt(np.maximum(spread_x, 0.0)) * np.sqrt(np.maximum(spread_y, 0.0))
-    return np.clip(share(together, scale), -1.0, 1.0)  # rounding must not push a correlation out of its bounds
+    return np.clip(ratio(covariance, scale), -1.0, 1.0)  # rounding must not push a correlation out of its bounds
 
 
 def _scaled(values: Doubles) -> Doubles:

@@ -1,1 +1,1 @@
-"""Sentences in the order in which they were written, and how chunks of them are found."""
+"""Corpora of running text: sentences in order, their tokens, and a search by bigrams."""

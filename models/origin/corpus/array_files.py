@@ -14,7 +14,7 @@ from semblance.models.origin.errors import BadOrigin
 
 
 class GrowingArray:
-    """A .npy file of one dimension that grows at its end; it is whole once the block ends."""
+    """A one-dimensional .npy file that grows at its end; complete after the `with` block."""
 
     def __init__(self, file: Path, dtype: DTypeLike) -> None:
         self._file = file
@@ -28,14 +28,14 @@ class GrowingArray:
         return self
 
     def append(self, values: NDArray[Any]) -> None:
-        """Put values at the end, which must be of such a size that the type can hold them."""
+        """Append values, which must fit the number type."""
         self._stream.write(values.astype(self._dtype).tobytes())
         self._length += len(values)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None:
             self._stream.seek(0)
-            self._write_header()  # numpy leaves room in it for a longer shape
+            self._write_header()  # numpy reserves space in it for a longer shape
         self._stream.close()
 
     def _write_header(self) -> None:
@@ -43,16 +43,16 @@ class GrowingArray:
         npy.write_array_header_1_0(self._stream, about)
 
 
-def mapped(file: Path, made_by: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
-    """The array of a .npy file, mapped into memory: to be read, or as a copy on write.
+def open_mapped(file: Path, command: str, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
+    """Map the array of a .npy file into memory: read-only, or copy-on-write.
 
     Raises:
-        BadOrigin: there is none, or it is broken; the message says which command makes it.
+        BadOrigin: the file is missing or broken; the message names the `command` that creates it.
     """
     try:
-        found = np.load(file, mmap_mode=mode, allow_pickle=False)
+        array = np.load(file, mmap_mode=mode, allow_pickle=False)
     except FileNotFoundError as error:
-        raise BadOrigin(f"there is no {file}: make it by `{made_by}`") from error
+        raise BadOrigin(f"no such file: {file}; run `{command}`") from error
     except (OSError, ValueError, EOFError) as error:
         raise BadOrigin(f"{file} cannot be read: {error}") from error
-    return np.asarray(found)  # the same memory, without what makes each slice of a memmap slow
+    return np.asarray(array)  # the same memory; slices of np.memmap are slow

@@ -1,4 +1,4 @@
-"""From documents to the two parts of a corpus."""
+"""Build the two parts of a corpus from documents."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from semblance.models.evaluation.contamination import normal_form
-from semblance.models.origin.corpus.corpus import DOCUMENTS, PARTS, Corpus, Part
-from semblance.models.origin.corpus.corpus_writer import LEFT_OUT, SentenceWriter, distribute
-from semblance.models.origin.corpus.documents import Document
+from semblance.models.origin.corpus.corpus import COLUMNS, CORPUS_PARTS, DOCUMENTS, Corpus, CorpusPart
+from semblance.models.origin.corpus.documents import CorpusDocument
 from semblance.models.origin.errors import BadCorpus
 from semblance.models.origin.origin_settings import CorpusSettings
 
-LEAST = 3  # sentences in order, so that one of them has both neighbours
+MIN_RUN = 3  # sentences in order, so that one of them has both neighbors
+BATCH = 10_000  # sentences per batch of a file
+LEFT_OUT = -1  # in place of a part's number
 
 DOCUMENTS_READ = "documents read"
 PARAGRAPHS_READ = "paragraphs read"
@@ -42,71 +46,80 @@ _READ = (
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How much of what: what became of all that was read, and what each part holds."""
+class CorpusCounts:
+    """Counts of everything read, by outcome, and sizes of each part; keys in `origin.json`."""
 
     read: dict[str, int]
-    parts: dict[Part, dict[str, int]]
+    parts: dict[CorpusPart, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A document that is not left out: its name and the hash of its content, by which it is drawn."""
+class _DocumentKey:
+    """Name of a document, and the hash of its content, which decides its part."""
 
     name: str
     content: bytes
 
 
 def build_corpus(
-    documents: Iterable[Document], evaluated: Collection[str], settings: CorpusSettings, folder: Path, scratch: Path
-) -> Counts:
+    documents: Iterable[CorpusDocument],
+    evaluated: Collection[str],
+    settings: CorpusSettings,
+    folder: Path,
+    scratch: Path,
+) -> CorpusCounts:
     """Write the files that `Corpus` opens.
 
-    A document that says the same as an earlier one is left out. A sentence breaks the run of its document, and is in
-    no part itself, where it has no letter and no digit, where an evaluation asks for it, or where it came before, in
-    the same document or in what was kept of earlier ones; runs of fewer than three sentences are left out, since they
-    have no context. What is the same is decided by normal forms. So no sentence is in both parts.
+    A document with the content of an earlier one is left out. A sentence ends the run of its document, and is left out
+    itself, if it has no letter and no digit, if an evaluation uses it, or if it repeats an earlier sentence of its
+    document or of a kept one. Runs of fewer than three sentences are left out, since they have no context. Texts are
+    compared by their normal forms. So no sentence is in both parts.
 
-    Which documents are held out, and which of the others are used, depends on the seed and on what they say: not on
-    their names or order. A smaller share is a part of a larger one, with the same documents held out.
+    Which documents are held out, and which of the others are used, depends on the seed and on their content, not on
+    their names or order. A smaller share is a subset of a larger one, with the same documents held out.
 
-    Memory holds a document at a time, and the hash of every sentence that is kept.
+    Memory: one document at a time, and the hash of every kept sentence.
 
     Args:
         documents: in any order.
-        evaluated: normal forms of the sentences to keep out.
+        evaluated: normal forms of the sentences to leave out.
         settings: the section `corpus`.
-        folder: an empty one, for what is made.
-        scratch: an empty one, for what is only needed on the way, as much again.
+        folder: an empty one, for the result.
+        scratch: an empty one, for temporary files of the same size.
 
     Raises:
         BadCorpus: fewer than two documents have three sentences in order.
     """
     staged = scratch / "staged.arrow"
-    sorting = _Sorting(evaluated)
+    sentences = _SentenceFilter(evaluated)
     with SentenceWriter(staged) as writer:
-        kept = []
+        keys = []
         for document in documents:
-            if runs := sorting.runs(document):
-                kept.append(_Kept(document.name, sorting.content))
+            if runs := sentences.runs(document):
+                keys.append(_DocumentKey(document.name, sentences.content))
                 for run in runs:
-                    writer.add_run(len(kept) - 1, run, settings.chunk_sentences)
-    _require_two(kept, sorting.counts)
-    part_of = _drawn(kept, settings)
+                    writer.add_run(len(keys) - 1, run, settings.chunk_sentences)
+    _require_two(keys, sentences.counts)
+    part_of = _assign_parts(keys, settings)
     names = {
-        part: [each.name for each, its in zip(kept, part_of.tolist(), strict=True) if its == at]
-        for at, part in enumerate(PARTS)
+        part: [key.name for key, number in zip(keys, part_of.tolist(), strict=True) if number == at]
+        for at, part in enumerate(CORPUS_PARTS)
     }
     (folder / DOCUMENTS).write_text(json.dumps(names, ensure_ascii=False) + "\n", "utf-8")
-    distribute(staged, part_of, [folder / f"{part}.arrow" for part in PARTS])
-    parts = {part: _sizes(Corpus.open(folder, part)) for part in PARTS}
+    distribute(staged, part_of, [folder / f"{part}.arrow" for part in CORPUS_PARTS])
+    parts = {part: _sizes(Corpus.open(folder, part)) for part in CORPUS_PARTS}
     used = sum(sizes["sentences"] for sizes in parts.values())
     not_drawn = {NOT_DRAWN: int((part_of == LEFT_OUT).sum()), OF_NOT_DRAWN: writer.sentences - used}
-    return Counts({**sorting.counts, **not_drawn}, parts)
+    return CorpusCounts({**sentences.counts, **not_drawn}, parts)
 
 
-class _Sorting:
-    """Sorts out what must not be in a corpus, and counts it; `content` is the hash of the document that came last."""
+class _SentenceFilter:
+    """Removes duplicates, evaluated sentences and short runs, and counts them.
+
+    Attributes:
+        counts: by outcome.
+        content: hash of the latest document.
+    """
 
     def __init__(self, evaluated: Collection[str]) -> None:
         self.counts = Counter(dict.fromkeys(_READ, 0))
@@ -115,8 +128,8 @@ class _Sorting:
         self._documents: set[bytes] = set()
         self._sentences: set[int] = set()
 
-    def runs(self, document: Document) -> list[list[str]]:
-        """What is kept of a document: stretches of three sentences or more."""
+    def runs(self, document: CorpusDocument) -> list[list[str]]:
+        """The remaining runs of a document, of three sentences or more."""
         sentences = list(chain.from_iterable(document.paragraphs))
         self.counts.update(
             {DOCUMENTS_READ: 1, PARAGRAPHS_READ: len(document.paragraphs), SENTENCES_READ: len(sentences)}
@@ -127,17 +140,17 @@ class _Sorting:
             self.counts.update({DUPLICATES: 1, OF_DUPLICATES: len(sentences)})
             return []
         self._documents.add(self.content)
-        found = self._unbroken(zip(sentences, forms, strict=True))
-        self._sentences.update(hashed for run in found for _, hashed in run)
-        self.counts[NO_ORDER] += not found
-        return [[sentence for sentence, _ in run] for run in found]
+        runs = self._long_runs(zip(sentences, forms, strict=True))
+        self._sentences.update(hashed for run in runs for _, hashed in run)
+        self.counts[NO_ORDER] += not runs
+        return [[sentence for sentence, _ in run] for run in runs]
 
-    def _unbroken(self, said: Iterable[tuple[str, str]]) -> list[list[tuple[str, int]]]:
-        """The runs of a document that are long enough, with the hash of each sentence."""
+    def _long_runs(self, sentences: Iterable[tuple[str, str]]) -> list[list[tuple[str, int]]]:
+        """Runs of at least `MIN_RUN` sentences, with the hash of each sentence."""
         runs: list[list[tuple[str, int]]] = [[]]
         own: set[int] = set()
-        for sentence, form in said:
-            hashed = int.from_bytes(_hash(form)[:8])  # in a set, a third of what the text takes
+        for sentence, form in sentences:
+            hashed = int.from_bytes(_hash(form)[:8])  # in a set, a third of the memory of the text
             reason = REPEATED if hashed in own else self._reason_against(form, hashed)
             if reason is None:
                 own.add(hashed)
@@ -145,8 +158,8 @@ class _Sorting:
             else:
                 self.counts[reason] += 1
                 runs.append([])
-        self.counts[ALONE] += sum(len(run) for run in runs if len(run) < LEAST)
-        return [run for run in runs if len(run) >= LEAST]
+        self.counts[ALONE] += sum(len(run) for run in runs if len(run) < MIN_RUN)
+        return [run for run in runs if len(run) >= MIN_RUN]
 
     def _reason_against(self, form: str, hashed: int) -> str | None:
         if not form:
@@ -160,37 +173,38 @@ def _hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
-def _require_two(kept: Sequence[_Kept], counts: Counter[str]) -> None:
-    if len(kept) >= 2:
+def _require_two(keys: Sequence[_DocumentKey], counts: Counter[str]) -> None:
+    if len(keys) >= 2:
         return
-    become = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    if not kept:
+    outcome = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if not keys:
         raise BadCorpus(
-            f"no document has three sentences in order ({become or 'nothing read'}): give running text, the lines of a "
-            "document together and in their order"
+            f"no document has three sentences in order ({outcome or 'nothing read'}): give running text, the lines of "
+            "a document together and in order"
         )
     raise BadCorpus(
-        f"only one document, {kept[0].name}, has three sentences in order ({become}), and some are held out for tests: "
-        "give at least two, such as its chapters as a file each"
+        f"only one document, {keys[0].name}, has three sentences in order ({outcome}), but some must be held out for "
+        "tests: give at least two, such as its chapters as a file each"
     )
 
 
-def _drawn(kept: Sequence[_Kept], settings: CorpusSettings) -> NDArray[np.int8]:
+def _assign_parts(keys: Sequence[_DocumentKey], settings: CorpusSettings) -> NDArray[np.int8]:
     """(documents,) the number of the part of each, or LEFT_OUT."""
 
-    def ranked(of: Iterable[int], what: str) -> list[int]:
+    def ranked(documents: Iterable[int], purpose: str) -> list[int]:
         return sorted(
-            of, key=lambda at: hashlib.sha256(f"{settings.seed} {what} ".encode() + kept[at].content).digest()
+            documents,
+            key=lambda at: hashlib.sha256(f"{settings.seed} {purpose} ".encode() + keys[at].content).digest(),
         )
 
-    count = len(kept)
-    by_draw = ranked(range(count), "held out")
+    count = len(keys)
+    by_hash = ranked(range(count), "held out")
     held_out = min(math.ceil(settings.held_out * count), count - 1)
-    others = ranked(by_draw[held_out:], "share")
+    others = ranked(by_hash[held_out:], "share")
     used = others[: math.ceil(settings.share * len(others))]
     part_of = np.full(count, LEFT_OUT, np.int8)
-    part_of[used] = PARTS.index("train")
-    part_of[by_draw[:held_out]] = PARTS.index("held_out")
+    part_of[used] = CORPUS_PARTS.index("train")
+    part_of[by_hash[:held_out]] = CORPUS_PARTS.index("held_out")
     return part_of
 
 
@@ -203,3 +217,91 @@ def _sizes(corpus: Corpus) -> dict[str, int]:
         "contexts": len(corpus.contexts()),
         "words": sum(len(text.split()) for text in corpus),
     }
+
+
+class SentenceWriter:
+    """Writes an Arrow file of numbered sentences; complete after the `with` block.
+
+    Attributes:
+        sentences: number of those added in runs.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._stack = ExitStack()
+        self._rows: list[tuple[str, int, int, int]] = []
+        self.sentences = self._runs = self._chunks = 0
+
+    def __enter__(self) -> SentenceWriter:
+        with ExitStack() as stack:
+            sink = stack.enter_context(pa.OSFile(str(self._file), "wb"))
+            self._arrow = stack.enter_context(pa.ipc.new_file(sink, COLUMNS))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            self._flush()
+        self._stack.close()
+
+    def add_run(self, document: int, sentences: Sequence[str], chunk_sentences: int) -> None:
+        """Add a run, in chunks of similar length, of at most `chunk_sentences` sentences."""
+        chunks = -(-len(sentences) // chunk_sentences)
+        for at, sentence in enumerate(sentences):
+            self._rows.append((sentence, document, self._runs, self._chunks + at * chunks // len(sentences)))
+        self.sentences += len(sentences)
+        self._runs += 1
+        self._chunks += chunks
+        if len(self._rows) >= BATCH:
+            self._flush()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch that is already numbered."""
+        self._arrow.write_batch(batch)
+
+    def _flush(self) -> None:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, kind) for column, kind in zip(columns, COLUMNS.types, strict=True)]
+            self.write(pa.record_batch(arrays, schema=COLUMNS))
+            self._rows.clear()
+
+
+def distribute(staged: Path, part_of: NDArray[np.int8], files: Sequence[Path]) -> None:
+    """Write the sentences of each part into its file, renumbered from 0.
+
+    Args:
+        staged: a file of `SentenceWriter`.
+        part_of: (documents,) the number of the file of each document, or LEFT_OUT.
+        files: one per part.
+    """
+    numberings = [[_Numbering() for _ in COLUMNS.names[1:]] for _ in files]
+    with ExitStack() as stack:
+        source = stack.enter_context(pa.memory_map(str(staged)))
+        writers = [stack.enter_context(SentenceWriter(file)) for file in files]
+        reader = pa.ipc.open_file(source)
+        for at in range(reader.num_record_batches):
+            batch = reader.get_batch(at)
+            parts = part_of[batch["document"].to_numpy()]
+            for part, writer in enumerate(writers):
+                own = batch.filter(pa.array(parts == part))
+                if len(own):
+                    numbers = zip(numberings[part], own.columns[1:], strict=True)
+                    writer.write(
+                        pa.record_batch(
+                            [own["text"], *(pa.array(each(column.to_numpy())) for each, column in numbers)],
+                            schema=COLUMNS,
+                        )
+                    )
+
+
+class _Numbering:
+    """Maps ascending numbers with gaps to 0, 1, 2, ..., over any number of batches."""
+
+    def __init__(self) -> None:
+        self._old = self._new = -1
+
+    def __call__(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        renumbered = self._new + np.cumsum(np.diff(numbers, prepend=np.int32(self._old)) != 0)
+        self._old, self._new = int(numbers[-1]), int(renumbered[-1])
+        return renumbered.astype(np.int32)

@@ -1,4 +1,4 @@
-"""The text that a corpus is made of: documents of paragraphs of sentences, in order."""
+"""Read documents of paragraphs, and split text into sentences and words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import sentencex
+from tokenizers import normalizers
 
+from semblance.models.evaluation.contamination import normal_form
 from semblance.models.files.digests import file_sha256
 from semblance.models.files.lines import Advance, json_lines, numbered_lines
 from semblance.models.origin.errors import BadCorpus
@@ -18,11 +20,14 @@ from semblance.models.origin.errors import BadCorpus
 Paragraph: TypeAlias = tuple[str, ...]  # sentences
 
 _SUFFIXES = (".jsonl", ".txt")
+_NORMALIZER = normalizers.BertNormalizer(
+    clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file to read, and its name within the folder that was given, by which its documents are named."""
+    """A file to read, and its relative name, which prefixes the names of its documents."""
 
     path: Path
     name: str
@@ -39,100 +44,108 @@ class TextFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A document's name, and its paragraphs in order; white space inside a sentence is one space."""
+class CorpusDocument:
+    """Name and paragraphs of a document; white space inside a sentence is a single space."""
 
     name: str
     paragraphs: Sequence[Paragraph]
 
 
 def text_files(paths: Sequence[Path]) -> list[TextFile]:
-    """The files *.jsonl and *.txt among these and in these folders at any depth, in the order of their names.
+    """List the files *.jsonl and *.txt among paths and in folders at any depth, by name.
 
     Raises:
-        BadCorpus: one of the paths holds none.
+        BadCorpus: a path contains none.
     """
-    found: dict[Path, TextFile] = {}
+    files: dict[Path, TextFile] = {}
     for path in paths:
         folder = path if path.is_dir() else path.parent
-        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        its = [TextFile(file, file.relative_to(folder).as_posix()) for file in files if file.suffix in _SUFFIXES]
-        if not its:
-            raise BadCorpus(f"{path} holds no text: names must end in {' or '.join(_SUFFIXES)}")
-        for file in its:
-            found.setdefault(file.path.resolve(), file)
-    return list(found.values())
+        candidates = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        texts = [TextFile(file, file.relative_to(folder).as_posix()) for file in candidates if file.suffix in _SUFFIXES]
+        if not texts:
+            raise BadCorpus(f"{path} contains no text: names must end in {' or '.join(_SUFFIXES)}")
+        for text in texts:
+            files.setdefault(text.path.resolve(), text)
+    return list(files.values())
 
 
-def read_documents(files: Sequence[TextFile], advance: Advance) -> Iterator[Document]:
-    """The documents of files, one in memory at a time.
+def read_documents(files: Sequence[TextFile], advance: Advance) -> Iterator[CorpusDocument]:
+    """Yield the documents of files, with one in memory at a time.
 
-    A file *.txt is a document, with its paragraphs between blank lines. A line of *.jsonl is a paragraph of the form
-    {"doc": ..., "par": ..., "text": ...}, or has "sentences", a list, in the place of "text"; the lines of a document
-    follow each other, and "par", which may be left out, never falls. A name that comes again is another document's, if
-    "par" begins anew. Texts are split into sentences, whatever their language, by where sentences end in writing; given
-    sentences are not split.
+    A file *.txt is one document; blank lines separate its paragraphs. A line of *.jsonl is a paragraph of the form
+    {"doc": ..., "par": ..., "text": ...}, or has "sentences", a list, instead of "text". The lines of a document are
+    consecutive, and "par", which is optional, never decreases. A repeated name starts another document if "par" starts
+    over. Texts are split into sentences by punctuation, in any language; given sentences are not split.
 
     Args:
-        files: what `text_files` found.
-        advance: is told how many more bytes are read.
+        files: as `text_files` lists them.
+        advance: progress callback: receives the number of new bytes read.
 
     Raises:
-        BadCorpus: a file cannot be read, or a line is not of that form; the message names both.
+        BadCorpus: a file cannot be read, or a line does not have that form; the message names both.
     """
     for file in files:
-        yield from _of_lines(file, advance) if file.path.suffix == ".jsonl" else _of_plain(file, advance)
+        yield from _read_json_lines(file, advance) if file.path.suffix == ".jsonl" else _read_plain(file, advance)
 
 
-def sentences_of(text: str) -> Paragraph:
-    """The sentences of a text.
+def split_sentences(text: str) -> Paragraph:
+    """Split a text into sentences.
 
-    >>> sentences_of("Mr. Smith  left. Why? Nobody knew.")
-    ('Mr. Smith left.', 'Why?', 'Nobody knew.')
+    >>> split_sentences("Mr. Smith  left. Why? No one knew.")
+    ('Mr. Smith left.', 'Why?', 'No one knew.')
     """
-    return _stripped(sentencex.segment("en", " ".join(text.split())))  # it knows the full stops of all scripts
+    return _collapse_spaces(sentencex.segment("en", " ".join(text.split())))  # "en" handles full stops of all scripts
 
 
-def _stripped(sentences: Sequence[str]) -> Paragraph:
-    return tuple(found for each in sentences if (found := " ".join(each.split())))
+def words(sentence: str) -> list[str]:
+    """Split a sentence into lower-cased words without punctuation; each Han character is a word.
+
+    >>> words("The dog's bone, 你好")
+    ['the', 'dog', 's', 'bone', '你', '好']
+    """
+    return normal_form(_NORMALIZER.normalize_str(sentence)).split()
 
 
-def _of_plain(file: TextFile, advance: Advance) -> Iterator[Document]:
-    lines = [line.strip() for _, line in numbered_lines(file.path, refusal=BadCorpus)]
+def _collapse_spaces(sentences: Sequence[str]) -> Paragraph:
+    return tuple(collapsed for each in sentences if (collapsed := " ".join(each.split())))
+
+
+def _read_plain(file: TextFile, advance: Advance) -> Iterator[CorpusDocument]:
+    lines = [line.strip() for _, line in numbered_lines(file.path, error_type=BadCorpus)]
     advance(file.size)
     texts = [" ".join(group) for filled, group in groupby(lines, bool) if filled]
-    yield Document(file.name, [sentences_of(text) for text in texts])
+    yield CorpusDocument(file.name, [split_sentences(text) for text in texts])
 
 
-def _of_lines(file: TextFile, advance: Advance) -> Iterator[Document]:
+def _read_json_lines(file: TextFile, advance: Advance) -> Iterator[CorpusDocument]:
     name: str | None = None
-    before = -math.inf  # the number of the last paragraph
+    before = -math.inf  # number of the previous paragraph
     paragraphs: list[Paragraph] = []
-    begun: dict[str, float | None] = {}  # document -> the number of its first paragraph
+    first_par: dict[str, float | None] = {}  # document -> the number of its first paragraph
     for number, row in json_lines(file.path, BadCorpus, advance):
         where = f"{file.path}, line {number}"
-        doc, par, paragraph = _paragraph(row, where)
+        doc, par, paragraph = _parse_paragraph(row, where)
         if doc != name:
-            if begun.setdefault(doc, par) != par:  # else another document of that name
-                raise BadCorpus(f"{where}: the document {doc!r} ended before: its lines must follow each other")
+            if first_par.setdefault(doc, par) != par:  # equal: another document of the same name
+                raise BadCorpus(f"{where}: the document {doc!r} ended before: its lines must be consecutive")
             if name is not None:
-                yield Document(f"{file.name}:{name}", paragraphs)
+                yield CorpusDocument(f"{file.name}:{name}", paragraphs)
             name, paragraphs, before = doc, [], -math.inf
         elif par is not None and par < before:
             raise BadCorpus(f"{where}: paragraph {par} comes after paragraph {before}: they must be in order")
         before = before if par is None else par
         paragraphs.append(paragraph)
     if name is not None:
-        yield Document(f"{file.name}:{name}", paragraphs)
+        yield CorpusDocument(f"{file.name}:{name}", paragraphs)
 
 
-def _paragraph(row: Mapping[str, Any], where: str) -> tuple[str, float | None, Paragraph]:
-    """The document, the number and the sentences of a line."""
+def _parse_paragraph(row: Mapping[str, Any], where: str) -> tuple[str, float | None, Paragraph]:
+    """Document, paragraph number and sentences of a line."""
     doc, par, text, sentences = (row.get(name) for name in ("doc", "par", "text", "sentences"))
     if not isinstance(doc, str | int) or not isinstance(par, int | float | None):
         raise BadCorpus(f'{where}: not of the form {{"doc": "name", "par": 0, "text": ...}}')
     if isinstance(sentences, list) and all(isinstance(each, str) for each in sentences):
-        return str(doc), par, _stripped(sentences)
+        return str(doc), par, _collapse_spaces(sentences)
     if isinstance(text, str) and sentences is None:
-        return str(doc), par, sentences_of(text)
+        return str(doc), par, split_sentences(text)
     raise BadCorpus(f'{where}: it has neither a "text" nor "sentences", a list of texts')

@@ -1,4 +1,4 @@
-"""A vector a piece of a word, learned from the corpus: what a surrogate can start from without any other model."""
+"""Learn static vectors of subwords from the corpus, to initialize networks."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from semblance.models.origin.errors import BadCorpus
 from semblance.models.projections.common_component_removal import CommonComponentRemoval
 from semblance.models.weightings.sif import A
 
-AT_ONCE = 10_000  # sentences that are read together
-WINDOW = 5  # tokens on either side that a token is to predict
-NEGATIVE = 5  # random tokens that are told apart from each of them
-SAMPLE = 20_000  # sentences that the common component is taken from
+BATCH = 10_000  # sentences read at once
+WINDOW = 5  # tokens on either side that a token predicts
+NEGATIVE = 5  # negative samples per prediction
+SAMPLE = 20_000  # sentences that the common component is estimated from
 
 
-class Tokens(Protocol):
-    """What is asked of a table of tokens."""
+class TokenRows(Protocol):
+    """A table of tokens, one row per sentence."""
 
     def __len__(self) -> int: ...
 
     def rows(self, numbers: Sequence[int]) -> list[NDArray[np.int32]]:
-        """The tokens of some sentences."""
+        """Tokens of the sentences with these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkipGram:
-    """How vectors are learned; word2vec's own choices, but that every piece has a vector.
+    """Settings of skip-gram: word2vec's defaults, except that every subword gets a vector.
 
     Attributes:
-        dim: numbers of a vector.
-        epochs: how often the corpus is seen.
-        seed: of weights and draws.
+        dim: dimension of a vector.
+        epochs: passes over the corpus.
+        seed: of weights and samples.
     """
 
     dim: int
@@ -45,68 +45,68 @@ class SkipGram:
     seed: int = 0
 
 
-def learn(tokens: Tokens, size: int, how: SkipGram) -> Doubles:
-    """The vectors (size, dim) of all pieces, weighted. Raises BadCorpus: there is no token."""
-    return weighted(*skip_gram(tokens, size, how), tokens)
+def learn_vectors(tokens: TokenRows, size: int, settings: SkipGram) -> Doubles:
+    """Learn and weight the vectors (size, dim) of all subwords. Raises BadCorpus: no tokens."""
+    return weight_vectors(*train_skip_gram(tokens, size, settings), tokens)
 
 
-def skip_gram(tokens: Tokens, size: int, how: SkipGram) -> tuple[Floats, Doubles]:
-    """The vectors (size, dim) of all pieces as word2vec learns them, and how often each stands in the corpus (size,).
+def train_skip_gram(tokens: TokenRows, size: int, settings: SkipGram) -> tuple[Floats, Doubles]:
+    """Learn vectors (size, dim) of all subwords by word2vec, and count the subwords (size,).
 
-    One thread learns, so that the same corpus and seed give the same vectors. A piece that does not occur has a vector
-    of zeros.
+    Runs in one thread, so that the same corpus and seed give the same vectors. A subword that does not occur has a zero
+    vector.
 
     Raises:
-        BadCorpus: there is no token.
+        BadCorpus: there are no tokens.
     """
-    if not any(len(row) for row in _Rows(tokens).all()):
-        raise BadCorpus("the corpus has no token to learn vectors of")
-    found = Word2Vec(
-        _Rows(tokens),
-        vector_size=how.dim,
-        epochs=how.epochs,
+    if not any(len(row) for row in _GensimSentences(tokens).rows()):
+        raise BadCorpus("the corpus has no tokens to learn vectors of")
+    model = Word2Vec(
+        _GensimSentences(tokens),
+        vector_size=settings.dim,
+        epochs=settings.epochs,
         window=WINDOW,
         negative=NEGATIVE,
-        seed=how.seed,
+        seed=settings.seed,
         sg=1,
         min_count=1,
         workers=1,
     ).wv
-    vectors, counts = np.zeros((size, how.dim), np.float32), np.zeros(size)
-    numbers = np.array(found.index_to_key, dtype=np.int64)
-    vectors[numbers] = found.vectors
-    counts[numbers] = [found.get_vecattr(key, "count") for key in found.index_to_key]
+    vectors, counts = np.zeros((size, settings.dim), np.float32), np.zeros(size)
+    ids = np.array(model.index_to_key, dtype=np.int64)
+    vectors[ids] = model.vectors
+    counts[ids] = [model.get_vecattr(key, "count") for key in model.index_to_key]
     return vectors, counts
 
 
-def weighted(vectors: Floats, counts: Doubles, tokens: Tokens) -> Doubles:
-    """The vectors (v, d) whose mean is the vector of a sentence, none longer than 1.
+def weight_vectors(vectors: Floats, counts: Doubles, tokens: TokenRows) -> Doubles:
+    """Weight vectors (v, d) so that a sentence is their mean; no norm exceeds 1.
 
-    Each is centred on the mean of all pieces that occur, brought to unit length, and weighted by smooth inverse
-    frequency, a / (a + p) with a = 0.001; then the component that sentences of the corpus have in common is taken out.
+    Each is centred on the mean of all subwords that occur, scaled to unit length, and weighted by smooth inverse
+    frequency, a / (a + p) with a = 0.001; then the common component of the corpus's sentences is removed.
 
-    Source: arora-etal-2017-sif, algorithm 1, but that a piece's vector is centred and of unit length before.
+    Source: arora-etal-2017-sif, algorithm 1, except that subword vectors are first centred and scaled to unit length.
     """
     occurs = counts > 0
-    centred = np.where(occurs[:, None], vectors - vectors[occurs].mean(0, dtype=np.float64), 0.0)
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    found = centred / np.where(lengths > 0, lengths, 1.0) * (A / (A + counts / counts.sum()))[:, None]
-    found -= found.mean(1, keepdims=True)  # a layer norm would take this out, too
+    centered = np.where(occurs[:, None], vectors - vectors[occurs].mean(0, dtype=np.float64), 0.0)
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    weighted = centered / np.where(lengths > 0, lengths, 1.0) * (A / (A + counts / counts.sum()))[:, None]
+    weighted -= weighted.mean(1, keepdims=True)  # a layer norm would remove this too
     sample = range(0, len(tokens), max(1, len(tokens) // SAMPLE))
-    sentences = np.array([found[row].mean(0) for row in tokens.rows(sample) if len(row)])
-    without: Doubles = found @ CommonComponentRemoval().fit(sentences).matrix
+    sentences = np.array([weighted[row].mean(0) for row in tokens.rows(sample) if len(row)])
+    without: Doubles = weighted @ CommonComponentRemoval().fit(sentences).matrix
     return without
 
 
-class _Rows:
-    """The sentences as gensim wants them: as often as it asks, tokens as strings."""
+class _GensimSentences:
+    """Sentences in gensim's format: repeatable iteration over lists of strings."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: TokenRows) -> None:
         self._tokens = tokens
 
     def __iter__(self) -> Iterator[list[str]]:
-        return (list(map(str, row.tolist())) for row in self.all())
+        return (list(map(str, row.tolist())) for row in self.rows())
 
-    def all(self) -> Iterator[NDArray[np.int32]]:
-        for start in range(0, len(self._tokens), AT_ONCE):
-            yield from self._tokens.rows(range(start, min(start + AT_ONCE, len(self._tokens))))
+    def rows(self) -> Iterator[NDArray[np.int32]]:
+        for start in range(0, len(self._tokens), BATCH):
+            yield from self._tokens.rows(range(start, min(start + BATCH, len(self._tokens))))

@@ -1,4 +1,4 @@
-"""The ids of every sentence of a corpus, computed once."""
+"""Token ids of every sentence of a corpus, computed once and memory-mapped."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.models.files.lines import Advance
-from semblance.models.origin.corpus.array_files import GrowingArray, mapped
-from semblance.models.origin.corpus.corpus import Corpus, Part
+from semblance.models.origin.corpus.array_files import GrowingArray, open_mapped
+from semblance.models.origin.corpus.corpus import Corpus, CorpusPart
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadOrigin
 
-AT_ONCE = 10_000  # sentences that are tokenised at once
+BATCH = 10_000  # sentences tokenized at once
 
 
 class TokenTable:
-    """The ids of n sentences, one after the other in a file that is mapped into memory, and where each begins.
+    """Token ids of n sentences, concatenated in a memory-mapped file, and their offsets.
 
     Attributes:
-        lengths: (n,) how many tokens each has; at least one.
+        lengths: (n,) number of tokens of each sentence; at least one.
     """
 
     def __init__(self, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> None:
@@ -32,13 +32,15 @@ class TokenTable:
         self.lengths: NDArray[np.int32] = np.diff(offsets).astype(np.int32)
 
     @classmethod
-    def open(cls, folder: Path, part: Part = "train") -> TokenTable:
-        """The table of a part of the corpus, in a folder such as `runs/origin/tokens`.
+    def open(cls, folder: Path, part: CorpusPart = "train") -> TokenTable:
+        """Open the table of a part of the corpus, in a folder such as `runs/origin/tokens`.
 
         Raises:
-            BadOrigin: there is none, or it is broken.
+            BadOrigin: it is missing or broken.
         """
-        ids, offsets = (mapped(folder / f"{part}-{what}.npy", "semblance origin corpus") for what in ("ids", "offsets"))
+        ids, offsets = (
+            open_mapped(folder / f"{part}-{what}.npy", "semblance origin corpus") for what in ("ids", "offsets")
+        )
         if not len(offsets) or offsets[-1] != len(ids):
             raise BadOrigin(f"{folder} is broken: {part}-offsets.npy does not belong to {part}-ids.npy")
         return cls(ids, offsets)
@@ -48,25 +50,25 @@ class TokenTable:
 
     @property
     def tokens(self) -> int:
-        """How many tokens all sentences have together."""
+        """Total number of tokens."""
         return len(self._ids)
 
     def rows(self, numbers: Sequence[int] | NDArray[np.integer[Any]]) -> list[NDArray[np.int32]]:
-        """The ids of the sentences of these numbers, in their order."""
+        """Token ids of the sentences with these numbers, in this order."""
         at = np.asarray(numbers, np.int64)
         starts, ends = self._offsets[at].tolist(), self._offsets[at + 1].tolist()
         return [self._ids[start:end].astype(np.int32) for start, end in zip(starts, ends, strict=True)]
 
 
 def write_token_table(corpus: Corpus, vocabulary: Vocabulary, max_tokens: int, folder: Path, advance: Advance) -> None:
-    """Write what `TokenTable` opens, in one pass.
+    """Write the files that `TokenTable` opens, in one pass.
 
     Args:
-        corpus: a part.
-        vocabulary: gives the ids, two bytes each where they all fit into these.
-        max_tokens: that a sentence is cut to.
-        folder: for the files, those of the other part beside them.
-        advance: is told how many more sentences are done.
+        corpus: one part of a corpus.
+        vocabulary: encodes the sentences; ids are stored in two bytes if all of them fit.
+        max_tokens: a sentence is truncated to.
+        folder: of the files, shared by both parts.
+        advance: progress callback: receives the number of new sentences encoded.
     """
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
     ids_file, offsets_file = (folder / f"{corpus.part}-{what}.npy" for what in ("ids", "offsets"))
@@ -83,7 +85,7 @@ def write_token_table(corpus: Corpus, vocabulary: Vocabulary, max_tokens: int, f
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of at most `AT_ONCE` texts."""
+    """Yield lists of at most `BATCH` texts."""
     rest = iter(texts)
-    while batch := list(islice(rest, AT_ONCE)):
+    while batch := list(islice(rest, BATCH)):
         yield batch

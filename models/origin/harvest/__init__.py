@@ -1,1 +1,1 @@
-"""Pairs of sentences that Origin scores, for a surrogate to learn from."""
+"""Harvests: sampled sentence pairs with Origin's scores, as training data of a surrogate."""

@@ -1,4 +1,4 @@
-"""Pairs of sentences scored by a slow teacher, shard by shard, for a fast encoder to learn from."""
+"""Harvest: score sentence pairs by a slow teacher, shard by shard, to train a fast encoder."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.origin.errors import BadHarvest
-from semblance.models.origin.harvest.sampling import Bundle, Drawing, Mixture, Sentences
+from semblance.models.origin.harvest.sampling import Bundle, BundleSampler, Mixture, SampledCorpus
 from semblance.models.origin.harvest.shard import COLUMNS, Shard
-from semblance.models.origin.scoring.parts import ChunkSearch
 from semblance.models.origin.scoring.scoring import FORMS, Form
+from semblance.models.origin.scoring.term_table import ChunkSearch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AllPairs:
-    """What a teacher says of n texts.
+class PairScores:
+    """A teacher's scores of n texts.
 
     Attributes:
-        scores: every text with every text, (n, n), in each form.
-        fallback: (n,) whether a text was scored in the contexts of the nearest sentences, for want of better ones.
+        scores: (n, n) every text with every text, in each form.
+        fallback: (n,) whether a text was scored in the contexts of the nearest sentences, for lack of better ones.
     """
 
     scores: Mapping[Form, Doubles]
@@ -35,31 +35,31 @@ class AllPairs:
 
 
 class Teacher(Protocol):
-    """What scores."""
+    """Scores pairs of texts."""
 
     def about(self) -> Mapping[str, Any]:
-        """What its scores depend on: digests of models and corpus, and settings, as JSON has them."""
+        """Everything that its scores depend on, such as digests and settings, as JSON values."""
 
-    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
-        """Every text with every text."""
+    def all_pairs(self, texts: Sequence[str]) -> PairScores:
+        """Score every text with every text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """Which part of a harvest is done here: the `number`-th, from 1 on, of `of`."""
+class ShardId:
+    """A shard of a harvest: the `number`-th, from 1, of `of`."""
 
     number: int = 1
     of: int = 1
 
     @classmethod
-    def parse(cls, text: str) -> Share:
-        """Read what is written as i/n.
+    def parse(cls, text: str) -> ShardId:
+        """Parse i/n.
 
         Raises:
-            BadHarvest: it is no such thing, or i is not from 1 to n.
+            BadHarvest: it does not have that form, or i is not from 1 to n.
 
-        >>> Share.parse("2/3")
-        Share(number=2, of=3)
+        >>> ShardId.parse("2/3")
+        ShardId(number=2, of=3)
         """
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
@@ -68,14 +68,14 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A harvest.
+class HarvestPlan:
+    """Size and settings of a harvest; the names of its attributes are keys in `harvest.json`.
 
     Attributes:
-        pairs: how many there are to be in all shards together, rounded up to whole bundles.
+        pairs: number in all shards, rounded up to whole bundles.
         seed: of all draws.
-        mixture: what bundles hold.
-        bundles_a_file: bundles that are written together, and so lost together in a crash.
+        mixture: composition of the bundles.
+        bundles_a_file: bundles per file, the most that a crash loses.
     """
 
     pairs: int
@@ -85,139 +85,152 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.pairs < 1:
-            raise BadHarvest(f"there must be a pair to harvest, not {self.pairs}")
+            raise BadHarvest(f"a harvest needs at least 1 pair, not {self.pairs}")
 
     @property
     def bundles(self) -> int:
-        """Bundles in all shards together."""
+        """Bundles in all shards."""
         return math.ceil(self.pairs / self.mixture.pairs)
 
-    def files(self, share: Share) -> list[range]:
-        """The numbers of the bundles in each file of a shard."""
-        own = range(share.number - 1, self.bundles, share.of)
+    def files(self, shard_id: ShardId) -> list[range]:
+        """Numbers of the bundles in each file of a shard."""
+        own = range(shard_id.number - 1, self.bundles, shard_id.of)
         return [own[i : i + self.bundles_a_file] for i in range(0, len(own), self.bundles_a_file)]
 
 
-def read_plan(about: Mapping[str, Any]) -> tuple[Plan, Share]:
-    """The harvest that a shard says it is of, and which share.
+def read_plan(about: Mapping[str, Any]) -> tuple[HarvestPlan, ShardId]:
+    """Parse the provenance of a shard.
 
     Raises:
-        BadHarvest: it does not say so, or in the words of another version.
+        BadHarvest: it is incomplete, or of another version.
     """
     try:
-        mixture, share = Mixture(**about["mixture"]), Share(**about["shard"])
-        plan = Plan(**{name: about[name] for name in ("pairs", "seed", "bundles_a_file")}, mixture=mixture)
+        mixture, shard_id = Mixture(**about["mixture"]), ShardId(**about["shard"])
+        plan = HarvestPlan(**{name: about[name] for name in ("pairs", "seed", "bundles_a_file")}, mixture=mixture)
         numbers = [plan.seed, *asdict(mixture).values()], [plan.pairs, plan.bundles_a_file, mixture.pairs]
         if not all(isinstance(number, int) and number >= least for least in (0, 1) for number in numbers[least]):
-            raise BadHarvest("a number is too low, or none")
-        if {"mixture": asdict(mixture), "shard": asdict(share)} != {name: about[name] for name in ("mixture", "shard")}:
-            raise BadHarvest("mixture and shard do not say all")
-        Share.parse(f"{share.number}/{share.of}")
+            raise BadHarvest("a number is too low, or not an integer")
+        parsed = {"mixture": asdict(mixture), "shard": asdict(shard_id)}
+        if parsed != {name: about[name] for name in ("mixture", "shard")}:
+            raise BadHarvest("mixture and shard are incomplete")
+        ShardId.parse(f"{shard_id.number}/{shard_id.of}")
         if not isinstance(about["teacher"], Mapping):
-            raise BadHarvest("the teacher does not say what it is")
+            raise BadHarvest("the teacher is not described")
     except KeyError as error:
-        raise BadHarvest(f"there is no {error.args[0]!r}") from error
+        raise BadHarvest(f"{error.args[0]!r} is missing") from error
     except TypeError as error:
         raise BadHarvest(str(error)) from error
-    return plan, share
+    return plan, shard_id
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a shard is.
+class HarvestProgress:
+    """Progress of a shard.
 
     Attributes:
-        bundles: that are done.
-        of: bundles of the shard.
+        bundles: that are finished.
+        total_bundles: of the shard.
         pairs: that are scored.
-        found: those of them that lay there at the start.
+        resumed_pairs: those of them that were scored by an earlier run.
         fallback: those of them with a sentence that was scored in the contexts of the nearest sentences.
-        damaged: what is wrong with the files that are made anew.
+        damaged: description of each damaged file, which is harvested again.
     """
 
     bundles: int
-    of: int
+    total_bundles: int
     pairs: int
-    found: int
+    resumed_pairs: int
     fallback: int
     damaged: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What is harvested: a corpus with its screening, by a teacher.
+class HarvestSource:
+    """Inputs of a harvest: a corpus with its screening, and a teacher.
 
-    `readable` says of each sentence of the corpus whether the teacher reads it to its end: others are not drawn.
+    `readable` is whether the teacher reads all of a sentence of the corpus: others are not sampled.
     """
 
-    corpus: Sentences
+    corpus: SampledCorpus
     screening: ChunkSearch
     readable: NDArray[np.bool_]
     teacher: Teacher
 
 
-def harvest(source: Source, plan: Plan, share: Share, out: Path, report: Callable[[Progress], None]) -> Progress:
-    """Score the pairs of a shard, and write them into its folder in `out`; go on where that was cut off.
+def harvest(
+    source: HarvestSource,
+    plan: HarvestPlan,
+    shard_id: ShardId,
+    out: Path,
+    report: Callable[[HarvestProgress], None],
+) -> HarvestProgress:
+    """Score the pairs of a shard, and write them to its folder in `out`; resumes if interrupted.
 
-    Of bundles that have a pair in common the first of the shard has it; other shards may have it too, and
-    `semblance.models.origin.harvest.harvested` keeps one. A file that is damaged is reported, and made anew.
+    A pair in several bundles of the shard is kept in the first; other shards may have it too, and
+    `semblance.models.origin.harvest.dataset` keeps one. A damaged file is reported, and harvested again.
 
     Args:
-        source: what is harvested.
-        plan: how much of it, the same for all shards.
-        share: which shard.
+        source: corpus and teacher.
+        plan: of the harvest, the same for all shards.
+        shard_id: the shard to harvest.
         out: a folder, which shards may share.
-        report: is told after every bundle.
+        report: progress callback, called after every bundle.
 
     Raises:
-        BadHarvest: another harvest lies there, another process writes there, a disk is full, or there are fewer
-            sentences to begin a bundle with than there are to be bundles.
-        BadCorpus: there are fewer sentences than a bundle holds.
+        BadHarvest: the folder belongs to another harvest, another process is writing there, a disk is full, or there
+            are more bundles than sentences to start them with.
+        BadCorpus: there are fewer sentences than a bundle needs.
     """
-    drawing = Drawing(source.corpus, source.screening, source.readable, plan.mixture, plan.seed)
-    if plan.bundles > len(drawing):
-        most = len(drawing) * plan.mixture.pairs
-        raise BadHarvest(f"the corpus has sentences for {most:,} pairs, not for {plan.pairs:,}: ask for fewer")
-    shard = Shard(out / f"shard-{share.number}-of-{share.of}")
+    sampler = BundleSampler(source.corpus, source.screening, source.readable, plan.mixture, plan.seed)
+    if plan.bundles > len(sampler):
+        most = len(sampler) * plan.mixture.pairs
+        raise BadHarvest(f"{plan.pairs:,} pairs exceed the {most:,} that the corpus has sentences for; use fewer")
+    shard = Shard(out / f"shard-{shard_id.number}-of-{shard_id.of}")
     about = {
         "semblance": version("semblance-server"),
         "teacher": source.teacher.about(),
         **asdict(plan),
-        "shard": asdict(share),
+        "shard": asdict(shard_id),
     }
-    with shard.claimed(about):
-        return _Worker(source, drawing, shard, report).work(plan.files(share))
+    with shard.lock(about):
+        return _ShardWorker(source, sampler, shard, report).run(plan.files(shard_id))
 
 
-class _Worker:
-    """Does one shard."""
+class _ShardWorker:
+    """Harvests one shard."""
 
-    def __init__(self, source: Source, drawing: Drawing, shard: Shard, report: Callable[[Progress], None]) -> None:
-        self._source, self._drawing, self._shard, self._report = source, drawing, shard, report
-        self._seen: set[tuple[int, int]] = set()
+    def __init__(
+        self,
+        source: HarvestSource,
+        sampler: BundleSampler,
+        shard: Shard,
+        report: Callable[[HarvestProgress], None],
+    ) -> None:
+        self._source, self._sampler, self._shard, self._report = source, sampler, shard, report
+        self._scored: set[tuple[int, int]] = set()
         self._fallback = 0
         self._damaged: list[str] = []
 
-    def work(self, files: Sequence[range]) -> Progress:
-        whole = self._found()
-        found, left = len(self._seen), {i: numbers for i, numbers in enumerate(files) if i not in whole}
-        of = sum(map(len, files))
-        done = of - sum(map(len, left.values()))
-        progress = Progress(done, of, found, found, self._fallback, self._damaged)
+    def run(self, files: Sequence[range]) -> HarvestProgress:
+        finished = self._resume()
+        resumed, remaining = len(self._scored), {i: numbers for i, numbers in enumerate(files) if i not in finished}
+        total = sum(map(len, files))
+        done = total - sum(map(len, remaining.values()))
+        progress = HarvestProgress(done, total, resumed, resumed, self._fallback, self._damaged)
         self._report(progress)
-        for number, numbers in left.items():
+        for number, numbers in remaining.items():
             rows: list[Mapping[str, object]] = []
-            for bundle in map(self._drawing.bundle, numbers):
-                rows += self._scored(bundle)
+            for bundle in map(self._sampler.bundle, numbers):
+                rows += self._score(bundle)
                 done += 1
-                progress = Progress(done, of, len(self._seen), found, self._fallback, self._damaged)
+                progress = HarvestProgress(done, total, len(self._scored), resumed, self._fallback, self._damaged)
                 self._report(progress)
             self._shard.write(number, pa.Table.from_pylist(rows, COLUMNS))
         return progress
 
-    def _found(self) -> set[int]:
-        """The files that are whole; damaged ones are removed."""
-        whole = set()
+    def _resume(self) -> set[int]:
+        """Read the intact files and return their numbers; damaged ones are removed."""
+        intact = set()
         for number, file in self._shard.files().items():
             try:
                 table = self._shard.read(file)
@@ -225,25 +238,25 @@ class _Worker:
                 self._damaged.append(str(error))
                 file.unlink(missing_ok=True)
                 continue
-            whole.add(number)
-            self._seen.update(zip(table["number1"].to_pylist(), table["number2"].to_pylist(), strict=True))
+            intact.add(number)
+            self._scored.update(zip(table["number1"].to_pylist(), table["number2"].to_pylist(), strict=True))
             self._fallback += sum(table["fallback"].to_pylist())
-        return whole
+        return intact
 
-    def _scored(self, bundle: Bundle) -> Iterator[Mapping[str, object]]:
+    def _score(self, bundle: Bundle) -> Iterator[Mapping[str, object]]:
         texts = self._source.corpus.texts(bundle.sentences)
-        said = self._source.teacher.all_pairs(texts)
+        result = self._source.teacher.all_pairs(texts)
         for i, j in bundle.pairs():
             numbers = bundle.sentences[i], bundle.sentences[j]
-            if numbers in self._seen or numbers[::-1] in self._seen:
+            if numbers in self._scored or numbers[::-1] in self._scored:
                 continue
-            self._seen.add(numbers)
-            fallback = bool(said.fallback[i] or said.fallback[j])
+            self._scored.add(numbers)
+            fallback = bool(result.fallback[i] or result.fallback[j])
             self._fallback += fallback
             yield {
                 "sentence1": texts[i],
                 "sentence2": texts[j],
-                **{form: float(said.scores[form][i, j]) for form in FORMS},
+                **{form: float(result.scores[form][i, j]) for form in FORMS},
                 "kind": f"{bundle.kinds[i]}-{bundle.kinds[j]}",
                 "bundle": bundle.number,
                 "number1": numbers[0],

@@ -1,4 +1,4 @@
-"""A shard of a harvest on disk: files of Parquet, each whole or not there, in a folder for one process at a time."""
+"""A shard of a harvest on disk: atomically written Parquet files in a locked folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.atomic import publish
 from semblance.models.files.json_file import read_json
-from semblance.models.files.resumable import claimed
+from semblance.models.files.resumable import resumable_folder
 from semblance.models.origin.errors import BadHarvest
 
 ABOUT = "harvest.json"
@@ -41,42 +41,42 @@ _NAME = re.compile(r"part-(\d{6})-([0-9a-f]{16})\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The files of a shard.
+    """Files of a shard.
 
-    A file is named by its number and by the first 16 digits of its SHA-256, so that one whose bytes changed is known.
-    `harvest.json` says what the shard was made of, and so does the metadata of every file.
+    The name of a file contains its number and the first 16 digits of its SHA-256, so that changed bytes are detected.
+    `harvest.json` and the metadata of every file contain the provenance of the shard.
     """
 
     folder: Path
 
-    def claimed(self, about: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """The folder, new or of the same harvest, while no other process has it.
+    def lock(self, about: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Create or reopen the folder for this provenance, locked to this process.
 
         Raises:
-            BadHarvest: another harvest lies there, another process writes there, or it cannot be made or written.
-            BadCheckpoint: what lies there does not say what it was made of.
+            BadHarvest: it belongs to another harvest, another process is writing there, or it cannot be written.
+            BadCheckpoint: its provenance cannot be read.
         """
-        return claimed(self.folder / ABOUT, about, BadHarvest)
+        return resumable_folder(self.folder / ABOUT, about, BadHarvest)
 
     def about(self) -> Mapping[str, Any]:
-        """What it was made of.
+        """Read its provenance.
 
         Raises:
-            BadHarvest: it does not say.
+            BadHarvest: it is missing or broken.
         """
         try:
-            found: Mapping[str, Any] = read_json(self.folder / ABOUT, dict)
+            about: Mapping[str, Any] = read_json(self.folder / ABOUT, dict)
         except BadCheckpoint as error:
-            raise BadHarvest(f"{self.folder} is no shard of a harvest: {error}") from error
-        return found
+            raise BadHarvest(f"{self.folder} is not a shard of a harvest: {error}") from error
+        return about
 
     def files(self) -> dict[int, Path]:
-        """The files by their numbers, damaged ones too."""
+        """Files by number, damaged ones included."""
         named = ((_NAME.fullmatch(each.name), each) for each in sorted(self.folder.iterdir()))
         return {int(name[1]): file for name, file in named if name}
 
     def read(self, file: Path) -> pa.Table:
-        """One of the files.
+        """Read one of the files.
 
         Raises:
             BadHarvest: it is damaged, or of another harvest.
@@ -84,28 +84,28 @@ class Shard:
         try:
             name = _NAME.fullmatch(file.name)
             if name is None or _digest(file) != name[2]:
-                raise BadHarvest(f"{file} is damaged: its bytes are not those that were written")
+                raise BadHarvest(f"{file} is damaged: its bytes have changed since it was written")
             table = pq.read_table(file)
         except (OSError, pa.ArrowException) as error:
             raise BadHarvest(f"{file} cannot be read: {error}") from error
         if json.loads((table.schema.metadata or {}).get(METADATA, b"null")) != self.about():
-            raise BadHarvest(f"{file} is of another harvest than {self.folder / ABOUT} says")
+            raise BadHarvest(f"{file} is of another harvest than {self.folder / ABOUT}")
         if not table.schema.equals(COLUMNS):
-            raise BadHarvest(f"{file} has not the columns of a harvest")
+            raise BadHarvest(f"{file} does not have the columns of a harvest")
         return table
 
     def write(self, number: int, table: pa.Table) -> None:
-        """Write a file aside, bring it to disk, and give it its name.
+        """Write a file under a temporary name, flush it to disk, and rename it.
 
         Raises:
-            BadHarvest: a disk is full, say.
+            BadHarvest: it cannot be written, as on a full disk.
         """
-        aside = self.folder / f"part-{number:06}.partial"
+        temporary = self.folder / f"part-{number:06}.partial"
         try:
-            pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(self.about())}), aside)
-            publish(aside, self.folder / f"part-{number:06}-{_digest(aside)}.parquet")
+            pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(self.about())}), temporary)
+            publish(temporary, self.folder / f"part-{number:06}-{_digest(temporary)}.parquet")
         except (OSError, pa.ArrowException) as error:
-            raise BadHarvest(f"{self.folder} cannot be written ({error}): what was harvested before is kept") from error
+            raise BadHarvest(f"{self.folder} cannot be written ({error}): pairs harvested before are kept") from error
 
 
 def _digest(file: Path) -> str:

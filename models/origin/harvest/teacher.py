@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from semblance.models.files.digests import file_sha256
-from semblance.models.origin.harvest.harvest import AllPairs
+from semblance.models.origin.harvest.harvest import PairScores
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.scoring import FORMS, scores, similarity
 
-_DECIDE = ("coherence/**/*.safetensors", "generation/**/*.safetensors")  # Origin itself tells corpus and vocabulary
+# weights; the metadata of Origin already contains the digests of corpus and vocabulary
+_WEIGHTS = ("coherence/**/*.safetensors", "generation/**/*.safetensors")
 
 
 class OriginTeacher:
-    """Scores all pairs of a few sentences: each in the contexts of all of them at once, which fills large batches.
+    """Scores all pairs of a few sentences, each in the contexts of all, to fill large batches.
 
     Args:
-        origin: what scores.
+        origin: computes the scores.
         digests: of the files that it was opened from.
     """
 
@@ -30,34 +31,33 @@ class OriginTeacher:
         self._digests = digests
 
     def about(self) -> Mapping[str, Any]:
-        """The digests, and what Origin says of itself, with those of corpus and vocabulary."""
+        """Everything that its scores depend on: Origin's metadata, and the digests."""
         return {**self._origin.about(), "files": dict(self._digests)}
 
-    def all_pairs(self, texts: Sequence[str]) -> AllPairs:
-        """Every text with every text; one with itself is 1.
+    def all_pairs(self, texts: Sequence[str]) -> PairScores:
+        """Score every text with every text; a text with itself scores 1.
 
         Raises:
             BadTexts, BadCorpus: as `Origin.context_sets`.
         """
-        chosen = self._origin.context_sets(texts)
-        sets = [each.contexts for each in chosen]
-        joined = np.concatenate(sets)
+        sets = self._origin.context_sets(texts)
+        joined = np.concatenate([each.contexts for each in sets])
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
         terms = self._origin.terms(texts, [joined] * len(texts))
         rows = np.stack([scores(each, self._origin.contexts.weights) for each in terms])
-        found = {form: np.eye(len(texts)) for form in FORMS}
+        matrices = {form: np.eye(len(texts)) for form in FORMS}
         for i, j in combinations(range(len(texts)), 2):
             both = np.isin(owners, (i, j))
-            for form, matrix in found.items():
+            for form, matrix in matrices.items():
                 matrix[i, j] = matrix[j, i] = similarity(rows[i, both], rows[j, both], form)
-        return AllPairs(found, np.array([each.fallback for each in chosen], np.bool_))
+        return PairScores(matrices, np.array([each.fallback for each in sets], np.bool_))
 
 
-def digests(folder: Path) -> Mapping[str, str]:
-    """SHA-256 of the files of an origin folder that decide what its scores are, beside corpus and vocabulary.
+def model_digests(folder: Path) -> Mapping[str, str]:
+    """SHA-256 of the weights in an origin folder.
 
     Raises:
-        BadCheckpoint: one cannot be read.
+        BadCheckpoint: a file cannot be read.
     """
-    files = sorted(file for pattern in _DECIDE for file in folder.glob(pattern))
+    files = sorted(file for pattern in _WEIGHTS for file in folder.glob(pattern))
     return {str(file.relative_to(folder)): file_sha256(file) for file in files}

@@ -1,1 +1,1 @@
-"""The models of Eq. 1 and Eq. 2: what a sentence and its neighbours say of each other."""
+"""Networks of Eq. 1 and Eq. 2: coherence and likelihood of a sentence in its context."""

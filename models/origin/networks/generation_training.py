@@ -1,4 +1,4 @@
-"""How the generative models are trained."""
+"""Train the generative models, and measure their perplexity."""
 
 from __future__ import annotations
 
@@ -12,27 +12,33 @@ from torch import Tensor
 from transformers import EncoderDecoderModel
 
 from semblance.models.embeddings import Integers
-from semblance.models.origin.context_parts import PARTS, Part
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.networks.generation import Generation, token_losses
-from semblance.models.origin.networks.generation_inputs import NARROW, inputs
-from semblance.models.origin.networks.generation_network import marks_of
-from semblance.models.origin.networks.loop import Passes, Plan, Progress, fit
-from semblance.models.origin.networks.reduced_precision import Asked, autocast
+from semblance.models.origin.networks.generation_inputs import LENGTH_BAND, build_inputs
+from semblance.models.origin.networks.generation_network import special_ids
+from semblance.models.origin.networks.loop import (
+    PrecisionSetting,
+    StepBatches,
+    StepProgress,
+    TrainingPlan,
+    autocast,
+    fit,
+)
+from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
-MOST_TESTED = 20_000  # contexts
-POOL = 64  # batches that are drawn at random together, then sorted by length among themselves
+MAX_TESTED = 20_000  # contexts
+POOL = 64  # batches whose sentences are drawn at random, then sorted by length
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationBatches:
-    """What is to be written: parts of contexts, in batches of about one length, anew for every pass over them.
+    """Parts of contexts to write, in batches of similar length, shuffled every epoch.
 
     Attributes:
         contexts: numbers of the sentences in the centre.
-        parts: the sentence positions that are written of each.
-        lengths: tokens of every sentence of the corpus.
-        batch_size: sentences that are written in a step.
+        parts: sentence positions that are written of each.
+        lengths: number of tokens of every sentence of the corpus.
+        batch_size: sentences written per step.
         seed: of the order.
     """
 
@@ -47,56 +53,56 @@ class GenerationBatches:
 
     @property
     def steps(self) -> int:
-        """Batches of a pass."""
+        """Batches per epoch."""
         return math.ceil(len(self) / self.batch_size)
 
     def batches(self, epoch: int) -> list[tuple[Integers, Integers]]:
-        """The batches of a pass: contexts, and the part of each that is written."""
+        """Batches of an epoch: contexts, and the part of each that is written."""
         rng = np.random.default_rng([self.seed, epoch])
-        drawn = rng.permutation(len(self))
-        contexts, parts = self.contexts[drawn // len(self.parts)], np.array(self.parts)[drawn % len(self.parts)]
-        written = self.lengths[contexts + parts - 1] // NARROW
-        every = np.sum([self.lengths[contexts + side] for side in (-1, 0, 1)], axis=0)
-        order = np.lexsort((every, written, np.arange(len(self)) // (POOL * self.batch_size)))
-        found = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        return [(contexts[found[i]], parts[found[i]]) for i in rng.permutation(len(found))]
+        shuffled = rng.permutation(len(self))
+        contexts, parts = self.contexts[shuffled // len(self.parts)], np.array(self.parts)[shuffled % len(self.parts)]
+        written = self.lengths[contexts + parts - 1] // LENGTH_BAND
+        total = np.sum([self.lengths[contexts + side] for side in (-1, 0, 1)], axis=0)
+        order = np.lexsort((total, written, np.arange(len(self)) // (POOL * self.batch_size)))
+        batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        return [(contexts[batches[i]], parts[batches[i]]) for i in rng.permutation(len(batches))]
 
 
 def train_generation(
     network: EncoderDecoderModel,
     tokens: TokenTable,
-    sentences: GenerationBatches,
-    precision: Asked,
-    plan: Plan,
-    report: Callable[[Progress], None],
+    order: GenerationBatches,
+    precision: PrecisionSetting,
+    plan: TrainingPlan,
+    report: Callable[[StepProgress], None],
 ) -> None:
-    """Train a network by maximum likelihood: the mean of -log p over all tokens that a step writes, end markers too.
+    """Train a network by the mean of -log p over all tokens of a step, end markers included.
 
     Args:
-        network: what is trained.
+        network: trained in place.
         tokens: of the corpus.
-        sentences: what it writes.
-        precision: what the loss is computed in.
-        plan: how long, and where checkpoints lie.
-        report: told every step.
+        order: what it writes, in batches.
+        precision: number type of the loss.
+        plan: steps, learning rate and checkpoints.
+        report: progress callback, called after every step.
 
     Raises:
         TrainingDiverged, CheckpointNotSaved, BadOrigin: as `fit`.
     """
-    passes, marks = Passes(sentences.batches, sentences.steps), marks_of(network)
+    batches, special = StepBatches(order.batches, order.steps), special_ids(network)
 
     def loss(step: int) -> Tensor:
-        contexts, parts = passes.batch(step)
-        left, centre, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
-        written = inputs(list(zip(left, centre, right, strict=True)), parts.tolist(), marks)
+        contexts, parts = batches.batch(step)
+        left, center, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
+        inputs = build_inputs(list(zip(left, center, right, strict=True)), parts.tolist(), special)
         with autocast(network.device.type, precision):
-            return token_losses(network, written).mean()
+            return token_losses(network, inputs).mean()
 
     fit(network, loss, plan, report)
 
 
-def perplexities(generation: Generation, contexts: Integers, tokens: TokenTable) -> Mapping[Part, float]:
-    """Of each part of these contexts; where there are many, of some that are spread over all of them."""
-    contexts = contexts[:: math.ceil(len(contexts) / MOST_TESTED)]
-    left, centre, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
-    return {part: generation.perplexity(part, left, centre, right) for part in PARTS}
+def perplexities(generation: Generation, contexts: Integers, tokens: TokenTable) -> Mapping[ContextPart, float]:
+    """Perplexity of each part of these contexts, or of an even sample of them if there are many."""
+    contexts = contexts[:: math.ceil(len(contexts) / MAX_TESTED)]
+    left, center, right = (tokens.rows(contexts + side) for side in (-1, 0, 1))
+    return {part: generation.perplexity(part, left, center, right) for part in CONTEXT_PARTS}

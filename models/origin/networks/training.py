@@ -1,4 +1,4 @@
-"""The networks of an origin folder: the coherence model, then the generative models, each trained, tested and kept."""
+"""Train, test and save the networks of an origin folder."""
 
 from __future__ import annotations
 
@@ -16,54 +16,64 @@ from transformers import EncoderDecoderModel
 
 from semblance.models.files.atomic import publish
 from semblance.models.files.digests import digest
-from semblance.models.files.resumable import only_process
+from semblance.models.files.resumable import process_lock
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.origin.context_parts import PARTS, Part
 from semblance.models.origin.corpus.corpus import Corpus
-from semblance.models.origin.corpus.static_vectors import SkipGram, learn
+from semblance.models.origin.corpus.static_vectors import SkipGram, learn_vectors
 from semblance.models.origin.corpus.token_table import TokenTable
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadCorpus, BadOrigin
 from semblance.models.origin.networks.coherence import Coherence
 from semblance.models.origin.networks.coherence_ranking import write_vectors
-from semblance.models.origin.networks.coherence_training import as_json, held_out_accuracies, order_of, train_coherence
+from semblance.models.origin.networks.coherence_training import (
+    accuracies_as_json,
+    batch_order,
+    held_out_accuracies,
+    train_coherence,
+)
 from semblance.models.origin.networks.generation import ALL, Generation
-from semblance.models.origin.networks.generation_inputs import Marks
-from semblance.models.origin.networks.generation_network import new_network, parameters, save_network, started_network
+from semblance.models.origin.networks.generation_inputs import SpecialIds
+from semblance.models.origin.networks.generation_network import (
+    network_from_encoder,
+    new_network,
+    parameter_count,
+    save_network,
+)
 from semblance.models.origin.networks.generation_training import GenerationBatches, perplexities, train_generation
-from semblance.models.origin.networks.loop import CHECK_EVERY, Plan, Progress
+from semblance.models.origin.networks.loop import CHECK_EVERY, StepProgress, TrainingPlan
 from semblance.models.origin.origin_folder import (
     COHERENCE,
     CORPUS,
     GENERATION,
-    MADE_OF,
+    PROVENANCE,
     TOKENS,
     VOCABULARY,
     add_about,
-    is_made,
     read_step_about,
+    step_is_done,
     write_step_about,
 )
 from semblance.models.origin.origin_settings import OriginSettings
-from semblance.models.origin.provenance import read_by_networks
+from semblance.models.origin.provenance import network_inputs
+from semblance.models.origin.scoring.scoring import CONTEXT_PARTS, ContextPart
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".training.lock"
 SAMPLE = 200  # sentences by which two vocabularies are compared
 
 Report = Callable[[str, int, int, str], None]
-"""Told what is being done, how much of how much of it is done, and what there is to say of it."""
+"""Progress callback: receives the task, its progress, its total, and a remark."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """What is to be trained.
+    """Inputs of the training of both networks.
 
     Attributes:
         folder: the origin folder, with its corpus, vocabulary and tokens.
         settings: of all steps; those of the two networks are read.
         device: as torch names it.
-        checkpoint: the encoder to start the generative models from; None where they start from scratch.
+        checkpoint: encoder to start the generative models from; None to start from scratch.
         check_every: steps between checkpoints.
     """
 
@@ -75,89 +85,89 @@ class Training:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """What is trained on."""
+        """The part to train on."""
         return Corpus.open(self.folder / CORPUS)
 
     @cached_property
     def held_out(self) -> Corpus:
-        """What is tested on."""
+        """The part to test on."""
         return Corpus.open(self.folder / CORPUS, "held_out")
 
     @cached_property
     def tokens(self) -> TokenTable:
-        """Of the corpus."""
+        """Of the part to train on."""
         return TokenTable.open(self.folder / TOKENS)
 
     @cached_property
     def held_out_tokens(self) -> TokenTable:
-        """Of the held-out documents."""
+        """Of the part to test on."""
         return TokenTable.open(self.folder / TOKENS, "held_out")
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The pieces of words."""
+        """The networks' subwords."""
         return Vocabulary.open(self.folder / VOCABULARY)
 
     @cached_property
     def max_tokens(self) -> int:
-        """What sentences are cut to.
+        """Tokens that sentences were truncated to.
 
         Raises:
             BadOrigin: there are no tokens yet.
         """
         if not (about := read_step_about(self.folder / TOKENS)):
-            raise BadOrigin(f"{self.folder} holds no tokens: make them by `semblance origin corpus`")
-        return int(about[MADE_OF]["max_tokens"])
+            raise BadOrigin(f"{self.folder} contains no tokens; run `semblance origin corpus`")
+        return int(about[PROVENANCE]["max_tokens"])
 
-    def made_of(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What decides what comes of a step."""
-        return {"settings": dict(settings), **read_by_networks(self.folder)}
+    def provenance(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings and inputs of a network."""
+        return {"settings": dict(settings), **network_inputs(self.folder)}
 
-    def plan(self, made_of: Mapping[str, Any], epochs: float, steps: int, learning_rate: float) -> Plan:
-        """The plan of a network, by the steps of a pass over the corpus."""
-        made = digest(**made_of)
-        checkpoint = self.folder / CHECKPOINTS / f"{made[:16]}.pt"
-        return Plan(max(1, round(epochs * steps)), learning_rate, made, checkpoint, self.check_every)
+    def plan(self, provenance: Mapping[str, Any], epochs: float, steps: int, learning_rate: float) -> TrainingPlan:
+        """Plan of a network, from its steps per epoch."""
+        key = digest(**provenance)
+        checkpoint = self.folder / CHECKPOINTS / f"{key[:16]}.pt"
+        return TrainingPlan(max(1, round(epochs * steps)), learning_rate, key, checkpoint, self.check_every)
 
 
 def train_networks(training: Training, report: Report) -> dict[str, dict[str, Any]]:
-    """Train both kinds of networks; what is done already is left, what was cut off goes on.
+    """Train both kinds of networks; skips finished ones, and resumes interrupted ones.
 
     Returns:
-        What came of each, as it stands in `origin.json`.
+        Entry of each in `origin.json`.
 
     Raises:
-        BadCorpus: it has no context, or holds out none.
-        BadOrigin: a step before is missing, the settings do not fit it, one of these was made of something else, or
-            another process trains there.
-        BadCheckpoint: the encoder to start from will not do.
+        BadCorpus: a part of the corpus has no context.
+        BadOrigin: an earlier step is missing, the settings do not fit it, a network has another provenance, or another
+            process is training there.
+        BadCheckpoint: the encoder to start from cannot be used.
         TrainingDiverged, CheckpointNotSaved: as `fit`.
     """
     for part in (training.corpus, training.held_out):
         if not len(part.contexts()):
-            raise BadCorpus(f"{part.file} has no three sentences that follow each other")
-    _require_fitting(training)
+            raise BadCorpus(f"{part.file} has no three consecutive sentences")
+    _check_settings(training)
     busy = BadOrigin(f"another process is training in {training.folder}")
-    with only_process(training.folder / LOCK, busy):
-        for name, make in ((COHERENCE, _coherence), (GENERATION, _generation)):
-            make(training, report)
+    with process_lock(training.folder / LOCK, busy):
+        for name, train in ((COHERENCE, _train_coherence), (GENERATION, _train_generation)):
+            train(training, report)
             add_about(training.folder, name, read_step_about(training.folder / name))
     return {name: read_step_about(training.folder / name) for name in (COHERENCE, GENERATION)}
 
 
-def _require_fitting(training: Training) -> None:
-    """What can be known to be wrong before hours of training."""
-    asked = training.settings.vocabulary
-    if "max_tokens" in asked.model_fields_set and asked.max_tokens != training.max_tokens:
+def _check_settings(training: Training) -> None:
+    """Detect contradictions before hours of training."""
+    settings = training.settings.vocabulary
+    if "max_tokens" in settings.model_fields_set and settings.max_tokens != training.max_tokens:
         raise BadOrigin(
-            f"vocabulary.max_tokens is {asked.max_tokens}, but the tokens in {training.folder / TOKENS} were made with "
-            f"{training.max_tokens}: leave it out, or make another folder by `semblance origin corpus`"
+            f"vocabulary.max_tokens is {settings.max_tokens}, but the tokens in {training.folder / TOKENS} were made "
+            f"with {training.max_tokens}: remove the setting, or make another folder by `semblance origin corpus`"
         )
     if training.checkpoint is not None:
-        _require_its_vocabulary(training, training.checkpoint)
+        _check_vocabulary(training, training.checkpoint)
 
 
-def _require_its_vocabulary(training: Training, checkpoint: Checkpoint) -> None:
+def _check_vocabulary(training: Training, checkpoint: Checkpoint) -> None:
     own, vocabulary = Vocabulary.of(checkpoint.folder), training.vocabulary
     texts = training.corpus.texts(range(min(SAMPLE, len(training.corpus))))
     encoded = (own.encode(texts, training.max_tokens), vocabulary.encode(texts, training.max_tokens))
@@ -168,101 +178,102 @@ def _require_its_vocabulary(training: Training, checkpoint: Checkpoint) -> None:
         )
 
 
-def _coherence(training: Training, report: Report) -> None:
+def _train_coherence(training: Training, report: Report) -> None:
     settings = training.settings.coherence
-    made_of = training.made_of(settings.model_dump(mode="json"))
-    if is_made(training.folder / COHERENCE, made_of):
+    provenance = training.provenance(settings.model_dump(mode="json"))
+    if step_is_done(training.folder / COHERENCE, provenance):
         return
     torch.manual_seed(settings.seed)
     network = Coherence(training.vocabulary.size, settings).to(training.device)
-    order = order_of(training.corpus, settings)
-    plan = training.plan(made_of, settings.epochs, order.steps, settings.learning_rate)
+    order = batch_order(training.corpus, settings)
+    plan = training.plan(provenance, settings.epochs, order.steps, settings.learning_rate)
     if settings.start == "static" and not plan.checkpoint.exists():
         report("word vectors", 0, 1, "")
-        how = SkipGram(settings.embedding, seed=settings.seed)
-        network.start_from(learn(training.tokens, training.vocabulary.size, how))
+        skip_gram = SkipGram(settings.embedding, seed=settings.seed)
+        network.init_embeddings(learn_vectors(training.tokens, training.vocabulary.size, skip_gram))
         report("word vectors", 1, 1, "")
-    train_coherence(training.corpus, training.tokens, network, plan, _steps(COHERENCE, report))
+    train_coherence(training.corpus, training.tokens, network, plan, _step_reporter(COHERENCE, report))
     accuracies = held_out_accuracies(network, training.held_out, training.held_out_tokens, settings.seed)
-    with _step(training.folder, COHERENCE) as made:
-        network.save(made)
+    with _step_folder(training.folder, COHERENCE) as folder:
+        network.save(folder)
         done = 0
-        for more in write_vectors(network, training.tokens, training.corpus.contexts(), made):
+        for more in write_vectors(network, training.tokens, training.corpus.contexts(), folder):
             done += more
             report("vectors of sentences", done, len(training.tokens), "")
-        what = {
+        results = {
             "training_tokens": training.tokens.tokens,
             "steps": plan.steps,
-            "parameters": parameters(network),
-            "held_out_accuracy": as_json(accuracies),
+            "parameters": parameter_count(network),
+            "held_out_accuracy": accuracies_as_json(accuracies),
         }
-        write_step_about(made, made_of, what)
+        write_step_about(folder, provenance, results)
     plan.checkpoint.unlink(missing_ok=True)
 
 
-def _generation(training: Training, report: Report) -> None:
+def _train_generation(training: Training, report: Report) -> None:
     settings = training.settings.generation
     start = training.checkpoint.space if training.checkpoint else None
-    made_of = {**training.made_of(settings.model_dump(mode="json")), "start": start}
-    if is_made(training.folder / GENERATION, made_of):
+    provenance = {**training.provenance(settings.model_dump(mode="json")), "start": start}
+    if step_is_done(training.folder / GENERATION, provenance):
         return
     networks: dict[str, EncoderDecoderModel] = {}
     plans = []
-    for name, parts in {ALL: PARTS}.items() if settings.one_network else {part: (part,) for part in PARTS}.items():
-        networks[name], plan = _writer(training, name, parts, made_of, report)
+    one_each = {part: (part,) for part in CONTEXT_PARTS}
+    for name, parts in {ALL: CONTEXT_PARTS}.items() if settings.one_network else one_each.items():
+        networks[name], plan = _train_writer(training, name, parts, provenance, report)
         plans.append(plan)
     generation = Generation(
-        {part: networks[ALL if settings.one_network else part] for part in PARTS}, settings.precision
+        {part: networks[ALL if settings.one_network else part] for part in CONTEXT_PARTS}, settings.precision
     )
     held_out = perplexities(generation, training.held_out.contexts(), training.held_out_tokens)
-    with _step(training.folder, GENERATION) as made:
+    with _step_folder(training.folder, GENERATION) as folder:
         for name, network in networks.items():
-            save_network(network, made / name)
-        what = {
+            save_network(network, folder / name)
+        results = {
             "training_tokens": training.tokens.tokens,
             "steps": sum(plan.steps for plan in plans),
-            "parameters": sum(map(parameters, networks.values())),
+            "parameters": sum(map(parameter_count, networks.values())),
             "held_out_perplexity": dict(held_out),
         }
-        write_step_about(made, made_of, what)
+        write_step_about(folder, provenance, results)
     for plan in plans:
         plan.checkpoint.unlink(missing_ok=True)
 
 
-def _writer(
-    training: Training, name: str, parts: Sequence[Part], made_of: Mapping[str, Any], report: Report
-) -> tuple[EncoderDecoderModel, Plan]:
-    """A network that has learned to write these parts, and the plan that it was trained by."""
+def _train_writer(
+    training: Training, name: str, parts: Sequence[ContextPart], provenance: Mapping[str, Any], report: Report
+) -> tuple[EncoderDecoderModel, TrainingPlan]:
+    """Train a network to write these parts; also returns its plan."""
     settings = training.settings.generation
-    network = _untrained(training)
-    network.to(torch.device(training.device))  # type: ignore[arg-type]  # to() is decorated in vain
-    positions = [PARTS.index(part) for part in parts]
-    order = (training.tokens.lengths, settings.batch_size, settings.seed)
-    sentences = GenerationBatches(training.corpus.contexts(), positions, *order)
-    plan = training.plan({**made_of, "network": name}, settings.epochs, sentences.steps, settings.learning_rate)
-    said = _steps(f"{GENERATION} {name}", report)
-    train_generation(network, training.tokens, sentences, settings.precision, plan, said)
+    network = _new_writer(training)
+    network.to(torch.device(training.device))  # type: ignore[arg-type]  # the decorator of to() hides its signature
+    positions = [CONTEXT_PARTS.index(part) for part in parts]
+    contexts, lengths = training.corpus.contexts(), training.tokens.lengths
+    order = GenerationBatches(contexts, positions, lengths, settings.batch_size, settings.seed)
+    plan = training.plan({**provenance, "network": name}, settings.epochs, order.steps, settings.learning_rate)
+    step_report = _step_reporter(f"{GENERATION} {name}", report)
+    train_generation(network, training.tokens, order, settings.precision, plan, step_report)
     return network, plan
 
 
-def _untrained(training: Training) -> EncoderDecoderModel:
+def _new_writer(training: Training) -> EncoderDecoderModel:
     vocabulary, settings = training.vocabulary, training.settings.generation
-    marks = Marks(vocabulary.pad, vocabulary.start, vocabulary.end)
+    special = SpecialIds(vocabulary.pad, vocabulary.start, vocabulary.end)
     if training.checkpoint is None:
-        return new_network(settings, vocabulary.size, training.max_tokens, marks)
-    return started_network(training.checkpoint, settings.seed, marks)
+        return new_network(settings, vocabulary.size, training.max_tokens, special)
+    return network_from_encoder(training.checkpoint, settings.seed, special)
 
 
-def _steps(what: str, report: Report) -> Callable[[Progress], None]:
-    return lambda now: report(what, now.step, now.steps, f"loss {now.loss:.3f}")
+def _step_reporter(task: str, report: Report) -> Callable[[StepProgress], None]:
+    return lambda progress: report(task, progress.step, progress.steps, f"loss {progress.loss:.3f}")
 
 
 @contextmanager
-def _step(folder: Path, name: str) -> Iterator[Path]:
-    """A folder for what a step makes, which gets its name when all is written."""
-    aside = folder / f".{name}.partial"
-    for old in (aside, folder / name):  # what lies there under its name is not whole: else it would not be made again
+def _step_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Folder for the results of a step, renamed to its final name after the block."""
+    temporary = folder / f".{name}.partial"
+    for old in (temporary, folder / name):  # a folder under the final name is incomplete, or the step would be skipped
         shutil.rmtree(old, ignore_errors=True)
-    aside.mkdir()
-    yield aside
-    publish(aside, folder / name)
+    temporary.mkdir()
+    yield temporary
+    publish(temporary, folder / name)

@@ -1,1 +1,1 @@
-"""From contexts to a similarity, and to why it is what it is (Eq. 3 and 4)."""
+"""Similarity from scores in contexts, and its explanation (Eq. 3 and 4)."""

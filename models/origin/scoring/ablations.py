@@ -1,4 +1,4 @@
-"""Ways to choose contexts and to compare scores: what is taken out of Origin to see what it is good for."""
+"""Ablations of Origin: other contexts, removed terms, and forms of the similarity."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """How contexts are chosen, and by which terms of Eq. 3 they are chosen and sentences scored.
+class Ablation:
+    """How contexts are chosen, and which terms of Eq. 3 are used; by default all of Origin.
 
     Attributes:
-        random: contexts are drawn from the whole corpus instead of being chosen in the two steps.
-        diverse: contexts are of different chunks, and their previous sentences differ.
-        size: most contexts of a set, up to the size in the settings, which None stands for.
-        without: terms whose weight is 0. Candidates are ranked by Eq. 1 all the same.
+        random: contexts are drawn from the whole corpus instead of being chosen in two steps.
+        diverse: contexts are of different chunks, with different previous sentences.
+        size: most contexts of a set; None for the size in the settings, which is the maximum.
+        without: terms whose weight is 0. Candidates are always ranked by Eq. 1.
     """
 
     random: bool = False
@@ -25,60 +25,60 @@ class Choice:
     size: int | None = None
     without: frozenset[str] = frozenset()
 
-    def uncut(self) -> Choice:
-        """The same with sets of the largest size, of which its own are the beginnings."""
+    def full_size(self) -> Ablation:
+        """The same with sets of the largest size; its own sets are their beginnings."""
         return replace(self, size=None)
 
-    def kept(self, weights: tuple[float, ...]) -> tuple[float, ...]:
-        """The weights of the terms that are left."""
+    def remaining_weights(self, weights: tuple[float, ...]) -> tuple[float, ...]:
+        """Weights with those of the removed terms set to 0."""
         return tuple(0.0 if name in self.without else w for name, w in zip(TERMS, weights, strict=True))
 
 
-FULL = Choice()
-CHOICES: Mapping[str, Choice] = {
-    "random": Choice(random=True),
-    "without_diversity": Choice(diverse=False),
-    "contexts_20": Choice(size=20),
-    "contexts_100": Choice(size=100),
-    "contexts_500": Choice(size=500),
-    **{f"without_{term}": Choice(without=frozenset({term})) for term in TERMS},
-    "without_sides": Choice(without=frozenset({"left", "right"})),
+FULL = Ablation()
+ABLATIONS: Mapping[str, Ablation] = {
+    "random": Ablation(random=True),
+    "without_diversity": Ablation(diverse=False),
+    "contexts_20": Ablation(size=20),
+    "contexts_100": Ablation(size=100),
+    "contexts_500": Ablation(size=500),
+    **{f"without_{term}": Ablation(without=frozenset({term})) for term in TERMS},
+    "without_sides": Ablation(without=frozenset({"left", "right"})),
 }
 
 
-def fitting(size: int) -> list[str]:
-    """The names of choices that sets of a size allow, but for that of the size itself."""
-    return [name for name, choice in CHOICES.items() if choice.size is None or choice.size < size]
+def ablations_below(size: int) -> list[str]:
+    """Names of the ablations with sets smaller than `size`, or of the size in the settings."""
+    return [name for name, each in ABLATIONS.items() if each.size is None or each.size < size]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A choice of contexts and a form of the similarity.
+    """An ablation and a form of the similarity.
 
-    Its name is that of the form, after that of the choice if it is not the full one.
+    Its name is that of the form, prefixed with that of the ablation unless this is the full Origin.
 
-    >>> Variant("cosine").name, Variant("centred", Choice(random=True)).name
+    >>> Variant("cosine").name, Variant("centred", Ablation(random=True)).name
     ('cosine', 'random_centred')
     """
 
     form: Form
-    choice: Choice = FULL
+    ablation: Ablation = FULL
 
     @property
     def name(self) -> str:
-        """As `variant` takes it."""
-        chosen = [name for name, choice in CHOICES.items() if choice == self.choice]
-        return "_".join([*chosen, self.form])
+        """Name for `find_variant`."""
+        prefix = [name for name, each in ABLATIONS.items() if each == self.ablation]
+        return "_".join([*prefix, self.form])
 
 
-def variant(name: str, form: Form | None = None) -> Variant:
-    """The variant of a name; one that names a choice only is of the `form`, if there is one.
+def find_variant(name: str, form: Form | None = None) -> Variant:
+    """Find a variant by name; an ablation's name means its variant of `form`, if given.
 
     Raises:
         UnknownName: there is no such variant.
     """
-    known = {each.name: each for each in (Variant(f, choice) for choice in (FULL, *CHOICES.values()) for f in FORMS)}
-    found = known.get(name) or (known.get(f"{name}_{form}") if form else None)
-    if found is None:
-        raise UnknownName("variants of Origin", name, [*FORMS, *CHOICES])
-    return found
+    variants = {each.name: each for each in (Variant(f, a) for a in (FULL, *ABLATIONS.values()) for f in FORMS)}
+    variant = variants.get(name) or (variants.get(f"{name}_{form}") if form else None)
+    if variant is None:
+        raise UnknownName("variants of Origin", name, [*FORMS, *ABLATIONS])
+    return variant

@@ -1,4 +1,4 @@
-"""Why two sentences are alike: what each context, and each term in it, adds to the score."""
+"""Explain a similarity by the contribution of each context, and of each term in it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from semblance.models.embeddings import Doubles, Integers
-from semblance.models.origin.scoring.scoring import TERMS, Form, centred, checked_weights
+from semblance.models.origin.scoring.scoring import TERMS, Form, centered, validate_weights
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One context: its number, the sentences around the gap, and what it adds to the score.
+    """A context: its number, the sentences around the gap, and its contribution to the score.
 
-    `scores` are those of either sentence in it, `parts` what each term adds by name.
+    `scores` are those of both sentences in it, `parts` the contribution of each term by name.
     """
 
     context: int
@@ -35,17 +35,18 @@ class ContextExplanation:
         context c           v1c v2c / (|v1| |v2|)
         term t of it        (t1c v2c + v1c t2c) / (2 |v1| |v2|)
 
-    Both sum to the score. The same holds for the centred form, with the mean over the contexts taken away from v1, v2
-    and every term: the terms of a context still sum to its score.
+    Both sum to the score. The same holds for the centred form, with the mean over the contexts subtracted from v1, v2
+    and every term: the terms of a context still sum to its contribution.
 
-    By the cosine, a context adds most where both sentences are least likely, as the scores are logarithms; by the
-    centred form it adds where both are more likely than elsewhere, or both less.
+    In the cosine, contexts contribute most where both sentences are least likely, as scores are logarithms; in the
+    centred form, where both are more likely than on average, or both less.
 
     Attributes:
-        score: how alike the sentences are, in that form.
-        contexts: (n,) their numbers, each once; one that is in the sets of both sentences adds twice as much.
+        form: of the similarity.
+        score: similarity of the sentences in that form.
+        contexts: (n,) their numbers, each once; a context in the sets of both sentences contributes twice.
         scores: (2, n) v1 and v2.
-        parts: (n, 4) what each term of each context adds.
+        parts: (n, 4) contribution of each term of each context.
     """
 
     form: Form
@@ -58,37 +59,37 @@ class ContextExplanation:
     def of(
         cls, contexts: Integers, first: Doubles, second: Doubles, weights: Sequence[float], form: Form
     ) -> ContextExplanation:
-        """From the terms (n, 4) of both sentences in the same contexts, in which one may come twice.
+        """Explain from the terms (n, 4) of both sentences in the same contexts, with duplicates.
 
         Raises:
-            ValueError: the weights will not do.
+            ValueError: the weights are invalid.
         """
-        a, b = (terms * checked_weights(weights) for terms in (first, second))
+        a, b = (terms * validate_weights(weights) for terms in (first, second))
         v1, v2 = a.sum(axis=1), b.sum(axis=1)
-        first_shares, second_shares = _divided(a, v1, form), _divided(b, v2, form)
+        first_shares, second_shares = _unit_terms(a, v1, form), _unit_terms(b, v2, form)
         unit1, unit2 = (shares.sum(axis=1, keepdims=True) for shares in (first_shares, second_shares))
         parts = (first_shares * unit2 + unit1 * second_shares) / 2
         each, at, owners = np.unique(contexts, return_index=True, return_inverse=True)
-        added = np.zeros((len(each), len(TERMS)))
-        np.add.at(added, owners, parts)
-        return cls(form, float(parts.sum()), each, np.stack([v1, v2])[:, at], added)
+        summed = np.zeros((len(each), len(TERMS)))
+        np.add.at(summed, owners, parts)
+        return cls(form, float(parts.sum()), each, np.stack([v1, v2])[:, at], summed)
 
     @property
     def by_context(self) -> Doubles:
-        """(n,) what each context adds."""
+        """(n,) contribution of each context."""
         return np.asarray(self.parts.sum(axis=1))
 
     @property
     def by_term(self) -> dict[str, float]:
-        """What each term adds over all contexts."""
+        """Contribution of each term over all contexts."""
         return dict(zip(TERMS, self.parts.sum(axis=0).tolist(), strict=True))
 
     def top(self, n: int) -> Integers:
-        """The positions of the n contexts that add most, the most first."""
+        """Positions of the n contexts with the largest contributions, largest first."""
         return np.argsort(-self.by_context, kind="stable")[:n]
 
     def reason(self, position: int, left: str, right: str) -> Reason:
-        """The context at a position, with its text."""
+        """The context at a position, with the given texts."""
         v1, v2 = self.scores[:, position].tolist()
         parts = self.parts[position]
         return Reason(
@@ -101,9 +102,9 @@ class ContextExplanation:
         )
 
 
-def _divided(terms: Doubles, scores: Doubles, form: Form) -> Doubles:
-    """(n, 4) the terms, centred if need be, over the length of their sum: they sum to its direction."""
+def _unit_terms(terms: Doubles, scores: Doubles, form: Form) -> Doubles:
+    """(n, 4) terms, centred or not, over the norm of the scores: rows sum to a unit vector."""
     if form == "centred":
-        terms, scores = centred(terms), centred(scores)
+        terms, scores = centered(terms), centered(scores)
     length = float(np.linalg.norm(scores))
     return np.zeros_like(terms) if length == 0 else terms / length

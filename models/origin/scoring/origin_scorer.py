@@ -1,4 +1,4 @@
-"""Origin as what gives scores to an evaluation: its measures are its variants."""
+"""Evaluation of Origin: a scorer whose measures are Origin's variants."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from semblance.models.errors import NotExplainable, UnknownName
 from semblance.models.evaluation.scorer import Track
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import LinkList
-from semblance.models.origin.scoring.ablations import CHOICES, Variant, variant
+from semblance.models.origin.scoring.ablations import ABLATIONS, Variant, find_variant
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.scoring import FORMS
 from semblance.models.text import Granularity
 
 
 class OriginScorer:
-    """A `semblance.models.evaluation.scorer.Scorer` of graded or labelled pairs, triplets and rankings."""
+    """A `Scorer` (evaluation/scorer.py) of graded or labelled pairs, triplets and rankings."""
 
     def __init__(self, origin: Origin, name: str, track: Track) -> None:
         self._origin = origin
@@ -27,51 +27,51 @@ class OriginScorer:
         self.track = track
 
     def about(self) -> Mapping[str, str]:
-        """Its name, and how contexts are chosen."""
-        chosen = self._origin.contexts.model_dump().items()
-        return {"model": self._name, **{f"contexts_{key}": str(value) for key, value in chosen}}
+        """Its name, and the settings of its contexts."""
+        settings = self._origin.contexts.model_dump().items()
+        return {"model": self._name, **{f"contexts_{key}": str(value) for key, value in settings}}
 
     def variants(self, names: Sequence[str]) -> dict[str, Variant]:
-        """The variants of these names.
+        """The variants with these names.
 
         Raises:
             UnknownName: there is no such variant, or its sets are larger than those of this Origin.
         """
         size = self._origin.contexts.size
-        fitting = [name for name, each in CHOICES.items() if each.size is None or each.size <= size]
-        found = {name: variant(name) for name in names}
-        for name, each in found.items():
-            if each.choice.size is not None and each.choice.size > size:
-                raise UnknownName(f"variants of an Origin with {size} contexts a sentence", name, [*FORMS, *fitting])
-        return found
+        allowed = [name for name, each in ABLATIONS.items() if each.size is None or each.size <= size]
+        variants = {name: find_variant(name) for name in names}
+        for name, each in variants.items():
+            if each.ablation.size is not None and each.ablation.size > size:
+                raise UnknownName(f"variants of an Origin with {size} contexts a sentence", name, [*FORMS, *allowed])
+        return variants
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        """As the protocol says. What one variant computes of a pair, the others find there.
+        """Scores of each pair by each variant; all variants of a batch share Origin's caches.
 
         Raises:
             UnknownName: as `variants`.
             BadTexts, BadCorpus: as `Origin.similarities`.
         """
-        variants, step = self.variants(measures), self._origin.pairs_at_once
-        found: dict[str, list[Doubles]] = {name: [np.zeros(0)] for name in measures}
-        blocks = [slice(start, start + step) for start in range(0, len(left), step)]
-        for some in self.track(blocks, f"{step} pairs at a time"):
+        variants, step = self.variants(measures), self._origin.pairs_per_batch
+        blocks: dict[str, list[Doubles]] = {name: [np.zeros(0)] for name in measures}
+        batches = [slice(start, start + step) for start in range(0, len(left), step)]
+        for batch in self.track(batches, f"{step} pairs at a time"):
             for name, each in variants.items():
-                found[name].append(self._origin.similarities(left[some], right[some], each.form, each.choice))
-        return {name: np.concatenate(each) for name, each in found.items()}
+                blocks[name].append(self._origin.similarities(left[batch], right[batch], each.form, each.ablation))
+        return {name: np.concatenate(each) for name, each in blocks.items()}
 
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
-        """Raises NotExplainable: its reasons are contexts."""
+        """Raise NotExplainable: its explanations are contexts."""
         del measures, left, right, granularity
-        _refuse("explains by contexts, not by tokens: `semblance origin explain`")
+        _refuse("explains by contexts, not by tokens; use `semblance origin explain`")
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        """Raises NotExplainable: it compares every query with every document anew, which takes too long."""
+        """Raise NotExplainable: comparing every query with every document takes too long."""
         del measures, task, k
-        _refuse("compares pairs, and is too slow to search: train its surrogate")
+        _refuse("compares pairs, and is too slow to search; train its surrogate")
 
 
-def _refuse(why: str) -> NoReturn:
-    raise NotExplainable(f"Origin {why}")
+def _refuse(reason: str) -> NoReturn:
+    raise NotExplainable(f"Origin {reason}")

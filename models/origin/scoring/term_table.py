@@ -1,28 +1,96 @@
-"""The terms of Eq. 3, each computed once: of any sentence in any context."""
+"""Cached terms of Eq. 3, and the interfaces of the components that compute them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles, Floats, Integers
-from semblance.models.origin.context_parts import Part
-from semblance.models.origin.scoring.parts import Ids, Parts
-from semblance.models.origin.scoring.scoring import TERMS
+from semblance.models.origin.scoring.scoring import TERMS, ContextPart
 
-REMEMBERED = 1 << 22  # pairs of sentence and context whose terms are kept: 160 MB
-RANKED_BYTES = 1 << 28  # of Eq. 1 in all contexts of the corpus, of the sentences asked last
-AT_ONCE = 1 << 16  # pairs of sentence and context in one call of the generative models
+CACHED_TERMS = 1 << 22  # pairs of sentence and context: 160 MB
+COHERENCE_CACHE_BYTES = 1 << 28  # Eq. 1 in all contexts of the corpus, of the latest sentences
+PAIRS_PER_BATCH = 1 << 16  # pairs of sentence and context per call of the generative models
 
-_PARTS: tuple[Part, ...] = ("centre", "left", "right")  # the columns after coherence
+_PARTS: tuple[ContextPart, ...] = ("centre", "left", "right")  # the columns after coherence
+
+Ids: TypeAlias = NDArray[np.int32]
+
+
+class ContextCorpus(Protocol):
+    """Sentences of the corpus by number, in the order of the documents."""
+
+    @property
+    def chunk(self) -> NDArray[np.int32]:
+        """(sentences,) chunk of each."""
+
+    def texts(self, numbers: Integers) -> list[str]:
+        """Texts of the sentences with these numbers."""
+
+    def contexts(self) -> Integers:
+        """Numbers of the sentences with both neighbours in their run, ascending."""
+
+
+class SentenceTokens(Protocol):
+    """Tokens of the sentences of the corpus."""
+
+    def rows(self, numbers: Integers) -> list[Ids]:
+        """Tokens of the sentences with these numbers."""
+
+
+class TextEncoder(Protocol):
+    """Tokens of any text."""
+
+    def encode(self, texts: Sequence[str], max_tokens: int) -> list[Ids]:
+        """First tokens of each text, at least one, without special tokens."""
+
+
+class ChunkSearch(Protocol):
+    """Finds chunks that share bigrams with a sentence."""
+
+    def chunks(self, sentence: str, limit: int) -> tuple[Integers, Doubles]:
+        """The best chunks with their scores, best first; empty if nothing is shared."""
+
+
+class ContextRanking(Protocol):
+    """The coherence model (Eq. 1) over the whole corpus."""
+
+    def log_probabilities(self, rows: Sequence[Ids]) -> Floats:
+        """(sentences, contexts) log p(y=1 | s, l, r) of each sentence in every context, ascending."""
+
+    def nearest(self, rows: Sequence[Ids], limit: int) -> Integers:
+        """(sentences, limit) sentences of the corpus with the nearest vectors, best first."""
+
+
+class Likelihoods(Protocol):
+    """The generative models (Eq. 2)."""
+
+    def log_likelihoods(
+        self, part: ContextPart, left: Sequence[Ids], center: Sequence[Ids], right: Sequence[Ids]
+    ) -> Floats:
+        """(n,) log-likelihood per token of one part of each triple, given the two others."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginComponents:
+    """Components of Origin, all built from one corpus."""
+
+    corpus: ContextCorpus
+    tokens: SentenceTokens
+    vocabulary: TextEncoder
+    screening: ChunkSearch
+    ranking: ContextRanking
+    generation: Likelihoods
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Known:
-    """What is known of one sentence: the numbers of contexts (n,), ascending, and its terms (n, 4) there."""
+class _SentenceTerms:
+    """Cached terms of one sentence: ascending numbers of contexts (n,), and terms (n, 4)."""
 
     contexts: Integers
     terms: Doubles
@@ -30,60 +98,60 @@ class _Known:
     def missing(self, contexts: Integers) -> Integers:
         return np.setdiff1d(contexts, self.contexts)
 
-    def with_(self, more: _Known) -> _Known:
+    def merge(self, more: _SentenceTerms) -> _SentenceTerms:
         contexts = np.concatenate([self.contexts, more.contexts])
         order = np.argsort(contexts)
-        return _Known(contexts[order], np.concatenate([self.terms, more.terms])[order])
+        return _SentenceTerms(contexts[order], np.concatenate([self.terms, more.terms])[order])
 
     def at(self, contexts: Integers) -> Doubles:
         return self.terms[np.searchsorted(self.contexts, contexts)]
 
 
-_NOTHING = _Known(np.zeros(0, np.int64), np.zeros((0, len(TERMS))))
+_NO_TERMS = _SentenceTerms(np.zeros(0, np.int64), np.zeros((0, len(TERMS))))
 
 
 class TermTable:
-    """Terms of sentences in contexts, computed in large batches over all sentences asked for, and remembered.
+    """Cached terms of sentences in contexts, computed in large batches of sentences.
 
     Attributes:
-        rows_at_once: sentences that are compared with the whole corpus at once, as memory allows.
+        rows_per_batch: sentences that are compared with the whole corpus at once, limited by memory.
     """
 
-    def __init__(self, parts: Parts, max_tokens: int) -> None:
-        self._parts = parts
+    def __init__(self, components: OriginComponents, max_tokens: int) -> None:
+        self._components = components
         self._max_tokens = max_tokens
-        self._contexts = parts.corpus.contexts()
-        self._known: LRUCache[str, _Known] = LRUCache(REMEMBERED, getsizeof=lambda known: len(known.contexts))
+        self._contexts = components.corpus.contexts()
+        self._cache: LRUCache[str, _SentenceTerms] = LRUCache(CACHED_TERMS, getsizeof=lambda each: len(each.contexts))
         row_bytes = 4 * len(self._contexts)
-        self.rows_at_once = max(1, RANKED_BYTES // 4 // max(1, row_bytes))
-        self._rows: LRUCache[str, Floats] = LRUCache(4 * self.rows_at_once)
+        self.rows_per_batch = max(1, COHERENCE_CACHE_BYTES // 4 // max(1, row_bytes))
+        self._rows: LRUCache[str, Floats] = LRUCache(4 * self.rows_per_batch)
 
     def terms(self, texts: Sequence[str], contexts: Sequence[Integers]) -> list[Doubles]:
         """(n, 4) the terms of each text in its own n contexts, by number."""
-        asked: dict[str, list[Integers]] = {}
-        for text, some in zip(texts, contexts, strict=True):
-            asked.setdefault(text, []).append(some)
-        known = {text: self._known.get(text, _NOTHING) for text in asked}
-        missing = {text: known[text].missing(np.concatenate(each)) for text, each in asked.items()}
-        for text, more in self._computed({text: each for text, each in missing.items() if len(each)}).items():
-            known[text] = known[text].with_(more)
-            if len(known[text].contexts) <= REMEMBERED:
-                self._known[text] = known[text]
-        return [known[text].at(some) for text, some in zip(texts, contexts, strict=True)]
+        requested: dict[str, list[Integers]] = {}
+        for text, numbers in zip(texts, contexts, strict=True):
+            requested.setdefault(text, []).append(numbers)
+        cached = {text: self._cache.get(text, _NO_TERMS) for text in requested}
+        missing = {text: cached[text].missing(np.concatenate(each)) for text, each in requested.items()}
+        for text, more in self._compute({text: each for text, each in missing.items() if len(each)}).items():
+            cached[text] = cached[text].merge(more)
+            if len(cached[text].contexts) <= CACHED_TERMS:
+                self._cache[text] = cached[text]
+        return [cached[text].at(numbers) for text, numbers in zip(texts, contexts, strict=True)]
 
     def coherence(self, texts: Sequence[str]) -> Iterator[Floats]:
-        """(contexts of the corpus,) Eq. 1 of each text in all of them, one text after the other."""
-        for start in range(0, len(texts), self.rows_at_once):
-            some = texts[start : start + self.rows_at_once]
-            found = {text: self._rows[text] for text in some if text in self._rows}
-            if new := list(dict.fromkeys(text for text in some if text not in found)):
-                rows = self._parts.ranking.log_probabilities(self._ids(new))
-                found |= {text: row.copy() for text, row in zip(new, rows, strict=True)}  # so that each is freed alone
-                self._rows.update(found)
-            yield from (found[text] for text in some)
+        """(contexts of the corpus,) Eq. 1 of each text in all of them, text by text."""
+        for start in range(0, len(texts), self.rows_per_batch):
+            batch = texts[start : start + self.rows_per_batch]
+            rows = {text: self._rows[text] for text in batch if text in self._rows}
+            if new := list(dict.fromkeys(text for text in batch if text not in rows)):
+                computed = self._components.ranking.log_probabilities(self._ids(new))
+                rows |= {text: row.copy() for text, row in zip(new, computed, strict=True)}  # each is freed alone
+                self._rows.update(rows)
+            yield from (rows[text] for text in batch)
 
-    def _computed(self, missing: Mapping[str, Integers]) -> dict[str, _Known]:
-        """The terms of each text in contexts of its own, all distinct."""
+    def _compute(self, missing: Mapping[str, Integers]) -> dict[str, _SentenceTerms]:
+        """Terms of each text in its own contexts, all different."""
         if not missing:
             return {}
         texts, ends = list(missing), np.cumsum([len(each) for each in missing.values()])
@@ -92,16 +160,16 @@ class TermTable:
         terms = np.empty((len(contexts), len(TERMS)))
         terms[:, 0] = np.concatenate([row[own] for row, own in zip(self.coherence(texts), places, strict=True)])
         ids, owners = self._ids(texts), np.repeat(np.arange(len(texts)), np.diff(ends, prepend=0))
-        for start in range(0, len(contexts), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            terms[part, 1:] = self._generated([ids[i] for i in owners[part]], contexts[part])
-        return dict(zip(texts, map(_Known, missing.values(), np.split(terms, ends[:-1])), strict=True))
+        for start in range(0, len(contexts), PAIRS_PER_BATCH):
+            batch = slice(start, start + PAIRS_PER_BATCH)
+            terms[batch, 1:] = self._generation_terms([ids[i] for i in owners[batch]], contexts[batch])
+        return dict(zip(texts, map(_SentenceTerms, missing.values(), np.split(terms, ends[:-1])), strict=True))
 
-    def _generated(self, centre: Sequence[Ids], contexts: Integers) -> Doubles:
+    def _generation_terms(self, center: Sequence[Ids], contexts: Integers) -> Doubles:
         """(n, 3) the terms of Eq. 2 of n sentences, each in one context."""
-        left, right = (self._parts.tokens.rows(contexts + step) for step in (-1, 1))
-        found = [self._parts.generation.log_likelihoods(part, left, centre, right) for part in _PARTS]
-        return np.stack(found, axis=1).astype(np.float64)
+        left, right = (self._components.tokens.rows(contexts + step) for step in (-1, 1))
+        columns = [self._components.generation.log_likelihoods(part, left, center, right) for part in _PARTS]
+        return np.stack(columns, axis=1).astype(np.float64)
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
-        return self._parts.vocabulary.encode(texts, self._max_tokens)
+        return self._components.vocabulary.encode(texts, self._max_tokens)

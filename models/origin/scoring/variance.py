@@ -1,4 +1,4 @@
-"""Where scores in contexts differ, and so why one form of the similarity tells sentences apart and another does not."""
+"""Variance components of scores in contexts, which decide what a similarity distinguishes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles, unit_rows
 from semblance.models.origin.scoring.origin import Origin
-from semblance.models.origin.scoring.scoring import TERMS, centred, scores
+from semblance.models.origin.scoring.scoring import TERMS, centered, scores
 
 SENTENCES = 32
 CONTEXTS_EACH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """What the scores of s sentences in the same c contexts are made of.
+class VarianceDecomposition:
+    """Variance components of the scores of s sentences in the same c contexts.
 
-    With S_ij the score of sentence i in context j, m the mean of all, a_i and b_j what the means of row i and of column
-    j are above m, and e_ij the rest::
+    With S_ij the score of sentence i in context j, m the mean of all, a_i and b_j the deviations of the means of row i
+    and column j from m, and e_ij the rest::
 
         S_ij = m + a_i + b_j + e_ij        of the mean of (S_ij - m)^2, the means of a_i^2, b_j^2 and e_ij^2 are shares
 
     Attributes:
         level: m^2 over the mean of S_ij^2: near 1, all cosines are near 1.
-        sentence: share of a_i: how likely a sentence is anywhere. The centred form takes it away.
+        sentence: share of a_i: how likely a sentence is anywhere. The centred form removes it.
         context: share of b_j: how easy a context is for any sentence. Near 1, all correlations are near 1.
-        both: share of e_ij: which sentence is likely in which context, the only one that tells what sentences mean.
+        both: share of e_ij: which sentence is likely in which context, the only component that depends on the meaning.
         cosine, centred: mean and standard deviation over all pairs of different sentences.
     """
 
@@ -40,36 +40,38 @@ class Spread:
     centred: tuple[float, float]
 
 
-def spread(found: Doubles) -> Spread:
-    """Of scores (s, c) with s, c >= 2. The shares are 0 where all scores are equal.
+def decompose_variance(values: Doubles) -> VarianceDecomposition:
+    """Decompose scores (s, c) with s, c >= 2. The shares are 0 if all scores are equal.
 
-    >>> spread(np.array([[-1.0, -3.0], [-2.0, -4.0]])).context  # either sentence finds the second context 2 harder
+    >>> decompose_variance(np.array([[-1.0, -3.0], [-2.0, -4.0]])).context  # the second context is harder by 2 for both
     0.8
     """
-    mean = found.mean()
-    rows, columns = found.mean(axis=1) - mean, found.mean(axis=0) - mean
-    rest = found - mean - rows[:, None] - columns
+    mean = values.mean()
+    rows, columns = values.mean(axis=1) - mean, values.mean(axis=0) - mean
+    rest = values - mean - rows[:, None] - columns
     shares = np.array([np.mean(each**2) for each in (rows, columns, rest)])
-    total = float(np.mean((found - mean) ** 2))
+    total = float(np.mean((values - mean) ** 2))
     sentence, context, both = (shares / total if total > 0 else shares).tolist()
-    level = float(mean**2 / max(np.mean(found**2), 1e-300))
-    return Spread(level, sentence, context, both, _between(found), _between(centred(found.T).T))
+    level = float(mean**2 / max(np.mean(values**2), 1e-300))
+    return VarianceDecomposition(
+        level, sentence, context, both, _pair_cosines(values), _pair_cosines(centered(values.T).T)
+    )
 
 
-def spreads(origin: Origin, texts: Sequence[str]) -> dict[str, Spread]:
-    """Of the first different texts, at least two, in some contexts of each: by what is looked at, all or one term.
+def variance_by_term(origin: Origin, texts: Sequence[str]) -> dict[str, VarianceDecomposition]:
+    """Decompose the scores of some texts, at least two, in some contexts of each, by term.
 
     Raises:
         BadTexts, BadCorpus: as `Origin.context_sets`.
     """
-    some = list(dict.fromkeys(texts))[:SENTENCES]
-    contexts = np.concatenate([each.contexts[:CONTEXTS_EACH] for each in origin.context_sets(some)])
-    terms = np.stack(origin.terms(some, [contexts] * len(some)))
-    one = {name: spread(terms[:, :, i]) for i, name in enumerate(TERMS)}
-    return {"all terms": spread(scores(terms, origin.contexts.weights)), **one}
+    sample = list(dict.fromkeys(texts))[:SENTENCES]
+    contexts = np.concatenate([each.contexts[:CONTEXTS_EACH] for each in origin.context_sets(sample)])
+    terms = np.stack(origin.terms(sample, [contexts] * len(sample)))
+    by_term = {name: decompose_variance(terms[:, :, i]) for i, name in enumerate(TERMS)}
+    return {"all terms": decompose_variance(scores(terms, origin.contexts.weights)), **by_term}
 
 
-def _between(vectors: Doubles) -> tuple[float, float]:
+def _pair_cosines(vectors: Doubles) -> tuple[float, float]:
     """Mean and standard deviation of the cosines of all pairs of rows."""
     unit = unit_rows(vectors)
     cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]

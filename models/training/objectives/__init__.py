@@ -1,1 +1,1 @@
-"""One loss a file; the file `clrcmd.py` holds the class `Clrcmd`."""
+"""Training objectives, one per file; the file `clrcmd.py` holds the class `Clrcmd`."""

@@ -1,4 +1,4 @@
-"""Contrastive learning of token vectors by RCMD."""
+"""Contrastive loss of token vectors by RCMD."""
 
 from __future__ import annotations
 
@@ -6,41 +6,39 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from semblance.models.training.in_batch import in_batch_cross_entropy
-from semblance.models.training.objective import Encoded
+from semblance.models.training.objective import EncodedColumn, in_batch_cross_entropy
 from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
 from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
 
 
 class Clrcmd:
-    """Each anchor picks its own positive by RCMD, among all positives and all hard negatives of the batch.
+    """Each anchor must identify its positive by RCMD, among all positives and hard negatives.
 
     With s(a_i, p_j) the RCMD of the tokens of anchor i with those of positive j, likewise for hard negatives n, and t
     the temperature::
 
         loss = mean_i - log( exp(s(a_i, p_i) / t) / sum_j (exp(s(a_i, p_j) / t) + exp(s(a_i, n_j) / t)) )   in (0, inf)
 
-    Columns: anchor, positive, and a column of hard negatives, or none, or several. No labels.
+    Columns: anchor, positive, and zero or more columns of hard negatives. No labels.
 
-    log(2 b) where all similarities are equal, as for a batch of one text over and over, and log b without hard
-    negatives; near 0 where every positive is its anchor and little else is alike. Only anchors choose: swapping the
-    columns changes it.
+    log(2 b) if all similarities are equal, as for a batch of one repeated text, and log b without hard negatives; near
+    0 if every positive equals its anchor and other texts differ. Not symmetric: only anchors choose.
 
     Args:
         temperature: 0.05 in the paper.
-        pooled_weight: the share of the same loss over the cosines of the pooled vectors, which is added; 0, the
-            paper's, leaves it out. RCMD says nothing of the mean of a text's tokens, so training by it alone lets the
-            cosine of pooled vectors go where it will. Give it weight where the model is to serve both measures.
+        pooled_weight: weight of the same loss over the cosines of the pooled vectors, which is added; 0 in the paper.
+            RCMD does not constrain the mean of a text's tokens, so training by it alone does not control the cosine of
+            pooled vectors. Set a weight if the model is to serve both measures.
 
-    Departs from the authors' code on exact ties, as `rcmd` does: the first of equal matches alone counts.
+    Departs from the authors' code on exact ties, as `rcmd` does: only the first of equal matches counts.
 
-    Prefer it to train what `rcmd` will score or explain; `multiple_negatives_ranking` is cheaper where only the cosine
-    of pooled vectors will be used.
+    Prefer it to train encoders that `rcmd` will score or explain; `multiple_negatives_ranking` is cheaper if only the
+    cosine of pooled vectors will be used.
 
     >>> import torch
-    >>> def column(*texts: list[list[float]]) -> Encoded:
+    >>> def column(*texts: list[list[float]]) -> EncodedColumn:
     ...     tokens = torch.tensor(texts)
-    ...     return Encoded(tokens, torch.ones(tokens.shape[:2], dtype=torch.bool), tokens.mean(dim=1))
+    ...     return EncodedColumn(tokens, torch.ones(tokens.shape[:2], dtype=torch.bool), tokens.mean(dim=1))
     >>> anchors, positives = column([[1.0, 0.0]], [[0.0, 1.0]]), column([[2.0, 0.0]] * 2, [[0.0, 3.0]] * 2)
     >>> loss = Clrcmd(temperature=1)([anchors, positives], None)  # s is 1 with the own, 0 with the other: log(1 + 1/e)
     >>> round(loss.item(), 4)
@@ -57,8 +55,8 @@ class Clrcmd:
         self.pooled_weight = pooled_weight
         self._of_pooled = MultipleNegativesRanking(scale=1 / temperature)
 
-    def __call__(self, columns: Sequence[Encoded], labels: Tensor | None = None) -> Tensor:
-        """The mean loss of a batch, a scalar."""
+    def __call__(self, columns: Sequence[EncodedColumn], labels: Tensor | None = None) -> Tensor:
+        """Mean loss of a batch, a scalar."""
         anchor, positive, *negatives = (TokenBatch(column.tokens, column.mask) for column in columns)
         scores = [pairwise_rcmd(anchor, candidates) for candidates in (positive, *negatives)]
         loss = in_batch_cross_entropy(scores, 1 / self.temperature)

@@ -1,4 +1,4 @@
-"""In-batch softmax over the cosines of pooled vectors."""
+"""In-batch softmax loss over the cosines of pooled vectors."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from semblance.models.training.in_batch import in_batch_cross_entropy
-from semblance.models.training.objective import Encoded
+from semblance.models.training.objective import EncodedColumn, in_batch_cross_entropy
 
 
 class MultipleNegativesRanking:
-    """Each anchor picks its own positive by cosine; the positives of the other rows are its negatives.
+    """Each anchor must identify its positive by cosine; other rows' positives are negatives.
 
     With a and p (b, d) the pooled vectors of anchors and positives::
 
         loss = mean_i - log( exp(scale cos(a_i, p_i)) / sum_j exp(scale cos(a_i, p_j)) )          in (0, inf)
 
-    Columns: anchor, positive, and any number of columns of hard negatives, all of which every anchor also chooses from.
-    No labels.
+    Columns: anchor, positive, and any number of columns of hard negatives, which are candidates of every anchor. No
+    labels.
 
-    log b where all cosines are equal, as for a batch of one text over and over; log(1 + (b - 1) exp(-scale)) where
-    every positive is its anchor and all else is orthogonal. Only anchors choose: swapping the columns changes it. A row
-    whose positive stands in another row too pushes that away: draw batches without duplicates.
+    log b if all cosines are equal, as for a batch of one repeated text; log(1 + (b - 1) exp(-scale)) if every positive
+    equals its anchor and all others are orthogonal. Not symmetric: only anchors choose. A positive that another row
+    repeats acts as a false negative: draw batches without duplicates.
 
     Args:
-        scale: what cosines are multiplied by, one over the temperature; 20 in the paper's code.
+        scale: factor of the cosines, one over the temperature; 20 in the paper's code.
 
-    Departs from that code in nothing but this: it knows no hard negatives there.
+    Departs from that code by supporting hard negatives.
 
-    Prefer it for pairs that belong together where nothing says what does not. See `clrcmd` to train token vectors.
+    Prefer it for related pairs without known negatives. See `clrcmd` to train token vectors.
 
     >>> a, p = torch.eye(2), torch.tensor([[3.0, 0.0], [0.0, 5.0]])
-    >>> columns = [Encoded(v[:, None], torch.ones(2, 1, dtype=torch.bool), v) for v in (a, p)]
+    >>> columns = [EncodedColumn(v[:, None], torch.ones(2, 1, dtype=torch.bool), v) for v in (a, p)]
     >>> loss = MultipleNegativesRanking(scale=1)(columns, None)  # log(1 + 1/e)
     >>> round(loss.item(), 4)
     0.3133
@@ -48,8 +47,8 @@ class MultipleNegativesRanking:
     def __init__(self, scale: float = 20.0) -> None:
         self.scale = scale
 
-    def __call__(self, columns: Sequence[Encoded], labels: Tensor | None = None) -> Tensor:  # noqa: ARG002 - of Objective
-        """The mean loss of a batch, a scalar."""
+    def __call__(self, columns: Sequence[EncodedColumn], labels: Tensor | None = None) -> Tensor:  # noqa: ARG002 - of Objective
+        """Mean loss of a batch, a scalar."""
         anchor, positive, *negatives = (normalize(column.pooled.float(), dim=1) for column in columns)
         with torch.autocast(anchor.device.type, enabled=False):
             cosines = [anchor @ candidates.T for candidates in (positive, *negatives)]

@@ -1,4 +1,4 @@
-"""Classification of pairs by a linear layer that is thrown away after training."""
+"""Classification loss of pairs, by a linear layer that is discarded after training."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from semblance.models.training.objective import Encoded, given
+from semblance.models.training.objective import EncodedColumn, require_labels
 
 
 class Softmax(torch.nn.Module):
-    """The cross-entropy of a pair's class, predicted from both pooled vectors and their difference.
+    """Cross-entropy of a pair's class, predicted from both pooled vectors and their difference.
 
-    With u and v (b, d) the pooled vectors, W (k, 3 d) and c (k,) parameters of the loss::
+    With u and v (b, d) the pooled vectors, and W (k, 3 d) and c (k,) the parameters of the loss::
 
         loss = mean_i - log softmax(W [u_i; v_i; |u_i - v_i|] + c)_{label i}                      in [0, inf)
 
-    Columns: two texts. Labels: (b,) integers below k; the paper's are 0 contradiction, 1 entailment, 2 neutral.
+    Columns: two texts. Labels: (b,) integers below k; in the paper 0 contradiction, 1 entailment, 2 neutral.
 
-    log k where W and c are zero. Swapping the columns leaves |u - v| as it is, but not the loss. Identical texts have
-    |u - v| = 0, and are told apart by W's other columns only.
+    log k if W and c are zero. Swapping the columns keeps |u - v| but changes the loss. Identical texts have
+    |u - v| = 0, and only W's other columns distinguish them.
 
     Args:
         dim: d.
         labels: k, the number of classes; 3 in the paper.
 
-    Departs from the paper, which shows no c, as its code does. W and c are drawn as torch.nn.Linear draws them.
+    Departs from the paper, which has no c, as its code does. W and c are initialized by torch.nn.Linear.
 
-    Prefer it where pairs have classes and no grades: it was the way to train on natural language inference before
+    Prefer it for pairs with classes but no grades: it was the standard for natural language inference before
     contrastive losses. With entailments and contradictions of the same premise, `clrcmd` or
     `multiple_negatives_ranking` with hard negatives are stronger.
 
-    >>> pair = [Encoded(v[:, None], torch.ones(1, 1, dtype=torch.bool), v) for v in torch.tensor([[[1.0]], [[3.0]]])]
+    >>> mask = torch.ones(1, 1, dtype=torch.bool)
+    >>> pair = [EncodedColumn(v[:, None], mask, v) for v in torch.tensor([[[1.0]], [[3.0]]])]
     >>> objective = Softmax(dim=1, labels=2)
     >>> objective.classifier.weight.data = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     >>> objective.classifier.bias.data = torch.zeros(2)
@@ -51,15 +52,15 @@ class Softmax(torch.nn.Module):
         super().__init__()
         self.classifier = torch.nn.Linear(3 * dim, labels)
 
-    def forward(self, columns: Sequence[Encoded], labels: Tensor | None) -> Tensor:
-        """The mean loss of a batch, a scalar."""
-        classes = given(labels, "the number of the class")
+    def forward(self, columns: Sequence[EncodedColumn], labels: Tensor | None) -> Tensor:
+        """Mean loss of a batch, a scalar."""
+        classes = require_labels(labels, "the number of the class")
         with torch.autocast(classes.device.type, enabled=False):
             logits = self.classifier(self.features(columns))
         return cross_entropy(logits, classes)
 
     @staticmethod
-    def features(columns: Sequence[Encoded]) -> Tensor:
+    def features(columns: Sequence[EncodedColumn]) -> Tensor:
         """(b, 3 d) float32, [u; v; |u - v|]."""
         u, v = (column.pooled.float() for column in columns)
         return torch.cat([u, v, (u - v).abs()], dim=1)

@@ -1,4 +1,4 @@
-"""Anchors nearer to their positives than to their negatives."""
+"""Triplet loss: anchors must be nearer to their positives than to their negatives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from torch import Tensor
 from torch.nn.functional import triplet_margin_loss
 
-from semblance.models.training.objective import Encoded
+from semblance.models.training.objective import EncodedColumn
 
 
 class Triplet:
-    """By how much an anchor is not a margin nearer to its positive than to its negative, by Euclidean distance.
+    """Hinge loss: an anchor's positive must be nearer than its negative by a margin (Euclidean).
 
     With a, p and n (b, d) the pooled vectors of anchors, positives and negatives::
 
@@ -19,22 +19,21 @@ class Triplet:
 
     Columns: anchor, positive, negative. No labels.
 
-    The margin where positive and negative are the same; 0 where every negative is farther than its positive by the
-    margin or more. Lengths of vectors count: scaled vectors meet another loss.
+    The margin if positive and negative are equal; 0 if every negative is farther than its positive by the margin or
+    more. Not invariant to the scale of the vectors.
 
     Args:
-        margin: in units of the distance; 1 in the Sentence-BERT paper. Twitter4SSE trained with 5, the default of the
-            library that it used.
+        margin: in units of the distance; 1 in the Sentence-BERT paper. Twitter4SSE used 5, the default of its library.
 
-    Departs from the papers by 1e-6 a coordinate, which PyTorch adds to every difference, so that distance 0 has a
+    Departs from the papers by the 1e-6 that PyTorch adds to every coordinate's difference, so that distance 0 has a
     gradient.
 
-    Prefer it for triplets whose negatives are near, as other sections of the same article; with random negatives
-    `multiple_negatives_ranking` sees b - 1 of them a row, not one.
+    Prefer it for triplets with hard negatives, such as other sections of the same article; with random negatives
+    `multiple_negatives_ranking` uses b - 1 of them per row instead of one.
 
     >>> import torch
     >>> rows = torch.tensor([[[0.0, 0.0]], [[3.0, 4.0]], [[6.0, 0.0]]])
-    >>> columns = [Encoded(v[:, None], torch.ones(1, 1, dtype=torch.bool), v) for v in rows]
+    >>> columns = [EncodedColumn(v[:, None], torch.ones(1, 1, dtype=torch.bool), v) for v in rows]
     >>> loss = Triplet(margin=3)(columns, None)  # 5 - 6 + 3
     >>> round(loss.item(), 4)
     2.0
@@ -48,7 +47,7 @@ class Triplet:
     def __init__(self, margin: float = 1.0) -> None:
         self.margin = margin
 
-    def __call__(self, columns: Sequence[Encoded], labels: Tensor | None = None) -> Tensor:  # noqa: ARG002 - of Objective
-        """The mean loss of a batch, a scalar."""
+    def __call__(self, columns: Sequence[EncodedColumn], labels: Tensor | None = None) -> Tensor:  # noqa: ARG002 - of Objective
+        """Mean loss of a batch, a scalar."""
         anchor, positive, negative = (column.pooled.float() for column in columns)
         return triplet_margin_loss(anchor, positive, negative, margin=self.margin)

@@ -1,1 +1,1 @@
-"""The papers' ways to train an encoder, one recipe a file."""
+"""Training recipes of the papers, one per file."""

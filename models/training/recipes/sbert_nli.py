@@ -1,4 +1,4 @@
-"""Whether a sentence follows from another, contradicts it, or neither."""
+"""Classification of premise and hypothesis as entailment, contradiction or neutral."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from semblance.models.training.objective import Objective
 from semblance.models.training.objectives.softmax import Softmax
 from semblance.models.training.recipe import Label, Normalize, Order, Recipe
 
-UNDECIDED = "-"  # what SNLI and MNLI write where the annotators did not agree
+UNDECIDED = "-"  # label of SNLI and MNLI for pairs whose annotators disagreed
 
 
 class SbertNli(Recipe):
     """SBERT's classification objective over (u, v, |u - v|), for natural language inference.
 
-    Rows are premise, hypothesis and label; a label of "-" leaves the row out. The pooled vectors are not normalised:
-    a classifier of unit vectors learns too slowly to move the encoder. Defaults of the paper: one epoch, batch 16,
-    learning rate 2e-5 with 10 % warm-up, mean pooling. Prefer `clrcmd` for explanations and where there are triplets.
+    Rows are premise, hypothesis and label; rows labelled "-" are left out. The pooled vectors are not normalized: with
+    unit vectors the classifier's gradients are too small to train the encoder. Defaults of the paper: one epoch, batch
+    16, learning rate 2e-5 with 10 % warm-up, mean pooling. Prefer `clrcmd` for explanations and for triplets.
 
     Source: reimers-gurevych-2019-sbert, section 3.
     """
@@ -28,20 +28,20 @@ class SbertNli(Recipe):
 
     label: Label = "label"
     labels: tuple[str, ...] = Field(
-        ("contradiction", "entailment", "neutral"), min_length=2, description="What a label may be."
+        ("contradiction", "entailment", "neutral"), min_length=2, description="The allowed labels."
     )
     normalize: Normalize = False
     batches: Order = "by_length"
 
-    def number(self, row: Row) -> int | None:
-        """The number of the label; None for "-"."""
-        given = row.text(str(self.label))
-        if given == UNDECIDED:
+    def label_value(self, row: Row) -> int | None:
+        """Class number of the label; None for "-"."""
+        label = row.text(str(self.label))
+        if label == UNDECIDED:
             return None
-        if given not in self.labels:
-            raise row.fault(f"{self.label} is {given!r}, not one of {', '.join(self.labels)}")
-        return self.labels.index(given)
+        if label not in self.labels:
+            raise row.error(f"{self.label} is {label!r}, not one of {', '.join(self.labels)}")
+        return self.labels.index(label)
 
     def objective(self, dim: int) -> Objective:
-        """The classifier and its cross-entropy."""
+        """Create the classifier with its cross-entropy."""
         return Softmax(dim, len(self.labels))

@@ -1,4 +1,4 @@
-"""Which of two texts is nearer to a third."""
+"""Triplets: which of two texts is nearer to a third."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from semblance.models.training.recipe import Normalize, Order, Recipe
 class SbertTriplet(Recipe):
     """SBERT's triplet objective, with Euclidean distance and margin 1.
 
-    Rows are anchor, positive and negative. The pooled vectors are not normalised, as in the paper. Defaults of the
+    Rows are anchor, positive and negative. The pooled vectors are not normalized, as in the paper. Defaults of the
     paper for sections of Wikipedia: one epoch, batch 16, learning rate 2e-5 with 10 % warm-up. Prefer
-    `sbert_regression` where there are grades.
+    `sbert_regression` if there are grades.
 
     Source: reimers-gurevych-2019-sbert, section 3.
     """
@@ -25,9 +25,9 @@ class SbertTriplet(Recipe):
 
     normalize: Normalize = False
     batches: Order = "by_length"
-    margin: float = Field(1.0, gt=0, description="How much nearer the positive is to be than the negative.")
+    margin: float = Field(1.0, gt=0, description="By how much the positive must be nearer than the negative.")
 
     def objective(self, dim: int) -> Objective:
-        """The hinge on the difference of the distances."""
+        """Create the hinge loss on the difference of the distances."""
         del dim
         return Triplet(self.margin)

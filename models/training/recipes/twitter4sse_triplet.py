@@ -1,4 +1,4 @@
-"""Two tweets of one conversation, nearer to each other than to a tweet of another one."""
+"""Triplets of two tweets from one conversation and one from another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from semblance.models.training.recipe import BatchSize, Normalize, Recipe
 class Twitter4sseTriplet(Recipe):
     """Twitter4SSE with the triplet loss: the negative of a row is the text_b of another row.
 
-    Rows are text_a and text_b, as `semblance pairs` writes them; negatives are drawn once, by a random permutation
-    that is one cycle, so that no row gets its own text. Defaults of the paper: as `twitter4sse`, with the margin of
-    the library that it used, 5 (SBERT's is 1). Prefer `twitter4sse`, which was better in the paper by far.
+    Rows are text_a and text_b, as `semblance pairs` writes them; negatives are drawn once, by a random cyclic
+    permutation, so that no row gets its own text. Defaults of the paper: those of `twitter4sse`, with the default
+    margin of its library, 5 (SBERT's is 1). Prefer `twitter4sse`, which was much better in the paper.
 
     Source: digiovanni-brambilla-2021-twitter4sse, section 4.
     """
@@ -27,10 +27,10 @@ class Twitter4sseTriplet(Recipe):
 
     normalize: Normalize = False
     batch_size: BatchSize = 50
-    margin: float = Field(5.0, gt=0, description="How much nearer the positive is to be than the negative.")
+    margin: float = Field(5.0, gt=0, description="By how much the positive must be nearer than the negative.")
 
-    def prepared(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-        """With a third column, of negatives."""
+    def objective_columns(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+        """Add a third column, of negatives."""
         anchor, positive = texts.values()
         return {
             "anchor": anchor,
@@ -39,13 +39,13 @@ class Twitter4sseTriplet(Recipe):
         }
 
     def objective(self, dim: int) -> Objective:
-        """The hinge on the difference of the distances."""
+        """Create the hinge loss on the difference of the distances."""
         del dim
         return Triplet(self.margin)
 
 
 def sattolo(n: int, seed: int) -> list[int]:
-    """A random permutation of 0..n-1 that is a single cycle, by Sattolo's algorithm; so none stays where it was.
+    """Draw a random cyclic permutation of 0..n-1, which moves every element.
 
     >>> sattolo(2, seed=0)
     [1, 0]

@@ -1,1 +1,18 @@
-"""One file a path."""
+"""Routes, one file a path. A new file exports its `router`, which is listed here."""
+
+from semblance.service.api.routes import (
+    collections,
+    documents,
+    embeddings,
+    explain,
+    health,
+    models,
+    rollovers,
+    search,
+    similarity,
+)
+
+ROUTERS = tuple(
+    module.router
+    for module in (similarity, search, explain, embeddings, collections, rollovers, documents, models, health)
+)

@@ -1,4 +1,4 @@
-"""GET /docs, and / which leads there: the routes, to read and to try, without anything from another host."""
+"""GET /docs, and / which redirects there: documentation, without files of other hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 def install(app: FastAPI) -> None:
-    """Serve the page and its scripts, which come in the package fastapi-offline."""
+    """Serve the page and its scripts, which are part of the package fastapi-offline."""
     app.mount(ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]), name="docs-assets")
     page = get_swagger_ui_html(
         openapi_url=str(app.openapi_url),
@@ -39,7 +39,7 @@ def install(app: FastAPI) -> None:
 
 
 def _policy(page: bytes) -> str:
-    """What the page may load: its own files, and the scripts that stand in it, each by its digest."""
+    """Content security policy of the page: own files, and inline scripts by their digests."""
     digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _SCRIPT.findall(page))
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

@@ -1,4 +1,4 @@
-"""/collections/{name}/documents: storing, showing and deleting documents."""
+"""/collections/{name}/documents: store, show and delete documents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.routing import APIRoute
 
+from semblance.service.api.edge.keys import DOCUMENTS
 from semblance.service.api.errors import responses
-from semblance.service.api.limits import require_at_most
-from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answered, read_lines
-from semblance.service.api.paths import DOCUMENTS
+from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answer_lines, read_lines
+from semblance.service.api.routing import Services, Use, require_at_most
 from semblance.service.api.schemas.collections import (
     Deleted,
     DocumentList,
@@ -22,18 +22,20 @@ from semblance.service.api.schemas.collections import (
     DocumentsResponse,
     document_out,
 )
-from semblance.service.api.schemas.request import Usage
-from semblance.service.api.services import Services, Use
-from semblance.service.api.text_types import CURSOR_PATTERN, CollectionInPath, DocumentInPath
+from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage
 from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.observability import Metrics
 from semblance.service.ports.documents import Document
+from semblance.service.settings import Settings
+from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_stream import IndexStream
 
 
-class _AlsoLines(APIRoute):
-    """A route that takes its body as JSON, or as NDJSON if the envelope lets it through as such."""
+class _NdjsonRoute(APIRoute):
+    """A route that takes its body as JSON, or as NDJSON if the middleware admitted it as such."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What serves a request."""
+        """The handler of a request."""
         as_json = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
@@ -44,15 +46,15 @@ class _AlsoLines(APIRoute):
         return handler
 
 
-router = APIRouter(prefix=DOCUMENTS, tags=["documents"], route_class=_AlsoLines)
+router = APIRouter(prefix=DOCUMENTS, tags=["documents"], route_class=_NdjsonRoute)
 
 MAX_PAGE = 1000
 
 Cursor = Annotated[
-    str | None, Query(json_schema_extra={"pattern": CURSOR_PATTERN}, description="From the page before.")
+    str | None, Query(json_schema_extra={"pattern": CURSOR_PATTERN}, description="From the previous page.")
 ]
 
-_LINES = {
+_NDJSON_DOCS = {
     "requestBody": {
         "content": {
             MEDIA_TYPE: {
@@ -75,59 +77,65 @@ _LINES = {
 }
 
 
-@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503), openapi_extra=_LINES)
-async def store(name: CollectionInPath, body: DocumentsRequest, use: Use) -> DocumentsResponse:
+@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503), openapi_extra=_NDJSON_DOCS)
+async def store(
+    name: CollectionInPath, body: DocumentsRequest, index: Use[IndexDocuments], settings: Use[Settings]
+) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
-    A 422 names every document that is refused, by its position.
+    A 422 names every refused document by its position.
 
-    As NDJSON, one document a line and any number of them, they are stored in batches of at most 256. Each batch is
-    answered with a line when it is on disk; only lines up to its `through_line` are acknowledged. Lines that cannot be
-    stored are listed, and the others kept.
+    NDJSON, one document a line and any number of lines, is stored in batches of at most 256. Each batch is answered
+    with a line when it is on disk, which acknowledges the lines up to its `through_line`. Lines that cannot be stored
+    are listed, and the others stored.
     """
-    require_at_most("/documents", len(body.documents), use.settings.max_documents, "documents")
+    require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
-    indexed = await use.index_documents(name, documents)
+    result = await index(name, documents)
     return DocumentsResponse(
-        upserted=indexed.upserted,
-        version=str(indexed.version),
-        truncated=list(indexed.truncated),
-        usage=Usage(tokens=indexed.tokens),
+        upserted=result.upserted,
+        version=str(result.version),
+        truncated=list(result.truncated),
+        usage=Usage(tokens=result.tokens),
     )
 
 
 async def _store_lines(request: Request) -> Response:
-    use: Services = request.app.state.services
+    services: Services = request.app.state.services
     name = request.path_params["name"]
-    # a collection that is not there is told before the answer begins
-    await use.index_documents.require_open(name)
-    lines = read_lines(request.stream(), use.settings.max_body_bytes)
-    return StreamAnswer(answered(use.index_stream(name, lines), use.metrics), media_type=MEDIA_TYPE)
+    # refuse an unknown collection with its own status, before the answer begins
+    await services[IndexDocuments].check_writable(name)
+    lines = read_lines(request.stream(), services[Settings].max_body_bytes)
+    batches = services[IndexStream](name, lines)
+    return StreamAnswer(answer_lines(batches, services[Metrics]), media_type=MEDIA_TYPE)
 
 
 @router.get("", responses=responses(404, 422, 503))
 async def list_(
-    name: CollectionInPath, use: Use, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100, cursor: Cursor = None
+    name: CollectionInPath,
+    index: Use[IndexDocuments],
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
+    cursor: Cursor = None,
 ) -> DocumentList:
-    """Documents by id, a page at a time."""
-    found = await use.index_documents.page(name, _read_cursor(cursor), limit + 1)
-    page = found[:limit]
+    """A page of documents, by id."""
+    following = await index.page(name, _read_cursor(cursor), limit + 1)  # one more tells whether this page is the last
+    page = following[:limit]
     return DocumentList(
         documents=[document_out(document) for document in page],
-        cursor=_cursor(page[-1].id) if len(found) > limit else None,
+        cursor=_cursor(page[-1].id) if len(following) > limit else None,
     )
 
 
 @router.get("/{doc_id:path}", responses=responses(404, 503))
-async def show(name: CollectionInPath, doc_id: DocumentInPath, use: Use) -> DocumentOut:
+async def show(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> DocumentOut:
     """One document."""
-    return document_out(await use.index_documents.get(name, doc_id))
+    return document_out(await index.get(name, doc_id))
 
 
 @router.delete("/{doc_id:path}", responses=responses(404, 503))
-async def delete(name: CollectionInPath, doc_id: DocumentInPath, use: Use) -> Deleted:
+async def delete(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> Deleted:
     """Delete one document."""
-    return Deleted(deleted=1, version=str(await use.index_documents.delete(name, doc_id)))
+    return Deleted(deleted=1, version=str(await index.delete(name, doc_id)))
 
 
 def _cursor(doc_id: str) -> str:
@@ -138,6 +146,4 @@ def _read_cursor(cursor: str | None) -> str:
     try:
         return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise InvalidRequest(
-            [Problem("/cursor", "bad_cursor", "give the cursor as an earlier page gave it")]
-        ) from error
+        raise InvalidRequest([Problem("/cursor", "bad_cursor", "this is no cursor of an earlier page")]) from error

@@ -1,4 +1,4 @@
-"""/explain: why this score? As numbers, or as a picture."""
+"""/explain: the reasons of a score, as JSON or as a picture."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from semblance.service.api.answers import written
 from semblance.service.api.errors import responses
+from semblance.service.api.routing import Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
-from semblance.service.api.services import Services, Use
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.html import render_html
+from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg import render_svg
-from semblance.service.usecases.embed_texts import Given
-from semblance.service.usecases.explain import Explained, ExplainFor, InCollection
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams, PairExplanation
 
 router = APIRouter(tags=["explain"])
 
@@ -44,72 +44,89 @@ _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 
 
 @router.get("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
-async def explain(query: Annotated[ExplainQuery, Query()], use: Use, request: Request) -> Response:
-    """Show which words or tokens made the score of two texts. For long texts use POST."""
-    return await _explain(query, query.format or _acceptable(request), use)
+async def explain(
+    query: Annotated[ExplainQuery, Query()],
+    explainer: Use[Explain],
+    drawing: Use[DrawingProcess],
+    request: Request,
+) -> Response:
+    """Show which words or tokens determine the score of two texts. For long texts use POST."""
+    return await _explain(query, query.format or _accepted_format(request), explainer, drawing)
 
 
 @router.post("/explain", summary="Explain texts of any length", response_model=ExplainResponse, responses=_DOCUMENTED)
-async def explain_long(body: Annotated[ExplainRequest, Body()], use: Use, request: Request) -> Response:
+async def explain_long(
+    body: Annotated[ExplainRequest, Body()],
+    explainer: Use[Explain],
+    drawing: Use[DrawingProcess],
+    request: Request,
+) -> Response:
     """The same, with texts of any length."""
-    return await _explain(body, body.format or _acceptable(request), use)
+    return await _explain(body, body.format or _accepted_format(request), explainer, drawing)
 
 
-async def _explain(wanted: ExplainRequest, format_: Format, use: Services) -> Response:
-    explained = await use.explain(
-        ExplainFor(
-            a=Given(wanted.a, "/a"),
-            b=Given(wanted.b, "/b") if wanted.b is not None else InCollection(wanted.id or "", wanted.collection),
-            measure=wanted.measure,
-            model=wanted.model,
-            granularity=wanted.granularity,
-            max_links=wanted.max_links,
-            truncate=wanted.truncate,
+async def _explain(options: ExplainRequest, format_: Format, explainer: Explain, drawing: DrawingProcess) -> Response:
+    result = await explainer(
+        ExplainParams(
+            a=InputText(options.a, "/a"),
+            b=InputText(options.b, "/b")
+            if options.b is not None
+            else DocumentRef(options.id or "", options.collection),
+            measure=options.measure,
+            model=options.model,
+            granularity=options.granularity,
+            max_links=options.max_links,
+            truncate=options.truncate,
         )
     )
     if format_ == "json":
-        cells = explained.explanation.contribution.size
-        answer = await written("links", cells, lambda: explain_response(explained, wanted).model_dump_json())
+        cells = result.explanation.contribution.size
+        answer = await json_answer("links", cells, lambda: explain_response(result, options).model_dump_json())
     else:
-        content = await _draw(explained, wanted, format_, use)
+        content = await _draw(result, options, format_, drawing)
         answer = Response(content, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
 
 
-async def _draw(explained: Explained, wanted: ExplainRequest, format_: Format, use: Services) -> str | bytes:
+async def _draw(
+    result: PairExplanation, options: ExplainRequest, format_: Format, drawing: DrawingProcess
+) -> str | bytes:
     caption = Caption(
-        measure=explained.measure,
-        model=explained.encoder.name,
-        a=explained.a,
-        b=explained.b,
-        granularity=wanted.granularity,
-        truncated=explained.truncated,
+        measure=result.measure,
+        model=result.encoder.name,
+        a=result.a,
+        b=result.b,
+        granularity=options.granularity,
+        truncated=result.truncated,
     )
     match format_:
         case "svg":
-            return await asyncio.to_thread(render_svg, explained.explanation, caption)
+            return await asyncio.to_thread(render_svg, result.explanation, caption)
         case "png":
-            return await use.drawing.png(explained.explanation, caption)
+            return await drawing.png(result.explanation, caption)
         case _:
-            return await asyncio.to_thread(render_html, explained.explanation, caption)
+            return await asyncio.to_thread(render_html, result.explanation, caption)
 
 
-def _acceptable(request: Request) -> Format:
-    """The format that the Accept headers like best; of equals the first in `MEDIA_TYPES`, so JSON for anything goes."""
+def _accepted_format(request: Request) -> Format:
+    """The format that the Accept headers prefer; of equals the first in `MEDIA_TYPES`.
+
+    `*/*` means JSON.
+    """
     accept = ",".join(request.headers.getlist("accept")).strip() or "*/*"
     ranges = dict(_media_range(part) for part in accept.split(","))
-    liking = {name: _liking(media_type, ranges) for name, media_type in MEDIA_TYPES.items()}
-    best = max(liking, key=lambda name: liking[name])
-    if liking[best] == 0:
-        raise HTTPException(406, f"this can be had as {', '.join(MEDIA_TYPES.values())}")
+    qualities = {name: _quality(media_type, ranges) for name, media_type in MEDIA_TYPES.items()}
+    best = max(qualities, key=lambda name: qualities[name])
+    if qualities[best] == 0:
+        raise HTTPException(406, f"available formats are {', '.join(MEDIA_TYPES.values())}")
     return best
 
 
-def _liking(media_type: str, ranges: Mapping[str, float]) -> float:
-    """The quality of the most specific range that covers a media type (RFC 9110, section 12.5.1).
+def _quality(media_type: str, ranges: Mapping[str, float]) -> float:
+    """Quality of the most specific range that covers a media type (RFC 9110, section 12.5.1).
 
-    >>> _liking("image/png", {"*/*": 0.1, "image/*": 0.5}), _liking("image/png", {"text/html": 1.0})
+    >>> _quality("image/png", {"*/*": 0.1, "image/*": 0.5}), _quality("image/png", {"text/html": 1.0})
     (0.5, 0.0)
     """
     specific_first = (media_type, media_type.partition("/")[0] + "/*", "*/*")

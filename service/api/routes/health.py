@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from semblance.service.api.routing import Use
 from semblance.service.api.schemas.operation import Live, Ready
-from semblance.service.api.services import Use
+from semblance.service.observability import Metrics
+from semblance.service.process.readiness import Readiness
+from semblance.service.replication.access import CollectionAccess
 
 router = APIRouter(tags=["operation"])
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsPage:
+    """The metrics, with the gauges of collections and of the store set at each request."""
+
+    metrics: Metrics
+    collections: CollectionAccess
+    show_store: Callable[[Metrics], None]
+
+    async def exposition(self) -> bytes:
+        """The page in the text format of Prometheus."""
+        self.metrics.set_collections(await self.collections.states())
+        self.show_store(self.metrics)
+        return self.metrics.exposition()
 
 
 @router.get("/live")
@@ -18,21 +39,18 @@ async def live() -> Live:
 
 
 @router.get("/ready", responses={503: {"model": Ready}})
-async def ready(use: Use, response: Response) -> Ready:
-    """Whether requests should come here: 503 when the model no longer answers, for one, and while going down.
+async def ready(readiness: Use[Readiness], response: Response) -> Ready:
+    """Whether requests should come here: 503 if a check fails, and during shutdown.
 
-    `degraded` is ready: what is here is served, although the database does not answer, or a collection is missing.
+    `degraded` is ready: the service answers, although the database is unreachable, or a collection is missing.
     """
-    readiness = use.readiness
-    if not readiness.holds():
+    if not readiness.is_ready():
         response.status_code = 503
-        return Ready(status="not_ready", checks=readiness.checks())
-    return Ready(status="ready" if readiness.whole() else "degraded", checks=readiness.checks())
+        return Ready(status="not_ready", checks=readiness.results())
+    return Ready(status="degraded" if readiness.is_degraded() else "ready", checks=readiness.results())
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(use: Use) -> Response:
-    """Numbers for Prometheus."""
-    use.metrics.show_collections(await use.local.states())
-    use.show_store()
-    return Response(use.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
+async def metrics(page: Use[MetricsPage]) -> Response:
+    """Metrics for Prometheus."""
+    return Response(await page.exposition(), media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""GET /models: what is served, and what it can be compared with."""
+"""GET /models: the served models and the measures."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from fastapi import APIRouter
 
 from semblance.models import catalogue
 from semblance.service.api.errors import responses
+from semblance.service.api.routing import Use
 from semblance.service.api.schemas.operation import MeasureOut, ModelList, ModelOut
-from semblance.service.api.services import Services, Use
-from semblance.service.usecases.measures import measure
+from semblance.service.model_loading.registry import LazyModels
 
 router = APIRouter(tags=["models"])
 
 
 @router.get("/models", responses=responses(503))
-async def models(use: Use) -> ModelList:
+async def models(served: Use[LazyModels]) -> ModelList:
     """The served models and the measures."""
     return ModelList(
-        models=[_model(name, use) for name in use.models.files],
+        models=[_model(name, served) for name in served.files],
         measures=[_measure(name) for name in catalogue.names(catalogue.SIMILARITIES)],
     )
 
 
-def _model(name: str, use: Services) -> ModelOut:
-    files, encoder = use.models.files[name], use.models.loaded().get(name)
+def _model(name: str, served: LazyModels) -> ModelOut:
+    files, encoder = served.files[name], served.loaded().get(name)
     return ModelOut(
         name=name,
-        default=name == use.models.default,
+        default=name == served.default,
         loaded=encoder is not None,
         space=files.space,
         pooling=files.pooling,
@@ -39,13 +39,13 @@ def _model(name: str, use: Services) -> ModelOut:
 
 
 def _measure(name: str) -> MeasureOut:
-    found = measure(name)
-    low, high = (bound if math.isfinite(bound) else None for bound in found.bounds)
+    similarity = catalogue.similarity(name)
+    low, high = (bound if math.isfinite(bound) else None for bound in similarity.bounds)
     return MeasureOut(
         name=name,
         summary=catalogue.summary(name),
-        reference=found.reference,
+        reference=similarity.reference,
         bounds=(low, high),
-        symmetric=found.symmetric,
+        symmetric=similarity.symmetric,
         explainable=catalogue.explains(name),
     )

@@ -1,4 +1,4 @@
-"""POST /similarity: how alike are these texts?"""
+"""POST /similarity: scores of pairs of texts, or of a matrix."""
 
 from __future__ import annotations
 
@@ -6,76 +6,76 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from semblance.service.api.answers import written
-from semblance.service.api.direct_route import DirectRoute
 from semblance.service.api.errors import responses
-from semblance.service.api.limits import require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.explain import explanation_out
-from semblance.service.api.schemas.request import Usage
+from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
-from semblance.service.api.services import Services, Use
-from semblance.service.usecases.compare import Comparison
-from semblance.service.usecases.embed_texts import Given
+from semblance.service.settings import Settings
+from semblance.service.usecases.compare import Compare, CompareOptions
+from semblance.service.usecases.embed import InputText
 
-router = APIRouter(tags=["compare"], route_class=DirectRoute)
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 
 @router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 429, 503))
-async def similarity(body: SimilarityRequest, use: Use) -> Response:
+async def similarity(body: SimilarityRequest, compare: Use[Compare], settings: Use[Settings]) -> Response:
     """Score pairs of texts, or every text of `left` with every text of `right`."""
     if body.pairs is not None:
-        return await _pairs(body, body.pairs, use)
-    return await _matrix(body, body.left or [], body.right or [], use)
+        return await _pairs(body, body.pairs, compare, settings)
+    return await _matrix(body, body.left or [], body.right or [], compare, settings)
 
 
-async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], use: Services) -> Response:
-    require_at_most("/pairs", len(pairs), use.settings.max_texts, "pairs")
+async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compare, settings: Settings) -> Response:
+    require_at_most("/pairs", len(pairs), settings.max_texts, "pairs")
     if body.explain:
-        require_at_most("/pairs", len(pairs), use.settings.max_explained, "explanations")
-    left = [Given(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)]
-    right = [Given(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
-    compared = await use.compare.pairs(left, right, _comparison(body), body.explain)
+        require_at_most("/pairs", len(pairs), settings.max_explained, "explanations")
+    left = [InputText(pair.a, f"/pairs/{i}/a") for i, pair in enumerate(pairs)]
+    right = [InputText(pair.b, f"/pairs/{i}/b") for i, pair in enumerate(pairs)]
+    result = await compare.pairs(left, right, _options(body), body.explain)
 
     def write() -> str:
-        explained = None if compared.explanations is None else zip(compared.explanations, pairs, strict=True)
+        explained = None if result.explanations is None else zip(result.explanations, pairs, strict=True)
         answer = SimilarityResponse(
-            model=compared.encoder.name,
-            space=compared.encoder.space,
+            model=result.encoder.name,
+            space=result.encoder.space,
             measure=body.measure,
-            scores=list(compared.scores),
-            truncated=list(compared.truncated),
+            scores=list(result.scores),
+            truncated=list(result.truncated),
             explanations=explained
             and [explanation_out(why, body.measure, (pair.a, pair.b)) for why, pair in explained],
-            usage=Usage(tokens=compared.tokens),
+            usage=Usage(tokens=result.tokens),
         )
         return answer.model_dump_json()
 
-    return await written("explained pairs" if body.explain else "pairs", len(pairs), write)
+    return await json_answer("explained pairs" if body.explain else "pairs", len(pairs), write)
 
 
-async def _matrix(body: SimilarityRequest, left: list[str], right: list[str], use: Services) -> Response:
+async def _matrix(
+    body: SimilarityRequest, left: list[str], right: list[str], compare: Compare, settings: Settings
+) -> Response:
     for pointer, side in (("/left", left), ("/right", right)):
-        require_at_most(pointer, len(side), use.settings.max_texts, "texts")
-    require_at_most("/right", len(left) * len(right), use.settings.max_scores, "scores")
-    compared = await use.compare.matrix(
-        [Given(text, f"/left/{i}") for i, text in enumerate(left)],
-        [Given(text, f"/right/{i}") for i, text in enumerate(right)],
-        _comparison(body),
+        require_at_most(pointer, len(side), settings.max_texts, "texts")
+    require_at_most("/right", len(left) * len(right), settings.max_scores, "scores")
+    result = await compare.matrix(
+        [InputText(text, f"/left/{i}") for i, text in enumerate(left)],
+        [InputText(text, f"/right/{i}") for i, text in enumerate(right)],
+        _options(body),
     )
 
     def write() -> str:
         answer = SimilarityResponse(
-            model=compared.encoder.name,
-            space=compared.encoder.space,
+            model=result.encoder.name,
+            space=result.encoder.space,
             measure=body.measure,
-            scores=[list(row) for row in compared.scores],
-            truncated=[*compared.truncated_left, *compared.truncated_right],
-            usage=Usage(tokens=compared.tokens),
+            scores=[list(row) for row in result.scores],
+            truncated=[*result.truncated_left, *result.truncated_right],
+            usage=Usage(tokens=result.tokens),
         )
         return answer.model_dump_json()
 
-    return await written("matrix", len(left) * len(right), write)
+    return await json_answer("matrix", len(left) * len(right), write)
 
 
-def _comparison(body: SimilarityRequest) -> Comparison:
-    return Comparison(measure=body.measure, model=body.model, truncate=body.truncate)
+def _options(body: SimilarityRequest) -> CompareOptions:
+    return CompareOptions(measure=body.measure, model=body.model, truncate=body.truncate)

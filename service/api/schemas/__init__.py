@@ -1,1 +1,1 @@
-"""The bodies of requests and answers, and how what the use cases return becomes one; a file a route."""
+"""Bodies of requests and answers, one file a path."""

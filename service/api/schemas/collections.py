@@ -1,4 +1,4 @@
-"""The bodies of /collections and their documents."""
+"""Bodies of /collections, their documents and rollovers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from semblance.service.api.schemas.request import Measure, Request, Usage
-from semblance.service.api.text_types import Bounded, DocumentId, MetadataObject, ModelName, String, Text, documented
+from semblance.service.api.schemas.fields import (
+    Bounded,
+    DocumentId,
+    Measure,
+    MetadataObject,
+    ModelName,
+    StrictBody,
+    String,
+    Text,
+    Usage,
+    documented,
+)
 from semblance.service.ports.documents import Collection, CollectionSize, Document, TokenStorage
 from semblance.service.ports.indexes import AUTO
-from semblance.service.usecases.measures import DEFAULT_MEASURE
+from semblance.service.usecases.collections import DEFAULT_MEASURE
 
 
-class CollectionRequest(Request):
-    """What a collection is to be; it cannot change later."""
+class CollectionRequest(StrictBody):
+    """Settings of a new collection; they cannot be changed later."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"measure": "cosine", "tokens": "int8"}]})
 
@@ -23,19 +33,19 @@ class CollectionRequest(Request):
     index: Annotated[String, documented(known_enum="indexes")] = Field(
         AUTO, description="An index engine, or auto: by the number of documents.", examples=[AUTO, "faiss_flat"]
     )
-    tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode anew.")
+    tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode again.")
 
 
 class RolloverOut(BaseModel):
-    """The model that a collection is being re-embedded under."""
+    """The model under which a collection is being re-embedded."""
 
     model: str
     space: str
-    documents_left: int = Field(description="Documents that it has not embedded.")
+    documents_left: int = Field(description="Documents that it has not embedded yet.")
 
 
 class CollectionOut(BaseModel):
-    """A collection and how much it holds."""
+    """A collection and its size."""
 
     name: str
     count: int = Field(description="Documents in it.")
@@ -47,7 +57,7 @@ class CollectionOut(BaseModel):
     index: str
     tokens: TokenStorage
     bytes_per_document: float = Field(description="Of vectors and token codes.")
-    token_error: float | None = Field(description="Most that a score from token codes can be off; null without.")
+    token_error: float | None = Field(description="Largest error of a score from token codes; null without them.")
     rollover: RolloverOut | None = Field(description="Null unless it is being re-embedded under another model.")
 
 
@@ -57,7 +67,7 @@ class CollectionList(BaseModel):
     collections: list[CollectionOut]
 
 
-class DocumentIn(Request):
+class DocumentIn(StrictBody):
     """A document to store."""
 
     id: DocumentId
@@ -65,7 +75,7 @@ class DocumentIn(Request):
     metadata: MetadataObject = Field(default_factory=dict)
 
 
-class DocumentsRequest(Request):
+class DocumentsRequest(StrictBody):
     """Documents to store together, all or none."""
 
     model_config = ConfigDict(
@@ -76,11 +86,11 @@ class DocumentsRequest(Request):
 
 
 class DocumentsResponse(BaseModel):
-    """What was stored, and the version that holds it."""
+    """Number of stored documents, and the version that contains them."""
 
     upserted: int
     version: str
-    truncated: list[str] = Field(description="Ids of documents whose text was cut to fit the encoder.")
+    truncated: list[str] = Field(description="Ids of documents whose text was truncated to fit the model.")
     usage: Usage
 
 
@@ -94,7 +104,7 @@ class LineRefused(BaseModel):
 
 
 class StreamStored(BaseModel):
-    """A batch of NDJSON that is on disk: every line up to `through_line` is stored, or was listed as refused."""
+    """A batch of NDJSON on disk: each line up to `through_line` is stored or listed as refused."""
 
     through_line: int
     upserted: int
@@ -104,7 +114,7 @@ class StreamStored(BaseModel):
 
 
 class StreamDone(BaseModel):
-    """The last line of an answer to NDJSON that came to its end."""
+    """Last line of the answer to NDJSON that was read to its end."""
 
     done: Literal[True] = True
     upserted: int
@@ -113,7 +123,7 @@ class StreamDone(BaseModel):
 
 
 class StreamBroken(BaseModel):
-    """The last line of an answer to NDJSON that did not: lines after `through_line` were not stored."""
+    """Last line of the answer to NDJSON that failed: lines after `through_line` were not stored."""
 
     done: Literal[False] = False
     error: str = Field(description="A code of the table of errors.")
@@ -138,16 +148,38 @@ class DocumentList(BaseModel):
 
 
 class Deleted(BaseModel):
-    """The version that no longer holds the document."""
+    """The version without the deleted document."""
 
     deleted: int
     version: str
 
 
+class RolloverRequest(StrictBody):
+    """The model under which a collection is to be re-embedded."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm"}]})
+
+    model: ModelName = Field(description="A served model.")
+
+
+class StepOut(BaseModel):
+    """Progress of a rollover after one step."""
+
+    embedded: int = Field(description="Documents that this step embedded; those changed meanwhile count as left.")
+    left: int = Field(description="Documents that the next model has not embedded yet; at 0 the switch is possible.")
+    version: str
+
+
+class SwitchedOut(BaseModel):
+    """The first version under the next model."""
+
+    version: str
+
+
 def collection_out(collection: Collection, size: CollectionSize) -> CollectionOut:
     """A collection as JSON."""
-    settings, following = collection.settings, collection.rollover
-    rollover = following and RolloverOut(model=following.model, space=following.space, documents_left=size.unfilled)
+    settings, target = collection.settings, collection.rollover
+    rollover = target and RolloverOut(model=target.model, space=target.space, documents_left=size.unfilled)
     return CollectionOut(
         name=collection.name,
         count=size.documents,

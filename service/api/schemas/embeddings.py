@@ -1,4 +1,4 @@
-"""The bodies of /v1/embeddings: OpenAI's shape, and what little it lacks."""
+"""Bodies of /v1/embeddings: those of OpenAI, with a few additions."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.embeddings import Floats
 from semblance.models.text import Truncate
-from semblance.service.api.schemas.request import Request
-from semblance.service.api.text_types import TEXT_PATTERN, Bounded, ModelName, Text, keywords
-from semblance.service.usecases.vectors import TextVectors
+from semblance.service.api.schemas.fields import TEXT_PATTERN, Bounded, ModelName, StrictBody, Text, keywords
+from semblance.service.usecases.embed import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
 
 
-def _texts(given: object) -> object:
-    """One text as a list of one; the numbers of a tokeniser are refused, since they may be another model's."""
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, list) and given and all(isinstance(entry, int | list) for entry in given):
-        raise PydanticCustomError("token_arrays_not_supported", "send texts: numbers of tokens are not taken")
-    return given
+def _texts(value: object) -> object:
+    """One text as a list of one; token ids are refused, as they may be another model's."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and value and all(isinstance(entry, int | list) for entry in value):
+        raise PydanticCustomError("token_arrays_not_supported", "token ids are not supported; send texts")
+    return value
 
 
 _TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
@@ -35,7 +34,7 @@ Input = Annotated[
 ]
 
 
-class EmbeddingsRequest(Request):
+class EmbeddingsRequest(StrictBody):
     """A text, or a list of texts. Fields that are not listed here, such as `user`, are ignored."""
 
     model_config = ConfigDict(
@@ -54,10 +53,10 @@ class EmbeddingsRequest(Request):
         "float", description="base64 holds little-endian float32; null is float."
     )
     dimensions: int | None = Field(
-        None, ge=1, description="Keep the first ones only, at unit length again; null keeps all."
+        None, ge=1, description="Keep only the first ones, scaled to unit length; null keeps all."
     )
     truncate: Truncate = Field(
-        "NONE", description="Not OpenAI's: which end of a text too long gives way; NONE refuses it."
+        "NONE", description="Not OpenAI's: the end at which a text that is too long is truncated; NONE refuses it."
     )
 
 
@@ -70,7 +69,7 @@ class EmbeddingOut(BaseModel):
 
 
 class TokenUsage(BaseModel):
-    """What a request cost."""
+    """Cost of a request."""
 
     prompt_tokens: int = Field(description="Tokens of all its texts, special tokens included.")
     total_tokens: int = Field(description="The same: nothing is generated.")
@@ -83,27 +82,27 @@ class EmbeddingsResponse(BaseModel):
     data: list[EmbeddingOut]
     model: str
     usage: TokenUsage
-    space: str = Field(description="Not OpenAI's: vectors compare with those of the same space only.")
-    truncated: list[bool] = Field(description="Not OpenAI's: whether each text was cut.")
+    space: str = Field(description="Not OpenAI's: vectors are comparable only within the same space.")
+    truncated: list[bool] = Field(description="Not OpenAI's: whether each text was truncated.")
 
 
-def embeddings_json(made: TextVectors, format_: EncodingFormat) -> bytes:
-    """An `EmbeddingsResponse` as JSON; each float32 in the fewest digits that tell it from the others."""
+def embeddings_json(result: TextVectors, format_: EncodingFormat) -> bytes:
+    """An `EmbeddingsResponse` as JSON; each float32 in the fewest digits that identify it."""
     answer = {
         "object": "list",
         "data": [
-            _embedding_json(i, _base64(each) if format_ == "base64" else each) for i, each in enumerate(made.vectors)
+            _embedding_json(i, _base64(each) if format_ == "base64" else each) for i, each in enumerate(result.vectors)
         ],
-        "model": made.encoder.name,
-        "usage": {"prompt_tokens": made.tokens, "total_tokens": made.tokens},
-        "space": made.encoder.space,
-        "truncated": made.truncated,
+        "model": result.encoder.name,
+        "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
+        "space": result.encoder.space,
+        "truncated": result.truncated,
     }
     return orjson.dumps(answer)
 
 
 def _embedding_json(index: int, embedding: Floats | str) -> orjson.Fragment:
-    """An `EmbeddingOut`, written by itself: others may go on between two of many."""
+    """An `EmbeddingOut`, serialized separately so that other threads run between two of many."""
     out = {"object": "embedding", "index": index, "embedding": embedding}
     return orjson.Fragment(orjson.dumps(out, option=orjson.OPT_SERIALIZE_NUMPY))
 

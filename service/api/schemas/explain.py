@@ -9,14 +9,20 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.explanation import LinkList
 from semblance.models.text import Granularity, Truncate, Unit
-from semblance.service.api.schemas.request import Measure, Request, one_form
-from semblance.service.api.text_types import ModelName, NamedDocument, String, Text
-from semblance.service.usecases.explain import Explained
-from semblance.service.usecases.measures import DEFAULT_LINKS
+from semblance.service.api.schemas.fields import (
+    Measure,
+    ModelName,
+    NamedDocument,
+    StrictBody,
+    String,
+    Text,
+    alternative,
+)
+from semblance.service.usecases.explain import DEFAULT_LINKS, PairExplanation
 
 
 class Token(BaseModel):
-    """A stretch of a text: a word, or a token."""
+    """A span of a text: a word, or a token."""
 
     text: str
     start: int = Field(description="First character, counted from 0 in Unicode code points.")
@@ -24,14 +30,14 @@ class Token(BaseModel):
 
 
 class Side(BaseModel):
-    """One of the two texts, cut into what links join."""
+    """One of the two texts, split into the units that links connect."""
 
     text: str
     tokens: list[Token]
 
 
 class LinkOut(BaseModel):
-    """A join of token `a` of the one text with token `b` of the other, by their positions."""
+    """A link from token `a` of the first text to token `b` of the second, by position."""
 
     a: int
     b: int
@@ -40,7 +46,7 @@ class LinkOut(BaseModel):
 
 
 class ExplanationOut(BaseModel):
-    """A score in parts: the links' contributions, `special` and `omitted` sum to it."""
+    """A score and its parts: the links' contributions, `special` and `omitted` sum to it."""
 
     score: float
     measure: str
@@ -48,11 +54,11 @@ class ExplanationOut(BaseModel):
     a: Side
     b: Side
     links: list[LinkOut] = Field(description="Largest absolute contribution first.")
-    special: float = Field(description="What touches special or prompt tokens.")
-    omitted: float = Field(description="What the links left out would add.")
+    special: float = Field(description="Contribution of special and prompt tokens.")
+    omitted: float = Field(description="Contribution of the links that are left out.")
 
 
-class ExplainRequest(Request):
+class ExplainRequest(StrictBody):
     """Text `a`, and either text `b` or the `id` of a document."""
 
     model_config = ConfigDict(
@@ -61,17 +67,17 @@ class ExplainRequest(Request):
                 {"a": "A cat sits outside.", "b": "A kitten is in the garden."},
                 {"a": "my parcel never came", "id": "shipping-001", "measure": "rcmd", "max_links": 5},
             ],
-            "oneOf": [one_form({"b": "string"}, "id"), one_form({"id": "string"}, "b", "model")],
+            "oneOf": [alternative({"b": "string"}, "id"), alternative({"id": "string"}, "b", "model")],
         },
     )
 
     a: Text
     b: Text | None = None
-    id: NamedDocument | None = Field(None, description="A document that stands for b.")
-    collection: String = Field("default", description="Where that document is.", examples=["default"])
+    id: NamedDocument | None = Field(None, description="A document to use as b.")
+    collection: String = Field("default", description="The collection of that document.", examples=["default"])
     measure: Measure | None = Field(None, description="Null is the collection's for a document, else cosine.")
     model: ModelName | None = None
-    format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null goes by the Accept header.")
+    format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null chooses by the Accept header.")
     granularity: Granularity = "word"
     max_links: int | None = Field(
         None,
@@ -83,9 +89,11 @@ class ExplainRequest(Request):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.b is None) == (self.id is None):
-            raise PydanticCustomError("invalid_request", "give either b, or the id of a document")
+            raise PydanticCustomError("invalid_request", "give either b or the id of a document")
         if self.id is not None and self.model is not None:
-            raise PydanticCustomError("invalid_request", "a document is compared by its collection's model: drop model")
+            raise PydanticCustomError(
+                "invalid_request", "a document is compared by the model of its collection; leave out model"
+            )
         return self
 
 
@@ -96,7 +104,7 @@ class ExplainQuery(ExplainRequest):
 
 
 class ExplainResponse(ExplanationOut):
-    """An explanation, and what made it."""
+    """An explanation, and the model behind it."""
 
     model: str
     space: str
@@ -122,11 +130,11 @@ def explanation_out(
     )
 
 
-def explain_response(explained: Explained, wanted: ExplainRequest) -> ExplainResponse:
+def explain_response(explained: PairExplanation, request: ExplainRequest) -> ExplainResponse:
     """The answer to /explain as JSON."""
-    max_links = DEFAULT_LINKS if wanted.max_links is None else wanted.max_links
+    max_links = DEFAULT_LINKS if request.max_links is None else request.max_links
     links = explained.explanation.link_list(max_links)
-    out = explanation_out(links, explained.measure, (explained.a, explained.b), wanted.granularity)
+    out = explanation_out(links, explained.measure, (explained.a, explained.b), request.granularity)
     return ExplainResponse(
         **dict(out), model=explained.encoder.name, space=explained.encoder.space, truncated=explained.truncated
     )

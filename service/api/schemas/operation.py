@@ -1,4 +1,4 @@
-"""The bodies of /models, /live and /ready."""
+"""Bodies of /models, /live and /ready."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 
 class ModelOut(BaseModel):
-    """A served model. What only the loaded network tells is null until its first use."""
+    """A served model. What is known only once it is loaded is null until its first use."""
 
     name: str
     default: bool
@@ -27,14 +27,14 @@ class MeasureOut(BaseModel):
     summary: str
     reference: str
     bounds: tuple[float | None, float | None] = Field(
-        description="The smallest and the largest score; null where there is none, as for minus a distance."
+        description="The smallest and the largest score; null where there is none, as for a negative distance."
     )
     symmetric: bool
     explainable: bool
 
 
 class ModelList(BaseModel):
-    """What is served, and what it can be compared with."""
+    """The served models, and the measures that compare their vectors."""
 
     models: list[ModelOut]
     measures: list[MeasureOut]
@@ -47,7 +47,7 @@ class Live(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether requests should come here, and each thing that decides it."""
+    """Whether requests should come here, and the result of each check."""
 
     status: Literal["ready", "degraded", "not_ready"]
     checks: dict[str, bool]

@@ -1,4 +1,4 @@
-"""The bodies of /search."""
+"""Bodies of /search."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.text import Truncate
 from semblance.service.api.schemas.explain import ExplanationOut
-from semblance.service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
-from semblance.service.api.text_types import Bounded, FilterObject, NamedCollection, Text, VersionText, documented
+from semblance.service.api.schemas.fields import (
+    AtMostTexts,
+    Bounded,
+    FilterObject,
+    Measure,
+    NamedCollection,
+    StrictBody,
+    Text,
+    Usage,
+    VersionText,
+    alternative,
+    documented,
+)
 
 
-class SearchRequest(Request):
+class SearchRequest(StrictBody):
     """Either `query` or `queries`."""
 
     model_config = ConfigDict(
@@ -22,17 +33,19 @@ class SearchRequest(Request):
                 {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
                 {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
             ],
-            "oneOf": [one_form({"query": "string"}, "queries"), one_form({"queries": "array"}, "query")],
+            "oneOf": [alternative({"query": "string"}, "queries"), alternative({"queries": "array"}, "query")],
         },
     )
 
     query: Text | None = None
     queries: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
-    k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1, description="Hits wanted.")
+    k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1, description="Number of hits.")
     collection: NamedCollection = "default"
     measure: Measure | None = Field(None, description="Null is the collection's own.")
     candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(
-        None, ge=1, description="Nearest by vector that another measure than cosine scores anew; null is 100, or k."
+        None,
+        ge=1,
+        description="Nearest documents by vector, rescored by a measure other than cosine; null is 100, or k.",
     )
     min_score: float | None = Field(None, allow_inf_nan=False)
     filter: FilterObject | None = None
@@ -52,7 +65,7 @@ class SearchRequest(Request):
 
 
 class HitOut(BaseModel):
-    """A document found."""
+    """A document in the results."""
 
     id: str
     score: float
@@ -62,7 +75,7 @@ class HitOut(BaseModel):
 
 
 class Hits(BaseModel):
-    """What was found for one query, best first."""
+    """Results of one query, best first."""
 
     hits: list[HitOut]
 
@@ -75,9 +88,9 @@ class SearchResponse(BaseModel):
     space: str
     measure: str
     scored_from: Literal["index", "token_codes", "encoder"] = Field(
-        description="Which vectors of the documents made the scores: those of the index, the collection's token codes, "
-        "or fresh ones."
+        description="Origin of the document vectors behind the scores: the index, the collection's token codes, "
+        "or the encoder."
     )
     version: str
-    truncated: list[bool] = Field(description="Whether each query was cut.")
+    truncated: list[bool] = Field(description="Whether each query was truncated.")
     usage: Usage

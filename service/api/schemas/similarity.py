@@ -1,4 +1,4 @@
-"""The bodies of /similarity."""
+"""Bodies of /similarity."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.text import Truncate
 from semblance.service.api.schemas.explain import ExplanationOut
-from semblance.service.api.schemas.request import AtMostTexts, Measure, Request, Usage, one_form
-from semblance.service.api.text_types import Bounded, ModelName, Text
-from semblance.service.usecases.measures import DEFAULT_MEASURE
+from semblance.service.api.schemas.fields import (
+    AtMostTexts,
+    Bounded,
+    Measure,
+    ModelName,
+    StrictBody,
+    Text,
+    Usage,
+    alternative,
+)
+from semblance.service.usecases.collections import DEFAULT_MEASURE
 
 
-class Pair(Request):
+class Pair(StrictBody):
     """Two texts to compare."""
 
     a: Text
     b: Text
 
 
-class SimilarityRequest(Request):
+class SimilarityRequest(StrictBody):
     """Either `pairs`, or `left` and `right` for a matrix."""
 
     model_config = ConfigDict(
@@ -34,8 +42,8 @@ class SimilarityRequest(Request):
                 {"left": ["A man is playing a guitar."], "right": ["Someone plays an instrument.", "It rains."]},
             ],
             "oneOf": [
-                one_form({"pairs": "array"}, "left", "right"),
-                one_form({"left": "array", "right": "array"}, "pairs", explain=False),
+                alternative({"pairs": "array"}, "left", "right"),
+                alternative({"left": "array", "right": "array"}, "pairs", explain=False),
             ],
         },
     )
@@ -45,8 +53,10 @@ class SimilarityRequest(Request):
     right: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
     measure: Measure = DEFAULT_MEASURE
     model: ModelName | None = Field(None, description="A served model; null is the default one.")
-    explain: bool = Field(False, description="Add the words that made each score (pairs only).")
-    truncate: Truncate = Field("END", description="Which end of a text too long gives way; NONE refuses it.")
+    explain: bool = Field(False, description="Add the words behind each score (pairs only).")
+    truncate: Truncate = Field(
+        "END", description="The end at which a text that is too long is truncated; NONE refuses it."
+    )
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -66,7 +76,7 @@ class SimilarityResponse(BaseModel):
     measure: str
     scores: list[float] | list[list[float]]
     truncated: list[bool] = Field(
-        description="Whether a text of each pair was cut; in a matrix, left then right texts."
+        description="Whether a text of each pair was truncated; for a matrix, of each left, then each right text."
     )
     explanations: list[ExplanationOut] | None = None
     usage: Usage

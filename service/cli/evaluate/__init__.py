@@ -1,1 +1,1 @@
-"""`semblance evaluate`: how well measures agree with people."""
+"""`semblance evaluate`: agreement of scores with human judgments."""

@@ -1,4 +1,4 @@
-"""A running service as what gives scores to an evaluation."""
+"""A running service as scorer of an evaluation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
 from semblance.service.client import Client, ServiceError
 
-PAIRS_AT_ONCE = 128
-QUERIES_AT_ONCE = 16
+PAIRS_PER_REQUEST = 128
+QUERIES_PER_REQUEST = 16
 
 
 class RemoteScorer:
-    """Scores, explanations and searches of a running service, by one of its models or by its default one.
+    """Scores, explanations and searches of a running service, by `model` or its default.
 
-    For retrieval the corpus goes into a collection of its own, which is deleted at the end.
+    For retrieval, the corpus is stored in a temporary collection.
     """
 
     def __init__(self, client: Client, model: str | None, track: Track) -> None:
@@ -33,11 +33,13 @@ class RemoteScorer:
         self.track = track
 
     def about(self) -> Mapping[str, str]:
-        """Name and digests of the model that the service uses. Raises ServiceError: it serves none of that name."""
-        served = self._client.ask("GET", "/models")["models"]
-        used = (each for each in served if (each["default"] if self._model is None else each["name"] == self._model))
-        if (model := next(used, None)) is None:
-            raise ServiceError(f"no model {self._model!r} is served, only {', '.join(each['name'] for each in served)}")
+        """Name and digests of the model. Raises ServiceError: the service has no model of that name."""
+        served = self._client.request("GET", "/models")["models"]
+        matches = (each for each in served if (each["default"] if self._model is None else each["name"] == self._model))
+        if (model := next(matches, None)) is None:
+            raise ServiceError(
+                f"no model {self._model!r} is served; choose from {', '.join(each['name'] for each in served)}"
+            )
         return {"model": model["name"], "space": model["space"], "build": model["build"]}
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
@@ -48,46 +50,46 @@ class RemoteScorer:
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
         """By POST /explain."""
-        how = {"model": self._model, "granularity": granularity, "max_links": ALL_LINKS, "format": "json"}
+        options = {"model": self._model, "granularity": granularity, "max_links": ALL_LINKS, "format": "json"}
         explaining = [name for name in measures if explains(name) and self._explains(name)]
         for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
-            asked = {name: {"a": a, "b": b, "measure": name, **how} for name in explaining}
-            yield {name: _link_list(self._client.ask("POST", "/explain", body)) for name, body in asked.items()}
+            bodies = {name: {"a": a, "b": b, "measure": name, **options} for name in explaining}
+            yield {name: _link_list(self._client.request("POST", "/explain", body)) for name, body in bodies.items()}
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        """By POST /search, in a collection made for the time of this call."""
+        """By POST /search, in a temporary collection."""
         name = f"evaluation-{secrets.token_hex(4)}"
-        self._client.ask("PUT", f"/collections/{name}", {"model": self._model})
+        self._client.request("PUT", f"/collections/{name}", {"model": self._model})
         try:
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
             for stored in self._client.index(name, self.track(lines, "indexing")):
-                # a document without any token is left out here too; another one's absence would lower figures unseen
-                if unknown := [each for each in stored.refused if each.code != "empty_text"]:
-                    raise ServiceError(f"document {unknown[0].line} of the corpus was refused: {unknown[0].detail}")
-            return {measure: dict(self._found(name, measure, task.queries, k)) for measure in measures}
+                # local evaluations skip empty documents too; any other missing one would lower the figures unnoticed
+                if refused := [each for each in stored.refused if each.code != "empty_text"]:
+                    raise ServiceError(f"document {refused[0].line} of the corpus was refused: {refused[0].detail}")
+            return {measure: dict(self._hits(name, measure, task.queries, k)) for measure in measures}
         finally:
-            self._client.ask("DELETE", f"/collections/{name}")
+            self._client.request("DELETE", f"/collections/{name}")
 
     def _explains(self, measure: str) -> bool:
-        """Whether the measure explains itself with the pooling of this model."""
-        answer = self._client.call("POST", "/explain", {"a": "a", "b": "a", "measure": measure, "model": self._model})
+        """Whether the measure can explain its scores with the pooling of this model."""
+        answer = self._client.send("POST", "/explain", {"a": "a", "b": "a", "measure": measure, "model": self._model})
         return not (answer.status_code == 422 and answer.json().get("code") == "not_explainable")
 
     def _scores(self, measure: str, left: Sequence[str], right: Sequence[str]) -> Iterator[float]:
         pairs = [{"a": a, "b": b} for a, b in zip(left, right, strict=True)]
-        parts = [pairs[start : start + PAIRS_AT_ONCE] for start in range(0, len(pairs), PAIRS_AT_ONCE)]
+        parts = [pairs[start : start + PAIRS_PER_REQUEST] for start in range(0, len(pairs), PAIRS_PER_REQUEST)]
         for part in self.track(parts, measure):
             body = {"pairs": part, "measure": measure, "model": self._model}
-            yield from self._client.ask("POST", "/similarity", body)["scores"]
+            yield from self._client.request("POST", "/similarity", body)["scores"]
 
-    def _found(
+    def _hits(
         self, collection: str, measure: str, queries: Mapping[str, str], k: int
     ) -> Iterator[tuple[str, list[str]]]:
         ids = list(queries)
-        parts = [ids[start : start + QUERIES_AT_ONCE] for start in range(0, len(ids), QUERIES_AT_ONCE)]
-        how = {"collection": collection, "measure": measure, "k": k, "candidates": max(k, CANDIDATES)}
+        parts = [ids[start : start + QUERIES_PER_REQUEST] for start in range(0, len(ids), QUERIES_PER_REQUEST)]
+        options = {"collection": collection, "measure": measure, "k": k, "candidates": max(k, CANDIDATES)}
         for part in self.track(parts, measure):
-            answer = self._client.ask("POST", "/search", {"queries": [queries[each] for each in part], **how})
+            answer = self._client.request("POST", "/search", {"queries": [queries[each] for each in part], **options})
             for query_id, result in zip(part, answer["results"], strict=True):
                 yield query_id, [hit["id"] for hit in result["hits"]]
 

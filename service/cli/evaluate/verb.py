@@ -1,19 +1,51 @@
-"""`semblance evaluate`: how well measures agree with people."""
+"""`semblance evaluate`: agreement of scores and explanations with human judgments."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+import numpy as np
 import typer
+from rich.console import Console
 
-from semblance.models.errors import SemblanceError
-from semblance.service.cli.comma_lists import entries
-from semblance.service.client import ServiceError
+from semblance.models.catalogue import similarity
+from semblance.models.errors import BadDataSet, NotExplainable, SemblanceError, UnknownName
+from semblance.models.evaluation.acceptance import (
+    MEASURES,
+    Condition,
+    batch_conditions,
+    conditions_table,
+    quality_conditions,
+)
+from semblance.models.evaluation.calibration import Calibration, calibration
+from semblance.models.evaluation.evaluation import STS_SETS
+from semblance.models.evaluation.evaluation import evaluate as evaluate_tasks
+from semblance.models.evaluation.metrics.deletion import deletion_task
+from semblance.models.evaluation.reporting.tables import TextTable, calibration_table, curve, tables
+from semblance.models.evaluation.reproductions import claims, count_verdicts, papers
+from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
+from semblance.models.protocols import Encoder
+from semblance.service.cli.evaluate.data_sets import read_task
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.cli.toolbox.console import loop_bars, print_table
+from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
+from semblance.service.cli.toolbox.output_folder import raise_on_sigterm
+from semblance.service.client import Client, ServiceError
+from semblance.service.model_loading.device import load_default, load_model, load_source
+from semblance.service.settings import Settings, client_key, read_settings
 
 SETS = "sts12,sts13,sts14,sts15,sts16,stsb,sickr,ists_images"
-MEASURES = "cosine,rcmd,dynamax_jaccard"
+DEFAULT_MEASURES = "cosine,rcmd,dynamax_jaccard"
+FLOAT32 = {"runtime": "torch", "precision": "float32", "device": "cpu"}
+
+T = TypeVar("T", bound=Task)
 
 
 def evaluate(  # noqa: PLR0913 - one parameter an option
@@ -21,51 +53,49 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model, as `semblance serve` takes it or by its source alone; with --url, one that is served there.",
-            show_default="the first of SEMBLANCE_MODELS, or the default there",
+            help="Model, as for `semblance serve` or only its source; with --url, a model served there.",
+            show_default="the first of SEMBLANCE_MODELS, or the default of the service",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            help="Another model, as --model without --url: figures are compared with its own, on the same resamples."
+            help="Second model, as --model without --url: figures are compared with its own on one resampling."
         ),
     ] = None,
     measure: Annotated[
         list[str],
-        typer.Option(help="Measures, comma-separated; the first is what others are compared with, unless --against."),
-    ] = [MEASURES],  # noqa: B006 - Typer copies it
-    sets: Annotated[list[str], typer.Option(help="Sets, comma-separated; KIND:PATH for a file of your own.")] = [SETS],  # noqa: B006
-    data: Annotated[
-        Path | None, typer.Option(envvar="SEMBLANCE_DATA", help="Folder of benchmark data (docs/measures.md).")
-    ] = None,
-    url: Annotated[str | None, typer.Option(help="Evaluate the service that runs there.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all figures to this file.", dir_okay=False)] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write report.md with plots to this folder.", file_okay=False)
-    ] = None,
+        typer.Option(help="Measures, comma-separated; others are compared with the first, unless --against is given."),
+    ] = [DEFAULT_MEASURES],  # noqa: B006 - Typer copies it
+    sets: Annotated[list[str], typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file.")] = [SETS],  # noqa: B006
+    data: Data = None,
+    url: Annotated[str | None, typer.Option(help="Evaluate the service running at this address.")] = None,
+    json: JsonFile = None,
+    report: ReportFolder = None,
     reproduce: Annotated[
-        str | None, typer.Option(metavar="PAPER", help="Put a paper's claims to the data instead: its name, or all.")
+        str | None, typer.Option(metavar="PAPER", help="Test the claims of a paper instead: its name, or all.")
     ] = None,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Print precision and recall by threshold, on sets of labelled pairs.")
+        bool, typer.Option("--calibrate", help="Print precision and recall by threshold, for sets of labeled pairs.")
     ] = False,
     conditions: Annotated[
         bool,
         typer.Option(
-            "--conditions", help="Print instead how far runtime and number type (docs/performance.md) are from float32."
+            "--conditions",
+            help="Print how far the configured runtime and precision are from float32 (docs/performance.md).",
         ),
     ] = False,
     deletion: Annotated[
-        bool, typer.Option("--deletion", help="Also delete words of graded pairs, to test the explanations.")
+        bool, typer.Option("--deletion", help="Also test explanations by deleting words of graded pairs.")
     ] = False,
-    draws: Annotated[int, typer.Option(min=100, help="Resamples for the intervals.")] = 2_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 1111,
+    draws: Resamples = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 1111,
 ) -> None:
-    """Measure how well scores and explanations agree with what people said, with BCa bootstrap intervals.
+    """Measure how well scores agree with human judgments.
 
-    Without --sets: the seven STS sets and the images of interpretable STS. Kinds for files of your own: pairs, labels,
-    triplets, ranking, retrieval, ists; docs/measures.md tells their columns, all sets and where to get each.
+    Prints figures with BCa bootstrap intervals, for scores and explanations. Default sets: the seven STS sets and the
+    images of interpretable STS. Kinds of your own files: pairs, labels, triplets, ranking, retrieval, ists;
+    docs/measures.md lists their columns, all sets and where to get each.
 
     \b
     Examples:
@@ -79,32 +109,187 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
       semblance evaluate --conditions --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from semblance.models.evaluation.statistics.bootstrap import Resampling  # noqa: PLC0415 - with it come SciPy, matplotlib and torch,
-    from semblance.service.cli.evaluate import run  # noqa: PLC0415 - which the other verbs need not wait for
-    from semblance.service.cli.evaluate.conditions import check_conditions  # noqa: PLC0415 - the same
-
     if against is not None and (reproduce is not None or calibrate):
-        raise typer.BadParameter("figures are compared, not claims or thresholds", param_hint="--against")
+        raise typer.BadParameter("only figures can be compared, not claims or thresholds", param_hint="--against")
     if report is not None and (reproduce is not None or calibrate):
-        raise typer.BadParameter("a report is of figures only; --json writes these", param_hint="--report")
-    measures, chosen = _named(measure, "--measure"), _named(sets, "--sets")
-    asked = run.Asked(model, url, measures, chosen, data, Resampling(draws, seed), json, report, deletion, against)
+        raise typer.BadParameter("a report contains figures only; use --json for these", param_hint="--report")
+    measures, names = require_entries(measure, "--measure"), require_entries(sets, "--sets")
+    options = EvaluationOptions(
+        model, url, measures, names, data, Resampling(draws, seed), json, report, deletion, against
+    )
     try:
         if conditions:
-            sys.exit(0 if all(each.holds for each in check_conditions(model, data, Resampling(draws, seed))) else 1)
+            sys.exit(0 if all(each.holds for each in print_conditions(options)) else 1)
         if reproduce is not None:
-            run.reproduce(reproduce, asked)
+            print_claims(reproduce, options)
         elif calibrate:
-            run.calibrate(asked)
+            print_calibrations(options)
         else:
-            run.tabulate(asked)
+            print_evaluation(options)
     except (SemblanceError, ServiceError) as error:
         raise SystemExit(str(error)) from error
 
 
-def _named(given: list[str], option: str) -> list[str]:
-    """The entries of an option that needs some."""
-    found = entries(given)
-    if not found:
-        raise typer.BadParameter("name at least one", param_hint=option)
-    return found
+@dataclass(frozen=True, slots=True)
+class EvaluationOptions:
+    """Options of `semblance evaluate`."""
+
+    model: str | None
+    url: str | None
+    measures: Sequence[str]
+    sets: Sequence[str]
+    data: Path | None
+    resampling: Resampling
+    json: Path | None
+    report: Path | None
+    deletion: bool
+    against: str | None = None
+
+    @property
+    def baseline(self) -> str | None:
+        """The measure that the others are compared with: the first of several."""
+        return self.measures[0] if len(self.measures) > 1 else None
+
+    def tasks(self) -> dict[str, Task]:
+        """The data sets by name. Raises SemblanceError."""
+        for name in self.measures:
+            similarity(name)  # an unknown name fails before any work is done
+        tasks = {name: read_task(name, self.data) for name in self.sets}
+        if self.deletion:
+            graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
+            tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}
+        return tasks
+
+    @contextmanager
+    def scorer(self, track: Track) -> Iterator[Scorer]:
+        """The running service at `url`, or a model in this process."""
+        if self.url is None:
+            yield LocalScorer(self.encoder(read_settings()), track)
+        else:
+            raise_on_sigterm()  # so that the temporary collections of retrieval sets are deleted
+            with Client(self.url, client_key()) as client:
+                yield RemoteScorer(client, self.model, track)
+
+    def encoder(self, settings: Settings) -> Encoder:
+        """The model in this process. Raises SemblanceError."""
+        return load_default(settings) if self.model is None else load_model(self.model, settings)
+
+
+def print_evaluation(options: EvaluationOptions) -> None:
+    """Evaluate, print tables, and write the requested files.
+
+    Raises:
+        SemblanceError: a set, a measure, a model or a file is invalid.
+        ServiceError: the running service refused a request.
+    """
+    from semblance.models.evaluation.reporting.report import write_json, write_report  # noqa: PLC0415 - imports matplotlib, which --help does not need
+
+    tasks = options.tasks()
+    console = Console(stderr=True)
+    with loop_bars(console) as track, options.scorer(track) as scorer:
+        against = options.against
+        baseline = options.baseline if against is None else LocalScorer(load_model(against, read_settings()), track)
+        evaluation = evaluate_tasks(tasks, scorer, options.measures, options.resampling, baseline)
+    if not evaluation.outcomes:
+        names = ", ".join(options.measures)
+        raise NotExplainable(f"nothing to evaluate: {names} do not explain their scores, which these sets require")
+    for table in tables(evaluation):
+        print_table(table)
+    if options.json:
+        write_json(asdict(evaluation), options.json)
+    if options.report:
+        console.print(f"report: {write_report(evaluation, options.report)}", markup=False)
+
+
+def print_claims(paper: str, options: EvaluationOptions) -> None:
+    """Test the claims of a paper, or of `all`, and print the verdicts.
+
+    Raises:
+        SemblanceError: there is no such paper, or a set or model that a claim needs is missing.
+    """
+    from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - imports matplotlib, which --help does not need
+
+    if paper not in (*papers(), "all"):
+        raise UnknownName("papers", paper, (*papers(), "all"))
+    chosen = papers() if paper == "all" else (paper,)
+    with loop_bars(Console(stderr=True)) as track:
+        context = CachedInputs(options.data, options.resampling, track)
+        results = {name: list(claims(name, context)) for name in chosen}
+    for name, each in results.items():
+        rows = tuple((c.where, c.says, c.protocol, c.ours, c.tolerance, c.verdict) for c in each)
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(each).items())
+        header = ("where", "claim", "protocol here", "ours", "tolerance", "verdict")
+        print_table(TextTable(f"{name}: {counts}", header, rows))
+    if options.json:
+        write_json({name: [asdict(claim) for claim in each] for name, each in results.items()}, options.json)
+
+
+class CachedInputs:
+    """Data sets and models for reproductions, each loaded once."""
+
+    def __init__(self, data: Path | None, resampling: Resampling, track: Track) -> None:
+        self.resampling = resampling
+        self._data = data
+        self._track = track
+        self._tasks: dict[str, Task] = {}
+        self._encoders: dict[str, Encoder] = {}
+
+    def task(self, name: str, kind: type[T]) -> T:
+        """A data set by its name. Raises BadDataSet."""
+        if name not in self._tasks:
+            self._tasks[name] = read_task(name, self._data)
+        task = self._tasks[name]
+        if not isinstance(task, kind):
+            raise BadDataSet(f"{name} is not a set of {kind.__name__}")
+        return task
+
+    def encoder(self, model: str) -> Encoder:
+        """The model of a source as in SEMBLANCE_MODELS, with `{data}` for the folder of data."""
+        if model not in self._encoders:
+            self._encoders[model] = load_source(model.format(data=self._data), read_settings())
+        return self._encoders[model]
+
+    def scorer(self, model: str) -> LocalScorer:
+        """A scorer of that model."""
+        return LocalScorer(self.encoder(model), self._track)
+
+
+def print_calibrations(options: EvaluationOptions) -> None:
+    """Print precision and recall by threshold, for each measure on each set of labeled pairs.
+
+    Raises:
+        SemblanceError, ServiceError: as `print_evaluation`; and a set whose pairs have no labels.
+    """
+    from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - imports matplotlib, which --help does not need
+
+    calibrations: dict[str, dict[str, Calibration]] = {}
+    with loop_bars(Console(stderr=True)) as track, options.scorer(track) as scorer:
+        for name, task in options.tasks().items():
+            if not isinstance(task, LabeledPairs):
+                raise BadDataSet(f"{name} has no labels to choose a threshold by; name sets such as turl_train")
+            scores = scorer.scores(options.measures, task.left, task.right)
+            matches = np.asarray(task.matches, np.bool_)
+            calibrations[name] = {measure: calibration(each, matches) for measure, each in scores.items()}
+    for name, each in calibrations.items():
+        for measure, calibrated in each.items():
+            print_table(calibration_table(f"{name}, {measure}", calibrated))
+    if options.json:
+        write_json({name: {m: curve(c) for m, c in each.items()} for name, each in calibrations.items()}, options.json)
+
+
+def print_conditions(options: EvaluationOptions) -> list[Condition]:
+    """Print how far the configured runtime and precision are from float32, with verdicts.
+
+    Raises:
+        SemblanceError: a set or the model is invalid.
+    """
+    settings = read_settings()
+    served, exact = (options.encoder(each) for each in (settings, settings.model_copy(update=FLOAT32)))
+    tasks = {name: read_task(name, options.data) for name in STS_SETS}
+    texts = [text for task in tasks.values() if isinstance(task, GradedPairs) for text in task.left]
+    with loop_bars(Console(stderr=True)) as track:
+        scorer = LocalScorer(served, track)
+        evaluation = evaluate_tasks(tasks, scorer, MEASURES, options.resampling, LocalScorer(exact, track))
+        conditions = quality_conditions(evaluation) + batch_conditions(served, texts, track)
+    print_table(conditions_table(conditions, scorer.about()))
+    return conditions

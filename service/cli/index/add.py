@@ -1,4 +1,4 @@
-"""`semblance index add`: documents from a file into a collection."""
+"""`semblance index add`: store the documents of a file."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from semblance.models.errors import SemblanceError
-from semblance.service.api.ndjson import read_lines, stored_out
-from semblance.service.client import Client, Refused, ServiceError, StoredBatch, stored_batch
-from semblance.service.documents.lock import hold
+from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+from semblance.service.client import Client, LineProblem, ServiceError, StoredBatch, stored_batch
+from semblance.service.documents.lock import lock_home
 from semblance.service.errors import UnknownCollection
 from semblance.service.settings import Settings, client_key, read_settings
-from semblance.service.usecases.collections import NewCollection
+from semblance.service.usecases.collections import Collections, NewCollection
+from semblance.service.usecases.index_stream import IndexStream
 
-SHOWN = 20  # refused lines that are shown one by one
-PIECE = 1 << 16  # bytes of the file that are read at once
+SHOWN = 20  # refused lines that are listed
+READ_BYTES = 1 << 16  # of the file at a time
 
 
 def add(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL: one {id, text, metadata} a line.")],
-    collection: Annotated[str, typer.Option(help="Collection to store in; created if missing.")],
-    url: Annotated[str, typer.Option(help="Where the service runs.")] = "http://127.0.0.1:8000",
+    collection: Annotated[str, typer.Option(help="Collection to fill; created if missing.")],
+    url: Url = LOCAL_URL,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Store without a service, straight into the folder of documents.")
+        bool, typer.Option("--offline", help="Write to the folder of documents without a service.")
     ] = False,
-    home: Annotated[Path | None, typer.Option(help="That folder, for --offline.", show_default="~/.semblance")] = None,
+    home: Annotated[Path | None, typer.Option(help="Folder for --offline.", show_default="~/.semblance")] = None,
 ) -> None:
     """Store the documents of a JSONL file.
 
-    The collection is created with default settings unless it exists. Lines that cannot be stored (broken JSON, an empty
-    text) are listed, and the others kept; of several lines with one id the last wins. When the service goes away and
-    comes back within a minute, the work goes on where it was cut. Running it again is harmless: an unchanged text is
-    not encoded again. SEMBLANCE_CLIENT_KEY is shown to a service that wants a key; it needs the scopes read and
-    write, and admin too if the collection has to be created.
+    A missing collection is created with default settings. Lines that cannot be stored (invalid JSON, an empty text) are
+    listed and the others stored; of several lines with the same id the last wins. The work resumes if the service is
+    away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
+    requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
     \b
     Examples:
@@ -56,41 +56,41 @@ def add(
                 _store_online(url, collection, stream, report, advance)
     except (ServiceError, SemblanceError) as error:
         raise SystemExit(f"stopped after {report.upserted:,} documents: {error}") from error
-    report.show()
+    report.print()
     if report.refused:
         raise typer.Exit(1)
 
 
 class _Report:
-    """What became of the lines."""
+    """Counts of stored and refused lines."""
 
     def __init__(self, console: Console, collection: str) -> None:
         self._console = console
         self._collection = collection
         self.upserted = self.truncated = 0
-        self.refused: list[Refused] = []
+        self.refused: list[LineProblem] = []
 
     def add(self, batch: StoredBatch) -> None:
         self.upserted += batch.upserted
         self.truncated += batch.truncated
         self.refused += batch.refused
 
-    def show(self) -> None:
-        for fault in self.refused[:SHOWN]:
-            self._console.print(f"line {fault.line}: {fault.code}: {fault.detail}", markup=False)
+    def print(self) -> None:
+        for each in self.refused[:SHOWN]:
+            self._console.print(f"line {each.line}: {each.code}: {each.detail}", markup=False)
         if len(self.refused) > SHOWN:
             self._console.print(f"... and {len(self.refused) - SHOWN:,} more lines")
         stored = f"{self.upserted:,} documents stored in {self._collection}"
-        cut = f"{self.truncated:,} of them cut to what the model reads"
-        self._console.print(f"{stored}, {cut}; lines refused: {len(self.refused):,}", markup=False)
+        truncated = f"{self.truncated:,} of them truncated to the model's input length"
+        self._console.print(f"{stored}, {truncated}; lines refused: {len(self.refused):,}", markup=False)
 
 
 def _store_online(
     url: str, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
 ) -> None:
     with Client(url, client_key()) as client:
-        if client.call("GET", f"/collections/{collection}").status_code == 404:
-            client.ask("PUT", f"/collections/{collection}")
+        if client.send("GET", f"/collections/{collection}").status_code == 404:
+            client.request("PUT", f"/collections/{collection}")
         for batch in client.index(collection, stream):
             report.add(batch)
             advance(batch.through_line, stream.tell())
@@ -99,29 +99,30 @@ def _store_online(
 async def _store_offline(
     settings: Settings, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
 ) -> None:
-    """The same without a service; the lock makes sure that none serves this folder meanwhile."""
-    from semblance.service.app import open_services  # noqa: PLC0415 - it loads all there is, which the other ways need not wait for
+    """Store without a service; the lock on the folder keeps any service from using it meanwhile."""
+    from semblance.service.api.ndjson import read_lines, stored_out  # noqa: PLC0415 - imports FastAPI
+    from semblance.service.composition.services import open_services, served_models  # noqa: PLC0415 - likewise
 
-    with hold(settings.home):
-        async with open_services(settings) as services:
+    with lock_home(settings.home):
+        async with open_services(settings, served_models(settings)) as services:
             try:
-                await services.collections.show(collection)
+                await services[Collections].show(collection)
             except UnknownCollection:
-                await services.collections.create(collection, NewCollection())
-            lines = read_lines(_pieces(stream), settings.max_body_bytes)
-            async for stored in services.index_stream(collection, lines):
+                await services[Collections].create(collection, NewCollection())
+            lines = read_lines(_chunks(stream), settings.max_body_bytes)
+            async for stored in services[IndexStream](collection, lines):
                 report.add(stored_batch(stored_out(stored).model_dump(), 1))
                 advance(stored.through_line, stream.tell())
 
 
-async def _pieces(stream: BinaryIO) -> AsyncIterator[bytes]:
-    while piece := stream.read(PIECE):
-        yield piece
+async def _chunks(stream: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := stream.read(READ_BYTES):
+        yield chunk
 
 
 @contextmanager
 def _bar(console: Console, file: Path) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over the bytes of `file`, and what moves it: documents so far, bytes so far."""
+    """Show progress over the bytes of `file`; yields its callback (documents, bytes)."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TextColumn("{task.fields[rate]}"))
     with Progress(*columns, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(file.name, total=file.stat().st_size, rate="")

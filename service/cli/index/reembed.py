@@ -1,4 +1,4 @@
-"""`semblance index reembed`: a collection under another model."""
+"""`semblance index reembed`: re-embed a collection under another model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from semblance.service.cli.progress import bar
+from semblance.service.cli.toolbox.console import counter_bar
+from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 from semblance.service.client import Client, ServiceError
 from semblance.service.settings import client_key
 
@@ -15,17 +16,17 @@ from semblance.service.settings import client_key
 def reembed(
     collection: Annotated[str, typer.Argument(help="Collection to re-embed.")],
     model: Annotated[
-        str | None, typer.Option(help="A model that the service serves.", show_default="needed unless --drop")
+        str | None, typer.Option(help="Model served by the service.", show_default="needed unless --drop")
     ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Forget what an unfinished one has done instead.")] = False,
-    url: Annotated[str, typer.Option(help="Where the service runs.")] = "http://127.0.0.1:8000",
+    drop: Annotated[bool, typer.Option("--drop", help="Discard an unfinished re-embedding instead.")] = False,
+    url: Url = LOCAL_URL,
 ) -> None:
-    """Re-embed a collection of a running service under another model, and switch to that.
+    """Re-embed a collection under another model.
 
-    Searches go on with the present model until the switch; documents that are written meanwhile are embedded by both.
-    When the service goes away and comes back within a minute, the work goes on where it was cut. Stopped in the middle,
-    the same command goes on later, from any machine, and --drop gives up. SEMBLANCE_CLIENT_KEY is shown to a service
-    that wants a key; it needs the scope admin.
+    The service keeps searching with the current model and switches at the end; documents written meanwhile are embedded
+    by both models. The work resumes if the service is away for less than a minute. After an interruption, the same
+    command resumes it from any machine, and --drop discards it. If the service requires a key, SEMBLANCE_CLIENT_KEY
+    must have the scope admin.
 
     \b
     Examples:
@@ -33,49 +34,47 @@ def reembed(
       semblance index reembed help --drop
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     if model is None and not drop:
-        raise typer.BadParameter("name the model, or give --drop", param_hint="--model")
+        raise typer.BadParameter("name a model, or pass --drop", param_hint="--model")
     console = Console(stderr=True)
     try:
         with Client(url, client_key()) as client:
-            said = (
-                _re_embedded(client, console, collection, model) if model and not drop else _dropped(client, collection)
-            )
+            result = _reembed(client, console, collection, model) if model and not drop else _drop(client, collection)
     except ServiceError as error:
         raise SystemExit(str(error)) from error
-    console.print(said, markup=False, highlight=False)
+    console.print(result, markup=False, highlight=False)
 
 
-def _dropped(client: Client, collection: str) -> str:
-    client.insist("DELETE", f"/collections/{collection}/rollover")
-    return f"{collection} stays with the model that fills it: nothing is kept of another"
+def _drop(client: Client, collection: str) -> str:
+    client.request_with_retries("DELETE", f"/collections/{collection}/rollover")
+    return f"{collection} keeps its current model; unfinished work was discarded"
 
 
-def _re_embedded(client: Client, console: Console, collection: str, model: str) -> str:
-    """Begin or go on, step by step, and switch; what came of it, in words."""
-    begun = _begin(client, collection, model)
-    if begun["rollover"] is None:
-        return f"{collection} is filled by {model} already: nothing to do"
-    left = begun["rollover"]["documents_left"]
-    found, embedded = begun["count"] - left, 0
-    with bar(console, f"re-embedding {collection}", left) as advance:
+def _reembed(client: Client, console: Console, collection: str, model: str) -> str:
+    """Start or resume, embed step by step, and switch; returns a message for the console."""
+    started = _begin(client, collection, model)
+    if started["rollover"] is None:
+        return f"{collection} already uses {model}; nothing to do"
+    left = started["rollover"]["documents_left"]
+    resumed, embedded = started["count"] - left, 0
+    with counter_bar(console, f"re-embedding {collection}", left) as advance:
         while left:
-            done = client.insist("POST", f"/collections/{collection}/rollover/step")
-            embedded += done["embedded"]
-            advance(left - done["left"])
-            left = done["left"]
+            step = client.request_with_retries("POST", f"/collections/{collection}/rollover/step")
+            embedded += step["embedded"]
+            advance(left - step["left"])
+            left = step["left"]
     with console.status("switching"):
         _switch(client, collection, model)
-    return f"{collection} is filled by {model} now: {embedded:,} documents re-embedded, {found:,} were already"
+    return f"{collection} now uses {model}: {embedded:,} documents re-embedded, {resumed:,} had been before"
 
 
 def _begin(client: Client, collection: str, model: str) -> Any:
-    return client.insist("PUT", f"/collections/{collection}/rollover", {"model": model})
+    return client.request_with_retries("PUT", f"/collections/{collection}/rollover", {"model": model})
 
 
 def _switch(client: Client, collection: str, model: str) -> None:
-    """Switch; a service that went away before it could say so has done it."""
+    """Switch models; if the answer was lost, the retry finds that it has happened."""
     try:
-        client.insist("POST", f"/collections/{collection}/rollover/switch")
+        client.request_with_retries("POST", f"/collections/{collection}/rollover/switch")
     except ServiceError as error:
         if error.code != "no_rollover" or _begin(client, collection, model)["rollover"] is not None:
             raise

@@ -1,32 +1,27 @@
-"""`semblance index verify`: whether all that is stored is whole."""
+"""`semblance index verify`: check stored data for damage."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from semblance.models.errors import SemblanceError
-from semblance.service.composition.embedded_store import embedded_store
+from semblance.service.cli.toolbox.options import StoppedHome
+from semblance.service.composition.stores import open_embedded_store
 from semblance.service.settings import read_settings
-from semblance.service.usecases.verify import verify as verified
+from semblance.service.usecases.verify import verify as verify_collections
 
-SHOWN = 20  # faults of a collection that are shown one by one
+SHOWN = 20  # faults that are listed
 
 
 def verify(
-    home: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the documents; no service may run on it.", show_default="~/.semblance"),
-    ] = None,
+    home: StoppedHome = None,
 ) -> None:
-    """Check that the database is sound, that every document has its vector, and that the indexes hold just those.
+    """Check the database, its vectors and its indexes.
 
-    What is wrong is listed, and the exit status is 1 then; no document is changed. `semblance index rebuild` mends
-    indexes.
+    Every document must have its vector, and the indexes must hold exactly these. Faults are listed, with exit status 1;
+    no document is changed. `semblance index rebuild` repairs indexes.
 
     \b
     Example:
@@ -37,9 +32,10 @@ def verify(
     table = Table("collection", "documents", "version", "snapshot", "faults")
     faults: list[str] = []
     try:
-        with embedded_store(settings) as (store, indexes), console.status("checking"):
-            faults += store.damage()
-            for each in verified(store, indexes) if not faults else ():  # a damaged database fails halfway
+        with open_embedded_store(settings) as (store, indexes), console.status("checking"):
+            faults += store.integrity_errors()
+            # reading a damaged database would fail halfway
+            for each in verify_collections(store, indexes) if not faults else ():
                 table.add_row(each.name, f"{each.documents:,}", each.version, each.snapshot, str(len(each.faults)))
                 faults += [f"{each.name}: {fault}" for fault in each.faults]
     except SemblanceError as error:
@@ -51,4 +47,4 @@ def verify(
         console.print(f"... and {len(faults) - SHOWN:,} more")
     if faults:
         raise typer.Exit(1)
-    console.print("Everything is whole.")
+    console.print("No faults found.")

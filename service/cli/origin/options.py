@@ -1,33 +1,130 @@
-"""Options that several verbs of `semblance origin` have."""
+"""Options of `semblance origin`, and an origin folder opened by them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+from pydantic import ValidationError
+from rich.console import Console
 
+from semblance.models.origin.errors import BadOrigin
+from semblance.models.origin.origin_folder import read_about
+from semblance.models.origin.origin_settings import OriginSettings
 from semblance.models.origin.scoring.scoring import Form as _Form
+from semblance.service.cli.toolbox.console import print_line
+from semblance.service.cli.toolbox.yaml_settings import read_yaml_settings
+from semblance.service.model_loading.device import torch_device
+from semblance.service.settings import read_settings
+
+if TYPE_CHECKING:
+    from semblance.models.origin.scoring.contexts import ContextSet
+    from semblance.models.origin.scoring.origin import Origin
 
 Folder: TypeAlias = Annotated[
-    Path, typer.Argument(exists=True, file_okay=False, metavar="FOLDER", help="The origin folder.")
+    Path, typer.Argument(exists=True, file_okay=False, metavar="FOLDER", help="Origin folder.")
 ]
 Form: TypeAlias = Annotated[
-    _Form, typer.Option(help="How scores in contexts are compared: cosine as in the paper, centred as correlation.")
+    _Form, typer.Option(help="Comparison of scores in contexts: cosine as in the paper, or centred, a correlation.")
 ]
 Config: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         exists=True,
         dir_okay=False,
-        help="YAML file with settings; the section `contexts` is read.",
+        help="YAML file with settings, one section a step.",
         show_default="the settings of the corpus",
     ),
 ]
 Size: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, help="Contexts of a sentence.", show_default="as in the settings"),
+    typer.Option(min=1, help="Contexts per sentence.", show_default="as in the settings"),
 ]
-Device: TypeAlias = Annotated[
-    str | None, typer.Option(help="Device of torch.", show_default="as SEMBLANCE_DEVICE says")
-]
+Device: TypeAlias = Annotated[str | None, typer.Option(help="Torch device.", show_default="SEMBLANCE_DEVICE")]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginOptions:
+    """Origin folder, settings file, number of contexts and device."""
+
+    folder: Path
+    config: Path | None
+    size: int | None
+    device: str | None
+
+    def open(self) -> Origin:
+        """Load the networks of the folder.
+
+        Raises:
+            BadOrigin: the folder or the settings are invalid.
+            NoSuchDevice: torch cannot use it.
+        """
+        from semblance.models.origin.scoring.origin import Origin  # noqa: PLC0415 - imports torch, which takes seconds
+
+        contexts = settings_of(self.folder, self.config).contexts
+        if self.size is not None:
+            contexts = contexts.model_copy(update={"size": self.size})
+        return Origin.open(self.folder, torch_device(read_settings(device=self.device)), contexts)
+
+
+@dataclass(slots=True)
+class SentenceCounts:
+    """Number of scored sentences, and of those with fallback, topped-up or truncated contexts."""
+
+    sentences: int = 0
+    fallback: int = 0
+    topped_up: int = 0
+    truncated: int = 0
+    contexts: int = 0
+
+    def count(self, sets: Sequence[ContextSet]) -> None:
+        """Add the context sets of more sentences."""
+        self.sentences += len(sets)
+        self.fallback += sum(each.fallback for each in sets)
+        self.topped_up += sum(each.topped_up for each in sets)
+        self.truncated += sum(each.truncated for each in sets)
+        self.contexts += sum(map(len, sets))
+
+    def report(self, console: Console) -> None:
+        """Print the counts that are not zero."""
+        mean = self.contexts / max(1, self.sentences)
+        print_line(console, f"{self.sentences:,} sentences, {mean:,.1f} contexts each on average")
+        if self.fallback:
+            print_line(
+                console,
+                f"{self.fallback:,} of them share no bigram with the corpus and use contexts of the nearest sentences",
+            )
+        if self.topped_up:
+            print_line(
+                console,
+                f"{self.topped_up:,} of them share bigrams with too few chunks and use more contexts, of the nearest "
+                "sentences",
+            )
+        if self.truncated:
+            print_line(console, f"{self.truncated:,} of them were truncated to the input length of the models")
+
+
+def read_settings_file(path: Path | None) -> OriginSettings:
+    """Read a YAML file with one section a step; without a file, the defaults.
+
+    Raises:
+        BadOrigin: the file cannot be read, or a setting is unknown or invalid.
+    """
+    return read_yaml_settings(path, OriginSettings, BadOrigin, "for Origin", "docs/origin.md")
+
+
+def settings_of(folder: Path, config: Path | None) -> OriginSettings:
+    """The settings of a file; without one, those of the corpus in the origin folder.
+
+    Raises:
+        BadOrigin: as `read_settings_file`, or the folder is of another version.
+    """
+    if config is not None:
+        return read_settings_file(config)
+    try:
+        return OriginSettings.model_validate(read_about(folder).get("settings", {}))
+    except ValidationError as error:
+        raise BadOrigin(f"the settings in {folder} are of another version; pass --config: {error}") from error

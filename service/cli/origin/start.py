@@ -1,4 +1,4 @@
-"""`semblance origin start`: what a surrogate starts from."""
+"""`semblance origin start`: an untrained surrogate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from semblance.models.errors import SemblanceError
-from semblance.service.cli.console import say
+from semblance.models.origin.origin_folder import TOKENS, VOCABULARY
 from semblance.service.cli.origin.options import Folder
-from semblance.service.cli.train_extra import needing_train
-from semblance.service.cli.whole_folder import whole_folder
+from semblance.service.cli.toolbox.console import print_line
+from semblance.service.cli.toolbox.output_folder import atomic_folder
 
 
 def start(  # noqa: PLR0913 - one parameter an option
@@ -20,18 +20,19 @@ def start(  # noqa: PLR0913 - one parameter an option
     *,
     by: Annotated[
         Literal["scratch", "static"],
-        typer.Option(help="Random weights, or the mean of word vectors that are learned from the corpus."),
+        typer.Option(help="Random weights, or the mean of word vectors learned from the corpus."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the model; it must not exist, or be empty.", file_okay=False)],
-    dim: Annotated[int, typer.Option(min=8, help="Numbers of a vector.")] = 256,
-    layers: Annotated[int, typer.Option(min=1, help="Layers of the network.")] = 3,
-    heads: Annotated[int, typer.Option(min=1, help="Heads of every attention; they divide --dim.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and draws.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder to create; it may exist if it is empty.", file_okay=False)],
+    dim: Annotated[int, typer.Option(min=8, help="Dimensions of a vector.")] = 256,
+    layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 3,
+    heads: Annotated[int, typer.Option(min=1, help="Attention heads per layer; must divide --dim.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and sampling.")] = 0,
 ) -> None:
-    """Make a small transformer with the vocabulary of an origin folder, for a surrogate to start from.
+    """Create a small transformer to train a surrogate from.
 
-    The folder is one that `semblance serve --model`, `semblance evaluate --model` and the setting `model` of
-    `semblance train` read. One thread learns the word vectors, so that the same seed gives the same ones.
+    It has the vocabulary of an origin folder, and works with `semblance serve --model`, `semblance evaluate --model`
+    and the setting `model` of `semblance train`. Word vectors are learned in one thread, so that a seed reproduces
+    them.
 
     \b
     Examples:
@@ -39,29 +40,27 @@ def start(  # noqa: PLR0913 - one parameter an option
       semblance origin start runs/origin --by static --out runs/static --dim 256 --layers 3
       semblance evaluate --model runs/static --sets stsb_dev
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    if dim % heads:
-        raise typer.BadParameter(f"{heads} heads do not divide {dim} numbers", param_hint="--heads and --dim")
-    with needing_train("origin start"):
-        from semblance.models.origin.corpus.static_vectors import SkipGram, learn  # noqa: PLC0415
-        from semblance.models.origin.corpus.token_table import TokenTable  # noqa: PLC0415
-        from semblance.models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415
-        from semblance.models.origin.origin_folder import TOKENS, VOCABULARY  # noqa: PLC0415 - with them comes torch
-        from semblance.models.origin.surrogate.start import Shape, write_scratch, write_static  # noqa: PLC0415
+    from semblance.models.origin.corpus.static_vectors import SkipGram, learn_vectors  # noqa: PLC0415 - imports gensim
+    from semblance.models.origin.corpus.token_table import TokenTable  # noqa: PLC0415 - imports torch, which takes seconds
+    from semblance.models.origin.corpus.vocabulary import Vocabulary  # noqa: PLC0415 - likewise
+    from semblance.models.origin.surrogate import BertShape, write_scratch, write_static  # noqa: PLC0415 - likewise
 
+    if dim % heads:
+        raise typer.BadParameter(f"{heads} heads do not divide {dim} dimensions", param_hint="--heads and --dim")
     console = Console(stderr=True)
     try:
-        shape, vocabulary = Shape(dim, layers, heads, seed=seed), folder / VOCABULARY
+        shape, vocabulary = BertShape(dim, layers, heads, seed=seed), folder / VOCABULARY
         size = Vocabulary.open(vocabulary).size
-        with whole_folder(out) as (made, _):
+        with atomic_folder(out) as (result, _):
             if by == "scratch":
-                write_scratch(vocabulary, shape, made)
-                what = "random weights"
+                write_scratch(vocabulary, shape, result)
+                source = "random weights"
             else:
                 tokens = TokenTable.open(folder / TOKENS)
                 with console.status(f"word vectors of {tokens.tokens:,} tokens"):
-                    vectors = learn(tokens, size, SkipGram(shape.of_words, seed=seed))
-                write_static(vocabulary, vectors, shape, made)
-                what = f"word vectors of {tokens.tokens:,} tokens"
+                    vectors = learn_vectors(tokens, size, SkipGram(shape.static_dim, seed=seed))
+                write_static(vocabulary, vectors, shape, result)
+                source = f"word vectors of {tokens.tokens:,} tokens"
     except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error
-    say(console, f"{out}: {size:,} pieces, {layers} layers, {what}")
+    print_line(console, f"{out}: vocabulary of {size:,}, {layers} layers, {source}")

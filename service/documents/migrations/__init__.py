@@ -1,4 +1,4 @@
-"""The tables as earlier releases left them, brought up to this one, step by step, by Alembic."""
+"""Migrate the tables of earlier releases by Alembic."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from semblance.service.errors import StoreTooNew
 
-NEWEST = "0002"  # of the steps in versions/
-WITHOUT_STEPS = "0001"  # what stores hold that were made before there were steps
+NEWEST = "0002"  # the last revision in versions/
+UNVERSIONED = "0001"  # revision of stores from before the migrations
 
-_ONE_AT_A_TIME = 7_136_523_170_112  # any number that no other program takes for its lock
+_LOCK_ID = 7_136_523_170_112  # of an advisory lock; an arbitrary number
 
 
 def migrate(engine: Engine) -> None:
-    """Bring the tables of a database up to this release, and make them where there are none.
+    """Create the tables of a database, or migrate them to this release. Raises StoreTooNew.
 
-    Several processes may do so at once. Raises StoreTooNew.
+    Several processes may call this concurrently.
     """
     with engine.connect() as connection:
         if _revision(connection) == NEWEST:
             return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
-            connection.execute(select(func.pg_advisory_xact_lock(_ONE_AT_A_TIME)))
-        if _revision(connection) != NEWEST:  # not done by another process meanwhile
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK_ID)))
+        if _revision(connection) != NEWEST:  # another process may have migrated meanwhile
             _upgrade(connection)
 
 
@@ -36,18 +36,18 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection) -> None:
-    from alembic import command  # noqa: PLC0415 - a start seldom needs it
+    from alembic import command  # noqa: PLC0415 - rarely needed at start
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(__file__).parent))
     if inspect(connection).has_table("collections") and _revision(connection) is None:
-        command.stamp(config, WITHOUT_STEPS)
+        command.stamp(config, UNVERSIONED)
     try:
         command.upgrade(config, "head")
-    except CommandError as error:  # its tables are at a step that this release does not know
+    except CommandError as error:  # the revision is unknown to this release
         raise StoreTooNew(
-            f"the store was changed by a later release (its tables are at {_revision(connection)}, this one knows "
-            f"{NEWEST}): serve it with that release"
+            f"the store was changed by a later release (its tables have revision {_revision(connection)}, this release "
+            f"knows {NEWEST}): serve it with that release"
         ) from error

@@ -1,4 +1,4 @@
-"""What Alembic runs: the steps, on the connection that it was given."""
+"""Alembic environment: run the migrations on the connection from the config."""
 
 from alembic import context
 

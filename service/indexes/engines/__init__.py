@@ -1,1 +1,1 @@
-"""Engines that search rows of vectors, one a file, found by name."""
+"""Index engines, one a file, found by name."""

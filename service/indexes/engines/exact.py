@@ -1,4 +1,4 @@
-"""All rows, one product, one sort: the oracle that the other engines are tested against."""
+"""Exhaustive search in NumPy: the oracle that other engines are tested against."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.row_numbers import numbers_of
+from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.device import ON_CPU, Device
 
 
 class Exact:
-    """Vectors in one NumPy matrix that doubles when full. Fine up to some ten thousand rows."""
+    """Vectors in one NumPy matrix that doubles when full. Suitable up to some ten thousand rows."""
 
     name: ClassVar[str] = "exact"
     exact: ClassVar[bool] = True
     suffix: ClassVar[str] = "npy"
 
-    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - it needs none
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - CPU only
         self._matrix = np.empty((max(16, expected), dim), np.float32)
         self._count = 0
 
@@ -36,20 +36,20 @@ class Exact:
         self._count = end
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
-        """For each of (q, d) queries, the k allowed rows of largest product, the first row first among equals."""
-        rows = numbers_of(allowed)
+        """Find the k allowed rows of largest product for each of (q, d) queries; ties by row."""
+        rows = row_numbers(allowed)
         scores = queries @ self._matrix[rows].T
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return [rows[order].tolist() for order in best]
 
-    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - it suits any number
-        """Whether one made for `count` rows would search better."""
+    def outgrown(self, count: int) -> bool:  # noqa: ARG002 - suits any number
+        """Whether an instance created for `count` rows would search better."""
         return False
 
     def rows(self, numbers: Sequence[int]) -> Floats:
-        """(n, d) those rows."""
-        found: Floats = self._matrix[np.asarray(numbers, np.int64)]
-        return found
+        """Get (n, d) rows by number."""
+        rows: Floats = self._matrix[np.asarray(numbers, np.int64)]
+        return rows
 
     def save(self, file: Path) -> None:
         """Write all rows to `file`."""
@@ -57,11 +57,11 @@ class Exact:
             np.save(stream, self._matrix[: self._count], allow_pickle=False)
 
     @classmethod
-    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - it needs none
-        """What `save` wrote. Raises ValueError: it is something else."""
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - CPU only
+        """Read a file that `save` wrote. Raises ValueError for any other file."""
         matrix = np.load(file, allow_pickle=False)
         if matrix.ndim != 2 or matrix.dtype != np.float32:
-            raise ValueError(f"{file.name} holds {matrix.dtype} numbers in {matrix.ndim} dimensions, not rows")
+            raise ValueError(f"{file.name} contains {matrix.dtype} numbers in {matrix.ndim} dimensions, not rows")
         rows = cls(matrix.shape[1])
         rows.add(matrix)
         return rows

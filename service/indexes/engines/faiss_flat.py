@@ -1,4 +1,4 @@
-"""FAISS's exhaustive search."""
+"""Exhaustive search by FAISS."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import faiss
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.faiss_rows import FaissRows
-from semblance.service.indexes.row_numbers import selector
+from semblance.service.indexes.faiss_rows import FaissRows, selector
 
 
 class FaissFlat(FaissRows):
@@ -24,6 +23,6 @@ class FaissFlat(FaissRows):
     kinds = (faiss.IndexFlatIP, faiss.IndexFlat)
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
-        """For each of (q, d) queries, the k allowed rows of largest product."""
+        """Find the k allowed rows of largest product for each of (q, d) queries."""
         parameters = faiss.SearchParameters(sel=selector(allowed, len(self)))  # type: ignore[call-arg]
         return [rows.tolist() for rows in self._nearest(queries, min(k, len(allowed)), parameters)]

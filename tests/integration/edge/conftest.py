@@ -1,4 +1,4 @@
-"""A running service with keys, tight limits on connections, and one origin whose pages may call it."""
+"""A running service with keys, tight limits on connections, and one allowed origin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def service() -> Iterator[Service]:
     with running_process(
         api_keys=",".join(keys),
         cache="redis",
-        redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{free_port()}/0",  # nobody listens there
+        redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{free_port()}/0",  # no server listens there
         cors_origins=ORIGIN,
         max_connections=str(CONNECTIONS),
         max_header_bytes=str(HEADER_BYTES),
@@ -46,7 +46,7 @@ def anyone(service: Service) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_failed_unknown(anyone: httpx2.Client) -> Iterator[None]:
+def no_internal_errors(anyone: httpx2.Client) -> Iterator[None]:
     """No test of this folder may cause a 500, either."""
     yield
     metrics = anyone.get("/metrics", headers=bearer(READER)).text

@@ -1,4 +1,4 @@
-"""What a running service tells browsers: whose pages may call it, and how its own may be shown."""
+"""CORS and security headers of a running service."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import pytest
 from tests.integration.edge.conftest import ORIGIN, READER, bearer
 
 
-def test_pages_of_a_listed_origin_may_call_with_a_key(anyone: httpx2.Client) -> None:
-    asking = {"access-control-request-method": "PUT", "access-control-request-headers": "authorization,content-type"}
-    allowed = anyone.options("/collections/c", headers={"origin": ORIGIN, **asking})
-    assert allowed.status_code == 200, "a preflight bears no key"
+def test_listed_origins_may_call_with_a_key(anyone: httpx2.Client) -> None:
+    preflight_headers = {
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": "authorization,content-type",
+    }
+    allowed = anyone.options("/collections/c", headers={"origin": ORIGIN, **preflight_headers})
+    assert allowed.status_code == 200, "a preflight has no key"
     assert allowed.headers["access-control-allow-origin"] == ORIGIN
     assert "PUT" in allowed.headers["access-control-allow-methods"]
     assert "authorization" in allowed.headers["access-control-allow-headers"].lower()
@@ -23,22 +26,22 @@ def test_pages_of_a_listed_origin_may_call_with_a_key(anyone: httpx2.Client) -> 
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", ORIGIN + ".evil.example", "http://app.example.org"])
-def test_pages_of_other_origins_may_not(anyone: httpx2.Client, origin: str) -> None:
-    asking = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+def test_other_origins_may_not_call(anyone: httpx2.Client, origin: str) -> None:
+    preflight_headers = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
     for answer in (
-        anyone.options("/search", headers={"origin": origin, **asking}),
+        anyone.options("/search", headers={"origin": origin, **preflight_headers}),
         anyone.get("/live", headers={"origin": origin}),
     ):
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_without_the_setting_no_origin_may(http: httpx2.Client) -> None:
+def test_without_the_setting_no_origin_may_call(http: httpx2.Client) -> None:
     answer = http.options("/search", headers={"origin": ORIGIN, "access-control-request-method": "POST"})
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_every_answer_carries_the_security_headers_once(anyone: httpx2.Client) -> None:
+def test_every_answer_has_the_security_headers_once(anyone: httpx2.Client) -> None:
     preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
     pair = {"a": "A cat.", "b": "A dog."}
     for answer, policy in (

@@ -1,4 +1,4 @@
-"""Limits on connections at a running service: slow, silent, endless and too many ones, and who is served meanwhile."""
+"""Limits on connections at a running service, and that others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.integration.edge.conftest import AS_READER, BODY_S, CONNECTIONS, HEADER_BYTES, HEADER_S, PAUSE_S
-from tests.integration.raw_http import PAIR, answer_on, chunk, closed_after, dialled, head
+from tests.integration.raw_http import PAIR, chunk, head, open_connection, read_answer, seconds_until_closed
 from tests.support.running_service import Service
 
 pytestmark = pytest.mark.alone
@@ -23,9 +23,9 @@ CHUNKED = head("POST", "/similarity", AS_READER, "content-type: application/json
 
 @pytest.mark.parametrize(("length", "status"), [(HEADER_BYTES - 100, 200), (HEADER_BYTES, 431), (3_000_000, 431)])
 def test_headers_up_to_the_limit(service: Service, length: int, status: int) -> None:
-    with dialled(service.url) as connection:
+    with open_connection(service.url) as connection:
         connection.sendall(head("GET", "/live", "x: " + "y" * length))
-        answer = answer_on(connection)
+        answer = read_answer(connection)
         assert answer.status == status
         if status == 431:
             assert answer.headers["content-type"] == "application/problem+json"
@@ -33,15 +33,15 @@ def test_headers_up_to_the_limit(service: Service, length: int, status: int) -> 
             assert connection.recv(1) == b"", "the connection is closed"
 
 
-def test_a_long_address_and_many_small_headers_are_headers_too(service: Service) -> None:
+def test_long_urls_and_many_small_headers_count(service: Service) -> None:
     for request in (
         head("GET", "/explain?a=" + "y" * HEADER_BYTES),
         head("GET", "/live", *[f"x{i}: y" for i in range(1500)]),
         b"GET /live HTTP/1.1\r\n" + b"x" * 100_000,
     ):
-        with dialled(service.url) as connection:
+        with open_connection(service.url) as connection:
             connection.sendall(request)
-            assert answer_on(connection).status == 431
+            assert read_answer(connection).status == 431
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_a_long_address_and_many_small_headers_are_headers_too(service: Service)
         (b"1;a=", b"y" * 1000),
     ],
 )
-def test_trailers_without_end_cost_no_memory_and_are_cut_off(service: Service, ends: bytes, piece: bytes) -> None:
-    """Whole ones after the last chunk, one that never ends, and a chunk that never says its length."""
+def test_endless_trailers_use_no_memory_and_are_cut_off(service: Service, ends: bytes, piece: bytes) -> None:
+    """Many trailers, one that never ends, and a chunk extension that never ends."""
     before = resident_mb(service)
     began = time.perf_counter()
-    with dialled(service.url) as connection, suppress(OSError):
+    with open_connection(service.url) as connection, suppress(OSError):
         connection.sendall(CHUNKED + ends)
         while time.perf_counter() - began < 10:
             connection.sendall(10 * piece)
@@ -66,10 +66,10 @@ def test_trailers_without_end_cost_no_memory_and_are_cut_off(service: Service, e
 
 
 @pytest.mark.parametrize("ends", [b"0\r\n", b"1;a="])
-def test_trailers_without_end_are_told_why(service: Service, ends: bytes) -> None:
-    with dialled(service.url) as connection:
+def test_endless_trailers_get_a_reason(service: Service, ends: bytes) -> None:
+    with open_connection(service.url) as connection:
         connection.sendall(CHUNKED + ends + b"x" * (HEADER_BYTES + 3 * 4096))
-        answer = answer_on(connection)
+        answer = read_answer(connection)
         assert (answer.status, answer.json["code"]) == (431, "headers_too_large")
         assert connection.recv(1) == b""
 
@@ -78,16 +78,16 @@ def test_trailers_do_not_count_as_headers(service: Service) -> None:
     """A key that comes after the body opens nothing, and one that came before stays."""
     unauthorized = head("POST", "/similarity", "transfer-encoding: chunked", "content-type: application/json")
     for request, status in ((CHUNKED, 200), (unauthorized, 401)):
-        with dialled(service.url) as connection:
+        with open_connection(service.url) as connection:
             connection.sendall(request + chunk(PAIR) + b"0\r\n" + AS_READER.encode() + b"\r\n\r\n")
-            assert answer_on(connection).status == status
+            assert read_answer(connection).status == status
             connection.sendall(head("GET", "/live"))
-            assert answer_on(connection).status == 200
+            assert read_answer(connection).status == 200
 
 
 @pytest.mark.parametrize("size", [1, 50, 100_000])
-def test_an_offer_of_another_protocol_is_passed_over(service: Service, size: int) -> None:
-    """As Java's client makes it with every request, wherever the network cuts; the connection is kept."""
+def test_an_offer_to_upgrade_is_ignored(service: Service, size: int) -> None:
+    """As sent by Java's client with every request; the connection stays open."""
     offer = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAABAAMAAABk")
     requests = b"".join(
         [
@@ -98,7 +98,7 @@ def test_an_offer_of_another_protocol_is_passed_over(service: Service, size: int
             head("POST", "/similarity", *offer, length=len(PAIR)) + PAIR,
         ]
     )
-    with dialled(service.url) as connection:
+    with open_connection(service.url) as connection:
         for start in range(0, len(requests), size):
             connection.sendall(requests[start : start + size])
         connection.sendall(head("GET", "/live", "connection: close"))
@@ -107,23 +107,23 @@ def test_an_offer_of_another_protocol_is_passed_over(service: Service, size: int
     assert answers.count(b'"scores":[') == 2
 
 
-def test_small_chunks_of_a_large_body_are_no_trailers(service: Service) -> None:
+def test_small_chunks_of_a_large_body_are_accepted(service: Service) -> None:
     body = PAIR.replace(b"A cat.", b"A cat." + b" " * 2 * HEADER_BYTES)
-    with dialled(service.url) as connection:
+    with open_connection(service.url) as connection:
         connection.sendall(CHUNKED + b"".join(chunk(bytes([letter])) for letter in body) + chunk(b""))
-        assert answer_on(connection).status == 200
+        assert read_answer(connection).status == 200
 
 
-def test_what_is_no_http_is_a_problem_too(service: Service) -> None:
-    with dialled(service.url) as connection:
+def test_bytes_that_are_no_http_get_a_problem(service: Service) -> None:
+    with open_connection(service.url) as connection:
         connection.sendall(b"\x16\x03\x01 a greeting in TLS\r\n\r\n")
-        answer = answer_on(connection)
+        answer = read_answer(connection)
         assert (answer.status, answer.json["code"]) == (400, "malformed_http")
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_who_does_not_finish_a_head_is_closed(service: Service) -> None:
-    """One that says nothing, one that stops, one that trickles, and one that stops in its second request."""
+def test_unfinished_heads_time_out(service: Service) -> None:
+    """Of clients that are silent, stop, trickle, or stop in their second request."""
 
     def trickling(connection: socket.socket) -> float:
         began = time.perf_counter()
@@ -134,13 +134,13 @@ def test_who_does_not_finish_a_head_is_closed(service: Service) -> None:
         return time.perf_counter() - began
 
     with ExitStack() as stack, ThreadPoolExecutor(5) as pool:
-        silent, stopping, blank, second, slow = (stack.enter_context(dialled(service.url)) for _ in range(5))
+        silent, stopping, blank, second, slow = (stack.enter_context(open_connection(service.url)) for _ in range(5))
         stopping.sendall(b"GET /live HT")
         blank.sendall(b"\r\n")
         second.sendall(head("GET", "/live"))
-        assert answer_on(second).body == b'{"status":"live"}'
+        assert read_answer(second).body == b'{"status":"live"}'
         second.sendall(b"GET /li")
-        waits = [pool.submit(closed_after, each) for each in (silent, stopping, blank, second)]
+        waits = [pool.submit(seconds_until_closed, each) for each in (silent, stopping, blank, second)]
         waits.append(pool.submit(trickling, slow))
         for wait in waits:
             assert HEADER_S - 0.5 < wait.result() < HEADER_S + 2
@@ -148,31 +148,31 @@ def test_who_does_not_finish_a_head_is_closed(service: Service) -> None:
 
 def test_a_body_that_stops_or_trickles_gets_408(service: Service) -> None:
     for pieces, least, most in ((0, PAUSE_S, PAUSE_S + 1), (18, BODY_S, BODY_S + 1)):
-        with dialled(service.url) as connection:
+        with open_connection(service.url) as connection:
             began = time.perf_counter()
             connection.sendall(head("POST", "/similarity", AS_READER, length=500) + b"{")
             for _ in range(pieces):
                 time.sleep(0.15)
                 connection.sendall(b" ")
-            answer = answer_on(connection)
+            answer = read_answer(connection)
             assert least - 0.2 < time.perf_counter() - began < most
             assert (answer.status, answer.json["code"]) == (408, "body_timeout")
             assert answer.headers["connection"] == "close"
 
 
-def test_a_slow_body_in_time_is_served_and_the_connection_is_kept(service: Service) -> None:
-    with dialled(service.url) as connection:
+def test_a_slow_body_in_time_is_served_and_stays_connected(service: Service) -> None:
+    with open_connection(service.url) as connection:
         for _ in range(2):
             connection.sendall(head("POST", "/similarity", AS_READER, length=len(PAIR)))
             for start in range(0, len(PAIR), 10):
                 connection.sendall(PAIR[start : start + 10])
                 time.sleep(0.1)
-            answer = answer_on(connection)
+            answer = read_answer(connection)
             assert answer.status == 200
             assert len(answer.json["scores"]) == 1
 
 
-def test_requests_sent_at_once_are_answered_in_their_order(service: Service) -> None:
+def test_pipelined_requests_are_answered_in_order(service: Service) -> None:
     requests = [
         head("GET", "/live"),
         head("POST", "/similarity", AS_READER, length=len(PAIR)) + PAIR,
@@ -180,28 +180,26 @@ def test_requests_sent_at_once_are_answered_in_their_order(service: Service) -> 
         head("GET", "/live", "x: " + "y" * 6000),
         head("GET", "/collections"),
     ] * 20
-    with dialled(service.url) as connection:
+    with open_connection(service.url) as connection:
         connection.sendall(b"".join([*requests, head("GET", "/live", "connection: close")]))
         answers = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"200", b"404", b"200", b"401"] * 20 + [b"200"]
     assert answers.count(b'"scores":[') == 20
 
 
-def test_garbage_after_a_request_does_not_spoil_its_answer(service: Service) -> None:
-    with dialled(service.url) as connection:
+def test_garbage_after_a_request_leaves_its_answer_intact(service: Service) -> None:
+    with open_connection(service.url) as connection:
         connection.sendall(head("POST", "/similarity", AS_READER, length=len(PAIR)) + PAIR + b"\x00garbage\r\n\r\n")
-        answer = answer_on(connection)
+        answer = read_answer(connection)
         assert (answer.status, len(answer.json["scores"])) == (200, 1)
         assert connection.recv(1) == b""
 
 
-def test_a_flood_on_one_connection_costs_no_memory_and_others_are_served(
-    service: Service, anyone: httpx2.Client
-) -> None:
-    """Tiny requests without end whose answers nobody reads, and a body over the limit."""
+def test_a_flood_on_one_connection_neither_grows_memory_nor_blocks(service: Service, anyone: httpx2.Client) -> None:
+    """Endless tiny requests whose answers are not read, and a body over the limit."""
     before = resident_mb(service)
     tiny = head("GET", "/live") * 10_000
-    with dialled(service.url) as flood, dialled(service.url) as large:
+    with open_connection(service.url) as flood, open_connection(service.url) as large:
         flood.settimeout(0.5)
         sent, ends = 0, time.perf_counter() + 3
         large.sendall(head("POST", "/similarity", AS_READER, length=10_000_000))
@@ -214,7 +212,7 @@ def test_a_flood_on_one_connection_costs_no_memory_and_others_are_served(
             assert anyone.get("/live").status_code == 200
             assert time.perf_counter() - began < 2
         assert sent > 10_000 * 30
-        assert answer_on(large).status == 413
+        assert read_answer(large).status == 413
     assert resident_mb(service) - before < 50
 
 
@@ -223,35 +221,33 @@ def resident_mb(service: Service) -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def test_idle_connections_make_room_the_longest_idle_first(service: Service, anyone: httpx2.Client) -> None:
+def test_the_longest_idle_connections_are_evicted_first(service: Service, anyone: httpx2.Client) -> None:
     with ExitStack() as stack:
-        busy = stack.enter_context(dialled(service.url))
+        busy = stack.enter_context(open_connection(service.url))
         busy.sendall(head("POST", "/similarity", AS_READER, length=len(PAIR)) + PAIR[:5])
         idle = []
         for _ in range(5 * CONNECTIONS):
-            idle.append(stack.enter_context(dialled(service.url)))
+            idle.append(stack.enter_context(open_connection(service.url)))
             if len(idle) == 2 * CONNECTIONS:
                 assert httpx2.get(f"{service.url}/live").status_code == 200
         assert httpx2.get(f"{service.url}/live").status_code == 200
-        assert closed_after(idle[0]) < 0.5
+        assert seconds_until_closed(idle[0]) < 0.5
         idle[-1].sendall(head("GET", "/live"))
-        assert answer_on(idle[-1]).status == 200, "the youngest are still open"
+        assert read_answer(idle[-1]).status == 200, "the youngest stays open"
         busy.sendall(PAIR[5:])
-        assert answer_on(busy).status == 200, "who is being served is not pushed out"
+        assert read_answer(busy).status == 200, "a connection that is being served is not evicted"
     assert anyone.get("/live").status_code == 200
 
 
-def test_when_all_connections_are_being_served_a_new_one_is_closed_at_once(
-    service: Service, anyone: httpx2.Client
-) -> None:
+def test_a_new_connection_is_closed_if_all_are_busy(service: Service, anyone: httpx2.Client) -> None:
     with ExitStack() as stack:
-        busy = [stack.enter_context(dialled(service.url)) for _ in range(CONNECTIONS)]
+        busy = [stack.enter_context(open_connection(service.url)) for _ in range(CONNECTIONS)]
         for connection in busy:
             connection.sendall(head("POST", "/similarity", AS_READER, length=len(PAIR)) + PAIR[:5])
         time.sleep(0.3)
-        with dialled(service.url) as one_more:
-            assert closed_after(one_more) < 0.5
+        with open_connection(service.url) as one_more:
+            assert seconds_until_closed(one_more) < 0.5
         for connection in busy:
             connection.sendall(PAIR[5:])
-        assert [answer_on(connection).status for connection in busy] == [200] * CONNECTIONS
+        assert [read_answer(connection).status for connection in busy] == [200] * CONNECTIONS
     assert anyone.get("/live").status_code == 200

@@ -1,4 +1,4 @@
-"""Keys at a running service: what is open, what each scope opens, and what the log says of it."""
+"""Keys at a running service: open routes, scopes, and the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, REDIS_PASSWORD, SCOPES, WRITER, bearer
-from tests.integration.raw_http import answer_on, dialled, head
+from tests.integration.raw_http import head, open_connection, read_answer
 from tests.support.running_service import Service
 
 pytestmark = pytest.mark.alone
@@ -37,7 +37,7 @@ def test_without_a_key_every_other_route_is_closed(anyone: httpx2.Client, method
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_each_scope_opens_its_routes_and_a_lacking_one_is_named(anyone: httpx2.Client) -> None:
+def test_each_scope_opens_its_routes_and_missing_ones_are_named(anyone: httpx2.Client) -> None:
     documents = {"documents": [{"id": "1", "text": "A cat."}]}
     for key, method, path, body, status in (
         (READER, "PUT", "/collections/keyed", None, 403),
@@ -68,16 +68,16 @@ def test_each_scope_opens_its_routes_and_a_lacking_one_is_named(anyone: httpx2.C
             assert f"scope {'write' if 'documents' in path else 'admin'}" in problem["detail"]
 
 
-def test_a_key_is_judged_before_any_of_the_body_is_sent(service: Service) -> None:
+def test_keys_are_checked_before_the_body_is_sent(service: Service) -> None:
     for line, status in (("x: y", 401), ("authorization: Bearer smb_wrong", 401), (AS_READER, 403)):
-        with dialled(service.url) as connection:
+        with open_connection(service.url) as connection:
             connection.sendall(head("POST", "/collections/c/documents", line, length=5_000_000))
             began = time.perf_counter()
-            assert answer_on(connection).status == status
+            assert read_answer(connection).status == status
             assert time.perf_counter() - began < PAUSE_S
 
 
-def test_the_log_names_who_called_and_holds_no_key(service: Service, anyone: httpx2.Client) -> None:
+def test_the_log_names_the_caller_and_contains_no_key(service: Service, anyone: httpx2.Client) -> None:
     answer = anyone.get("/models", headers=bearer(READER))
     anyone.get("/models", headers=bearer("smb_guessed"))
     log = service.log.read_text()
@@ -88,30 +88,30 @@ def test_the_log_names_who_called_and_holds_no_key(service: Service, anyone: htt
     assert hashlib.sha256(READER.encode()).hexdigest() not in log
 
 
-def test_no_page_no_error_and_no_line_of_the_log_shows_a_secret(service: Service, anyone: httpx2.Client) -> None:
+def test_pages_errors_and_logs_contain_no_secret(service: Service, anyone: httpx2.Client) -> None:
     secrets = [REDIS_PASSWORD, *SCOPES, *(hashlib.sha256(key.encode()).hexdigest() for key in SCOPES)]
     described = anyone.get("/openapi.json").json()["paths"]
-    asked = [
+    requests = [
         *(
             ("GET", path)
             for path in ("/docs", "/openapi.json", "/docs/assets/nosuch", "/nosuch", "/collections/nosuch")
         ),
         *((method.upper(), path.replace("{", "").replace("}", "")) for path in described for method in described[path]),
     ]
-    shown = []
+    outputs = []
     for key in (ADMIN, READER, "smb_unknown"):
-        for method, path in asked:
+        for method, path in requests:
             answer = anyone.request(method, path, headers=bearer(key), json={"odd": key[:3]})
             assert answer.status_code != 500
-            shown += [answer.text, str(answer.headers)]
+            outputs += [answer.text, str(answer.headers)]
     similar = anyone.post("/similarity", json={"pairs": [{"a": "x", "b": "y"}]}, headers=bearer(READER))
-    assert similar.status_code == 200, "what asks Redis was tried too"
-    shown += [similar.text, service.log.read_text()]
-    assert len(asked) > 20
-    assert [secret for secret in secrets for text in shown if secret in text] == []
+    assert similar.status_code == 200, "a route that uses Redis is covered"
+    outputs += [similar.text, service.log.read_text()]
+    assert len(requests) > 20
+    assert [secret for secret in secrets for text in outputs if secret in text] == []
 
 
-def test_the_command_line_shows_its_key(service: Service, tmp_path: Path) -> None:
+def test_the_command_line_sends_its_key(service: Service, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text(json.dumps({"id": "1", "text": "A cat."}))
 

@@ -1,4 +1,4 @@
-"""The Redis cache by itself, against real servers: no service runs for it."""
+"""The Redis cache alone against real servers: no service runs."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def nothing_failed_unknown() -> None:
-    """In the place of the folder above, which would start a service to ask."""
+def no_internal_errors() -> None:
+    """Override the fixture of the parent folder, which would start a service."""

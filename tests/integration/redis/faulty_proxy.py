@@ -1,4 +1,4 @@
-"""A TCP proxy between a client and a real server that delays, damages and repeats what the server says."""
+"""A TCP proxy that delays, damages and repeats the replies of a real server."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How likely each fault is for one chunk of bytes from the server, and its longest delay in seconds."""
+    """Probability of each fault for a chunk of bytes from the server, and its longest delay."""
 
     delay_s: float = 0.0
     corrupt: float = 0.0  # one byte is changed
-    repeat: float = 0.0  # the chunk comes once more, later: it looks like the reply to the next command
+    repeat: float = 0.0  # the chunk is sent again later, and looks like the reply to the next command
     close: float = 0.0  # the connection ends in the middle of the chunk
 
 
 @asynccontextmanager
 async def faulty_proxy(server_port: int, faults: Faults, seed: int) -> AsyncIterator[int]:
-    """The proxy's port, while the block runs."""
+    """Run a proxy for the time of the block; yields its port."""
     rng = random.Random(seed)
     serving: dict[asyncio.StreamWriter, asyncio.Event] = {}
 

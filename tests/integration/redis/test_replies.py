@@ -1,4 +1,4 @@
-"""The Redis cache when replies are damaged, swapped or left over: no text ever gets the vector of another."""
+"""The Redis cache with damaged, swapped and delayed replies: no text gets a wrong vector."""
 
 from __future__ import annotations
 
@@ -13,15 +13,24 @@ from redis.asyncio import Redis
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.service.caches.record import pack
 from semblance.service.caches.redis import FAILURES, PREFIX, RedisCache
+from tests.integration.redis.checked_lookups import (
+    BUDGET_S,
+    ENTRIES,
+    KEYS,
+    behind_faults,
+    caching,
+    look_up,
+    require_own,
+    store,
+)
 from tests.integration.redis.faulty_proxy import Faults
-from tests.integration.redis.lookups import BUDGET_S, ENTRIES, KEYS, caching, look, lying_to, remember, require_own
 from tests.support.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
 
 
 @pytest.mark.parametrize(
-    "says",
+    "reply",
     [
         b"-LOADING Redis is loading the dataset in memory\r\n",
         b"-ERR unknown command 'AUTH', with args beginning with: 'hunter2'\r\n",
@@ -40,83 +49,70 @@ pytestmark = pytest.mark.alone
         b"\x00" * 100,
     ],
 )
-def test_any_reply_at_all_is_a_miss(caplog: pytest.LogCaptureFixture, says: bytes) -> None:
+async def test_any_invalid_reply_is_a_miss(caplog: pytest.LogCaptureFixture, reply: bytes) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.read(65536):
-            writer.write(says)
+            writer.write(reply)
         writer.close()
 
-    async def use() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        for login in ("", ":hunter2@"):
-            async with caching(f"redis://{login}127.0.0.1:{port}/0", budget_s=BUDGET_S) as cache:
-                for _ in range(FAILURES):
-                    assert (await look(cache, "key 1"))[0] not in ("hit", "absent")
-                    await remember(cache, "key 1")
-        server.close()
-
-    asyncio.run(use())
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    for login in ("", ":hunter2@"):
+        async with caching(f"redis://{login}127.0.0.1:{port}/0", budget_s=BUDGET_S) as cache:
+            for _ in range(FAILURES):
+                assert (await look_up(cache, "key 1"))[0] not in ("hit", "absent")
+                await store(cache, "key 1")
+    server.close()
     assert "hunter2" not in caplog.text
 
 
-def test_damaged_and_swapped_values_are_told_apart_and_written_anew(redis_server: RedisServer) -> None:
-    async def use() -> None:
-        async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
-            await remember(cache, *KEYS[:4])
-            await redis.setrange(PREFIX + "key 1", 200, b"\xff\xff")
-            await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
-            await redis.delete(PREFIX + "key 0")
-            await redis.lpush(PREFIX + "key 0", "a list")
-            assert await look(cache, *KEYS[:4]) == ["absent", "corrupt", "swapped", "hit"]
-            await remember(cache, *KEYS[:4])
-            assert await look(cache, *KEYS[:4]) == ["hit"] * 4
-
-    asyncio.run(use())
+async def test_damaged_and_swapped_values_are_distinguished_and_overwritten(redis_server: RedisServer) -> None:
+    async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
+        await store(cache, *KEYS[:4])
+        await redis.setrange(PREFIX + "key 1", 200, b"\xff\xff")
+        await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
+        await redis.delete(PREFIX + "key 0")
+        await redis.lpush(PREFIX + "key 0", "a list")
+        assert await look_up(cache, *KEYS[:4]) == ["absent", "corrupt", "swapped", "hit"]
+        await store(cache, *KEYS[:4])
+        assert await look_up(cache, *KEYS[:4]) == ["hit"] * 4
 
 
-def test_a_swapped_value_drops_its_connection_and_no_other(redis_server: RedisServer) -> None:
+async def test_a_swapped_value_closes_only_its_connection(redis_server: RedisServer) -> None:
     async def ids(redis: Redis) -> set[str]:
         return {client["id"] for client in await redis.client_list() if client["cmd"] == "mget"}
 
-    async def use() -> None:
-        async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
-            await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
-            await cache.get_many(["key 1"])
-            before = await ids(redis)
-            await cache.get_many(["key 1"])
-            assert await ids(redis) == before, "a sound answer keeps it"
-            assert await cache.get_many(["key 2"]) == ["swapped"]
-            assert not await ids(redis)
-            assert await cache.get_many(["key 1"]) == ["absent"]
-
-    asyncio.run(use())
+    async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
+        await redis.set(PREFIX + "key 2", pack("key 3", ENTRIES["key 3"]))
+        await cache.get_many(["key 1"])
+        before = await ids(redis)
+        await cache.get_many(["key 1"])
+        assert await ids(redis) == before, "a valid reply keeps it open"
+        assert await cache.get_many(["key 2"]) == ["swapped"]
+        assert not await ids(redis)
+        assert await cache.get_many(["key 1"]) == ["absent"]
 
 
-def test_a_cancelled_call_leaves_no_reply_to_the_next(redis_server: RedisServer) -> None:
-    """Each call is cancelled while its reply is under way, and another key is looked up at once."""
-
-    async def use() -> None:
-        async with lying_to(redis_server, Faults(delay_s=0.01)) as cache:
-            for first, second in pairwise(KEYS[:80]):
-                cancelled = asyncio.create_task(cache.get_many([first]))
-                await asyncio.sleep(random.Random(first).random() * 0.01)
-                cancelled.cancel()
-                await asyncio.gather(cancelled, return_exceptions=True)
-                (found,) = await cache.get_many([second])
-                assert isinstance(found, TokenEmbeddings), found
-                require_own(second, found)
-
-    asyncio.run(use())
+async def test_the_reply_of_a_cancelled_call_is_never_read(redis_server: RedisServer) -> None:
+    """Each call is cancelled while its reply is in flight, and another key is looked up at once."""
+    async with behind_faults(redis_server, Faults(delay_s=0.01)) as cache:
+        for first, second in pairwise(KEYS[:80]):
+            cancelled = asyncio.create_task(cache.get_many([first]))
+            await asyncio.sleep(random.Random(first).random() * 0.01)
+            cancelled.cancel()
+            await asyncio.gather(cancelled, return_exceptions=True)
+            (found,) = await cache.get_many([second])
+            assert isinstance(found, TokenEmbeddings), found
+            require_own(second, found)
 
 
 async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Counter[str]:
-    """Concurrent lookups and writes, a third of them cancelled at random moments; the outcomes of the others."""
+    """Run concurrent lookups and writes, and cancel a third; outcomes of the others."""
     outcomes: Counter[str] = Counter()
 
     async def one() -> None:
         keys = rng.sample(KEYS, rng.randint(1, 8))
-        call = asyncio.create_task(_looked(cache, keys) if rng.random() < 0.7 else _written(cache, keys))
+        call = asyncio.create_task(_lookup(cache, keys) if rng.random() < 0.7 else _write(cache, keys))
         if rng.random() < 0.33:
             await asyncio.sleep(rng.random() * 0.01)
             call.cancel()
@@ -138,17 +134,17 @@ async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Count
     return outcomes
 
 
-async def _looked(cache: RedisCache, keys: list[str]) -> list[str]:
-    return await look(cache, *keys)
+async def _lookup(cache: RedisCache, keys: list[str]) -> list[str]:
+    return await look_up(cache, *keys)
 
 
-async def _written(cache: RedisCache, keys: list[str]) -> list[str]:
-    await remember(cache, *keys)
+async def _write(cache: RedisCache, keys: list[str]) -> list[str]:
+    await store(cache, *keys)
     return []
 
 
 @pytest.mark.parametrize(
-    ("faults", "seen"),
+    ("faults", "expected"),
     [
         (Faults(delay_s=0.004), ["hit"]),
         (Faults(delay_s=0.004, repeat=0.1), ["hit", "swapped"]),
@@ -156,17 +152,13 @@ async def _written(cache: RedisCache, keys: list[str]) -> list[str]:
     ],
     ids=["slow", "repeating", "everything"],
 )
-def test_no_text_ever_gets_the_vector_of_another(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, faults: Faults, seen: list[str]
+async def test_no_text_gets_the_vector_of_another(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, faults: Faults, expected: list[str]
 ) -> None:
-    """Through a proxy that lies, with callers that leave: each hit has the bits of its key, each call ends in time."""
-    monkeypatch.setattr("semblance.service.caches.redis.FAILURES", 10**9)  # resting would hide what is looked for
-
-    async def use() -> Counter[str]:
-        async with lying_to(redis_server, faults, 5 * BUDGET_S) as cache:
-            return await storm(cache, 2000, random.Random(2))
-
-    outcomes = asyncio.run(use())
+    """Despite a faulty proxy and cancelled callers, hits are right and calls end in time."""
+    monkeypatch.setattr("semblance.service.caches.redis.FAILURES", 10**9)  # an open circuit would hide faults
+    async with behind_faults(redis_server, faults, 5 * BUDGET_S) as cache:
+        outcomes = await storm(cache, 2000, random.Random(2))
     assert outcomes["cancelled"] > 200
     assert outcomes["hit"] > 1000
-    assert all(outcomes[reason] for reason in seen), outcomes
+    assert all(outcomes[reason] for reason in expected), outcomes

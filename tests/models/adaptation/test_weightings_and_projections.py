@@ -1,4 +1,4 @@
-"""What is done to token vectors after the fact: golden numbers of the paper, and scikit-learn as the oracle."""
+"""Weightings and projections, compared with the numbers of the papers and with scikit-learn."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def text_of(text: str, spans: list[tuple[int, int]], words: list[int]) -> Tokeni
 
 
 def correlated(n: int, d: int) -> np.ndarray:
-    """Vectors with a mean, and directions of very different spread."""
+    """Vectors with a nonzero mean and very different variances."""
     rng = np.random.default_rng(0)
     mixed = rng.normal(size=(n, d)) * np.geomspace(1, 0.01, d) @ rng.normal(size=(d, d)) + rng.normal(size=d)
     return np.asarray(mixed, np.float64)
 
 
-def test_sif_weights_are_those_of_the_paper() -> None:
+def test_sif_weights_agree_with_the_paper() -> None:
     often, rare, _ = GOLDEN["shares"]
     counts = {"often": often * 1000, "rare": rare * 1000, "rest": 1000 * (1 - often - rare)}
     text = text_of("often rare never", [(0, 5), (6, 10), (11, 16)], [0, 1, 2])
     assert Sif(counts, "").weights(text) == pytest.approx(GOLDEN["weights"], abs=TOLERANCE)
 
 
-def test_all_pieces_of_a_word_weigh_as_the_whole_word_in_lower_case_and_special_tokens_nothing() -> None:
+def test_subwords_get_the_weight_of_their_lower_cased_word() -> None:
     text = text_of("PLAYING the", [(0, 0), (0, 4), (4, 7), (8, 11), (0, 0)], [-1, 0, 0, 1, -1])
     weights = Sif({"playing": 1, "play": 500, "the": 499}, "").weights(text)
     playing, the = 1e-3 / (1e-3 + 1e-3), 1e-3 / (1e-3 + 0.499)
@@ -53,27 +53,27 @@ def test_all_pieces_of_a_word_weigh_as_the_whole_word_in_lower_case_and_special_
     "lines",
     ["The\t3\nof\t1\nthe\t2\n", "word\tcount\nThe\t3\nof\t1\nthe\t2", "the 5\r\nof 1\r\n\r\n", "\ufeffthe 5\nof 1"],
 )
-def test_counts_may_have_a_header_tabs_or_spaces_and_words_in_several_cases(tmp_path: Path, lines: str) -> None:
+def test_counts_may_have_headers_tabs_spaces_and_mixed_case(tmp_path: Path, lines: str) -> None:
     file = tmp_path / "counts"
     file.write_bytes(lines.encode())
     assert read_counts(file) == {"the": 5, "of": 1}
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("the 5\nof\n", "line 2: not a word and its count"),
         ("the 5\nof many\n", "line 2"),
         ("the 5\nof -1\n", "line 2"),
         ("the 5\nof nan\n", "line 2"),
-        ("", "holds no count"),
-        ("word count\n", "holds no count"),
+        ("", "contains no word counts"),
+        ("word count\n", "contains no word counts"),
     ],
 )
-def test_a_malformed_line_of_counts_is_named(tmp_path: Path, lines: str, said: str) -> None:
+def test_a_malformed_line_of_counts_is_rejected_by_number(tmp_path: Path, lines: str, message: str) -> None:
     file = tmp_path / "counts"
     file.write_text(lines)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         read_counts(file)
 
 
@@ -83,7 +83,7 @@ def test_the_frequencies_of_the_sif_repository_can_be_read(data: Path) -> None:
     assert sum(counts.values()) == pytest.approx(3.48414e9, rel=1e-5)
 
 
-def test_the_common_component_is_that_of_the_paper() -> None:
+def test_the_common_component_agrees_with_the_paper() -> None:
     vectors = np.array(GOLDEN["vectors"], np.float64)
     removal = CommonComponentRemoval().fit(vectors)
     assert removal(vectors.astype(np.float32)) == pytest.approx(np.array(GOLDEN["residuals"]), abs=TOLERANCE)
@@ -91,85 +91,85 @@ def test_the_common_component_is_that_of_the_paper() -> None:
     assert component @ removal.matrix == pytest.approx([0, 0], abs=TOLERANCE)
 
 
-def test_common_component_removal_equals_that_by_truncated_svd() -> None:
+def test_common_component_removal_agrees_with_truncated_svd() -> None:
     vectors = correlated(200, 12)
     common = TruncatedSVD(1, algorithm="arpack", random_state=0).fit(vectors).components_[0]
     expected = vectors - np.outer(vectors @ common, common)
-    found = CommonComponentRemoval().fit(vectors)
-    assert found(vectors.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
-    assert found.matrix @ found.matrix == pytest.approx(found.matrix, abs=1e-12)
+    removal = CommonComponentRemoval().fit(vectors)
+    assert removal(vectors.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
+    assert removal.matrix @ removal.matrix == pytest.approx(removal.matrix, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [12, 5])
-def test_whitening_equals_that_by_principal_components_but_for_signs(k: int) -> None:
+def test_whitening_agrees_with_pca_except_for_signs(k: int) -> None:
     vectors = correlated(200, 12)
     expected = PCA(k, whiten=True, svd_solver="full").fit_transform(vectors)
-    found = (vectors - Whitening().fit(vectors, k).mean) @ Whitening().fit(vectors, k).matrix
-    assert np.abs(found) == pytest.approx(np.abs(expected), abs=1e-8)
-    assert np.cov(found.T) == pytest.approx(np.eye(k), abs=1e-9)
+    white = (vectors - Whitening().fit(vectors, k).mean) @ Whitening().fit(vectors, k).matrix
+    assert np.abs(white) == pytest.approx(np.abs(expected), abs=1e-8)
+    assert np.cov(white.T) == pytest.approx(np.eye(k), abs=1e-9)
 
 
-def test_the_same_texts_in_another_order_give_the_same_whitening() -> None:
+def test_whitening_is_invariant_to_text_order() -> None:
     vectors = correlated(200, 12)
-    again = Whitening().fit(vectors[::-1].copy())
-    assert again.matrix == pytest.approx(Whitening().fit(vectors).matrix, rel=1e-6, abs=1e-8)
+    reversed_order = Whitening().fit(vectors[::-1].copy())
+    assert reversed_order.matrix == pytest.approx(Whitening().fit(vectors).matrix, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize(
-    ("vectors", "dims", "said"),
+    ("vectors", "dims", "message"),
     [
         (np.eye(5), None, "5 texts are too few for 5 dimensions"),
-        (np.repeat(np.eye(5), 3, axis=0), None, "differ in 4 directions only, not 5"),
-        (np.ones((9, 5)), 1, "differ in 0 directions only"),
-        (np.eye(5), 6, "5 dimensions: 6 of them"),
+        (np.repeat(np.eye(5), 3, axis=0), None, "differ in only 4 directions, not 5"),
+        (np.ones((9, 5)), 1, "differ in only 0 directions"),
+        (np.eye(5), 6, "cannot keep 6 of 5 dimensions"),
     ],
 )
-def test_whitening_never_divides_by_what_is_only_rounding(vectors: np.ndarray, dims: int | None, said: str) -> None:
-    with pytest.raises(NotFitted, match=said):
+def test_whitening_rejects_directions_without_variance(vectors: np.ndarray, dims: int | None, message: str) -> None:
+    with pytest.raises(NotFitted, match=message):
         Whitening().fit(vectors.astype(np.float64), dims)
 
 
-def test_directions_that_are_there_can_be_kept_where_others_are_not() -> None:
+def test_whitening_can_keep_fewer_directions_in_deficient_data() -> None:
     vectors = np.repeat(np.eye(5), 3, axis=0)
     assert np.cov(Whitening().fit(vectors, 4)(vectors.astype(np.float32)).T) == pytest.approx(np.eye(4), abs=1e-5)
 
 
-def test_vectors_that_are_all_zero_have_no_common_component() -> None:
+def test_common_component_removal_rejects_zero_vectors() -> None:
     with pytest.raises(NotFitted, match="every vector is zero"):
         CommonComponentRemoval().fit(np.zeros((3, 2)))
 
 
-def test_a_map_commutes_with_every_weighted_mean_and_leaves_zero_where_it_is() -> None:
-    found = Whitening().fit(correlated(200, 12), 5)
+def test_a_map_commutes_with_weighted_means_and_preserves_zero() -> None:
+    whitening = Whitening().fit(correlated(200, 12), 5)
     tokens = correlated(6, 12).astype(np.float32)
     weights = np.random.default_rng(1).uniform(0.1, 1, 6)
     mean = (weights @ tokens / weights.sum()).astype(np.float32)
-    assert weights @ found(tokens) / weights.sum() == pytest.approx(found(mean[None])[0], abs=1e-3, rel=1e-4)
-    assert not found(np.zeros((1, 12), np.float32)).any()
+    assert weights @ whitening(tokens) / weights.sum() == pytest.approx(whitening(mean[None])[0], abs=1e-3, rel=1e-4)
+    assert not whitening(np.zeros((1, 12), np.float32)).any()
 
 
-def test_a_map_is_read_as_it_was_saved(tmp_path: Path) -> None:
+def test_a_saved_map_is_read_back_exactly(tmp_path: Path) -> None:
     saved = AffineMap(np.array([1.0, 2.0]), np.array([[0.1], [1 / 3]]), {"kind": "whitening", "space": "s"})
     saved.save(tmp_path / "map")
     read = read_affine_map(tmp_path / "map")
     np.testing.assert_array_equal(read.mean, saved.mean)
     np.testing.assert_array_equal(read.matrix, saved.matrix)
-    assert (read.about, read.digest) == (saved.about, saved.digest)
+    assert (read.metadata, read.digest) == (saved.metadata, saved.digest)
 
 
-def test_what_is_no_projection_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_projections_are_rejected(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     (tmp_path / "text").write_text("no tensors")
     save_file({"mean": np.zeros(2), "matrix": np.zeros((2, 2))}, tmp_path / "foreign")
     AffineMap(np.zeros(3), np.zeros((2, 2))).save(tmp_path / "odd")
     AffineMap(np.zeros(2), np.full((2, 2), np.nan)).save(tmp_path / "nan")
-    for name, said in (
+    for name, message in (
         ("text", "cannot read"),
-        ("none", "cannot read"),
+        ("missing", "cannot read"),
         ("foreign", "no projection"),
-        ("odd", "no affine"),
-        ("nan", "no affine"),
+        ("odd", "no finite affine"),
+        ("nan", "no finite affine"),
     ):
-        with pytest.raises(BadCheckpoint, match=said):
+        with pytest.raises(BadCheckpoint, match=message):
             read_affine_map(tmp_path / name)

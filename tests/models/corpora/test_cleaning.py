@@ -1,4 +1,4 @@
-"""The cleaning of tweets: worked examples, and what holds of every text."""
+"""Cleaning of tweets: worked examples, and laws for any text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_worked_examples(tweet: str, cleaned: str) -> None:
 
 
 @given(TWEETS)
-def test_a_cleaned_text_is_one_line_in_lower_case_without_at_signs_and_links(tweet: str) -> None:
+def test_cleaned_text_is_one_lowercase_line_without_at_and_links(tweet: str) -> None:
     cleaned = clean(tweet)
     assert cleaned == cleaned.lower()
     assert "@" not in cleaned
@@ -47,21 +47,21 @@ def test_a_cleaned_text_is_one_line_in_lower_case_without_at_signs_and_links(twe
 
 
 @given(TWEETS)
-def test_the_case_of_a_tweet_does_not_matter(tweet: str) -> None:
+def test_cleaning_ignores_case(tweet: str) -> None:
     assert clean(tweet.lower()) == clean(tweet)
 
 
-def test_a_text_is_long_enough_from_21_characters_on() -> None:
+def test_texts_need_21_characters() -> None:
     assert [long_enough("x" * n) for n in (0, 20, 21)] == [False, False, True]
 
 
-def test_only_whole_names_of_those_mentioned_are_taken_out() -> None:
+def test_only_complete_mentioned_names_are_removed() -> None:
     tweet = "@Ann wish @annabel a happy anniversary, @ANN! me@ann.org @@ann (@ann)"
     assert without_names(tweet, ["ann"]) == " wish @annabel a happy anniversary, ! me@ann.org @@ann ()"
     assert without_names(tweet, []) == tweet
 
 
-def test_without_entities_all_that_look_like_names_are_taken_out() -> None:
+def test_without_entities_everything_like_a_name_is_removed() -> None:
     assert (
         without_any_names("@115890 and @Spotify_Cares, not @sixteen_letters_x or x@y")
         == " and , not @sixteen_letters_x or x@y"

@@ -1,4 +1,4 @@
-"""Pairs and rankings drawn from links: small ones told by hand, and laws of large ones, checked in plain Python."""
+"""Pairs and rankings drawn from links: small examples, and laws checked in plain Python."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from typing import Any
 
 import pytest
 
-from semblance.models.corpora import held_out, pair_sets
 from semblance.models.corpora.archive import read_tweets, tweet_files
-from semblance.models.corpora.held_out import Sizes
 from semblance.models.corpora.links import link_tweets
-from semblance.models.corpora.sets import Made, Plan, make_sets
+from semblance.models.corpora.rankings import TWEET_BENCHMARKS, Sizes
+from semblance.models.corpora.sets import TWEET_PAIRS, CorpusPlan, SetCounts, make_sets
 from semblance.models.corpora.tables import Tables
-from semblance.models.corpora.tweets import Quoted, Tally, Tweet
+from semblance.models.corpora.tweets import QuotedTweet, Tally, Tweet
 from semblance.models.evaluation.datasets.ranking import read as read_ranking
-from semblance.models.files.tables import table
-from tests.support.drawn_tweets import write_archive
+from semblance.models.files.tables import read_tsv
+from tests.support.random_tweets import write_archive
 
-PLAN = Plan(held_out.OF_TWEETS, pair_sets.OF_TWEETS, Sizes(queries=20))
+PLAN = CorpusPlan(TWEET_BENCHMARKS, TWEET_PAIRS, Sizes(queries=20))
 
 
-def made(
-    tweets: Iterable[Tweet], out: Path, plan: Plan = PLAN, threads: int | None = None, memory_mb: int = 500
-) -> Made:
+def draw_sets(
+    tweets: Iterable[Tweet], out: Path, plan: CorpusPlan = PLAN, threads: int | None = None, memory_mb: int = 500
+) -> SetCounts:
     scratch = out.with_name(f"{out.name}-scratch")
     scratch.mkdir(parents=True)
     with closing(Tables(scratch, memory_mb, threads)) as tables:
@@ -37,7 +36,7 @@ def made(
 
 
 def pairs(out: Path, name: str) -> list[tuple[str, str, str, str]]:
-    rows = table(out / f"{name}.tsv", ("text_a", "text_b", "id_a", "id_b"))
+    rows = read_tsv(out / f"{name}.tsv", ("text_a", "text_b", "id_a", "id_b"))
     return [(row.text("text_a"), row.text("text_b"), row.text("id_a"), row.text("id_b")) for row in rows]
 
 
@@ -50,17 +49,17 @@ FIRST = Tweet("1", "the first tweet of a small world")
 REPLY = Tweet("2", "a reply to the first tweet of all", reply_to="1")
 AGAIN = Tweet("3", "a reply to the first tweet of all", reply_to="1")
 SECOND = Tweet("4", "another reply to the first tweet", reply_to="1")
-LOST = Tweet("5", "a reply to a tweet nobody has read", reply_to="99")
+LOST = Tweet("5", "a reply to a tweet that was not collected", reply_to="99")
 ECHO = Tweet("6", "the first tweet of a small world", reply_to="1")
-QUOTE = Tweet("7", "look what somebody said elsewhere", quoted=Quoted("20", "it was said elsewhere, not here"))
-SHARED = Quoted("21", "many have quoted this one tweet")
+QUOTE = Tweet("7", "look what somebody said elsewhere", quoted=QuotedTweet("20", "it was said elsewhere, not here"))
+SHARED = QuotedTweet("21", "many have quoted this one tweet")
 LEFT = Tweet("8", "the left one of two who quote it", quoted=SHARED)
 RIGHT = Tweet("9", "the right one of two who quote it", reply_to="2", quoted=SHARED)
 SMALL = [FIRST, REPLY, AGAIN, SECOND, LOST, ECHO, QUOTE, LEFT, RIGHT]
 
 
-def test_pairs_of_a_small_world_told_by_hand(tmp_path: Path) -> None:
-    counts = made([*SMALL, FIRST, QUOTE], tmp_path / "out", replace(PLAN, sizes=Sizes(queries=0)))
+def test_pairs_of_a_small_hand_made_archive(tmp_path: Path) -> None:
+    counts = draw_sets([*SMALL, FIRST, QUOTE], tmp_path / "out", replace(PLAN, sizes=Sizes(queries=0)))
     assert counts.links == {"quotes": 3, "replies": 4}
     assert counts.queries == dict.fromkeys(("dq", "cq", "dr", "cr"), 0)
     assert not list((tmp_path / "out" / "ranking").iterdir())
@@ -81,85 +80,85 @@ def test_pairs_of_a_small_world_told_by_hand(tmp_path: Path) -> None:
     assert set(siblings[:2]) == {REPLY.text, SECOND.text}
 
 
-def test_rankings_of_a_small_world_told_by_hand_and_what_they_leave(tmp_path: Path) -> None:
-    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
-    counts = made([QUOTE, LEFT, REPLY, FIRST], tmp_path / "out", plan)
-    asked = {
+def test_rankings_of_a_small_hand_made_archive(tmp_path: Path) -> None:
+    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+    counts = draw_sets([QUOTE, LEFT, REPLY, FIRST], tmp_path / "out", plan)
+    queries = {
         row["query_id"]: dict(zip(row["candidate_ids"], row["relevance"], strict=True))
         for row in rankings(tmp_path / "out", "dq")
     }
-    assert asked == {"20": {"7": 1, "8": 0}, "21": {"8": 1, "7": 0}}
+    assert queries == {"20": {"7": 1, "8": 0}, "21": {"8": 1, "7": 0}}
     assert counts.pairs == {"quotes": 0, "replies": 1, "co_quotes": 0, "co_replies": 0}
     assert not (tmp_path / "out" / "quotes.tsv").exists()
     assert [row[2:] for row in pairs(tmp_path / "out", "replies")] == [("1", "2")]
 
 
-def test_a_text_that_a_benchmark_shows_is_not_trained_on_under_another_id(tmp_path: Path) -> None:
-    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
-    told_again = Tweet("30", LEFT.text, reply_to="31")
-    counts = made([QUOTE, LEFT, told_again, Tweet("31", "answered by what was said before")], tmp_path / "out", plan)
+def test_benchmark_texts_are_held_out_under_any_id(tmp_path: Path) -> None:
+    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+    repeated = Tweet("30", LEFT.text, reply_to="31")
+    counts = draw_sets([QUOTE, LEFT, repeated, Tweet("31", "answered by what was said before")], tmp_path / "out", plan)
     assert counts.queries["dq"] == 2
     assert counts.links["replies"] == 1
     assert counts.pairs["replies"] == 0
 
 
-def test_a_held_out_tweet_is_not_trained_on_where_it_was_read_with_another_text(tmp_path: Path) -> None:
-    """Tweet 20 is quoted as it was cut short, and answered as it is."""
-    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+def test_held_out_tweets_are_held_out_with_any_text(tmp_path: Path) -> None:
+    """Tweet 20 is truncated where it is quoted, and complete where it is answered."""
+    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
     whole = Tweet("20", "it was said elsewhere, not here, in many more words")
     answer = Tweet("40", "an answer to what was said elsewhere", reply_to="20")
     free = Tweet("41", "an answer to what answers, far from it", reply_to="40")
-    made([QUOTE, LEFT, whole, answer, free], tmp_path / "out", plan)
+    draw_sets([QUOTE, LEFT, whole, answer, free], tmp_path / "out", plan)
     assert [row[2:] for row in pairs(tmp_path / "out", "replies")] == [("40", "41")]
     answered = Tweet("50", "somebody asks a question of them all")
-    counts = made([QUOTE, LEFT, answered, replace(whole, reply_to="50")], tmp_path / "other", plan)
+    counts = draw_sets([QUOTE, LEFT, answered, replace(whole, reply_to="50")], tmp_path / "other", plan)
     assert (counts.links["replies"], counts.pairs["replies"]) == (1, 0)
 
 
-def test_of_several_readings_of_a_tweet_the_longest_is_taken(tmp_path: Path) -> None:
+def test_longest_copy_of_a_tweet_is_used(tmp_path: Path) -> None:
     long = replace(SECOND, text="another reply to the first tweet, with an end")
-    quoted = replace(QUOTE, quoted=Quoted("20", "it was said elsewhere, not here, with an end"))
+    quoted = replace(QUOTE, quoted=QuotedTweet("20", "it was said elsewhere, not here, with an end"))
     for name, order in (("out", [FIRST, SECOND, long, QUOTE, quoted]), ("other", [long, SECOND, FIRST, quoted, QUOTE])):
-        made(order, tmp_path / name, replace(PLAN, sizes=Sizes(queries=0)))
+        draw_sets(order, tmp_path / name, replace(PLAN, sizes=Sizes(queries=0)))
         assert [row[1] for row in pairs(tmp_path / name, "replies")] == [long.text]
         assert [row[0] for row in pairs(tmp_path / name, "quotes")] == ["it was said elsewhere, not here, with an end"]
 
 
-def test_texts_that_a_conversation_repeats_count_once(tmp_path: Path) -> None:
-    """Three replies are two texts: a pair of siblings, but no query with two positives among siblings."""
+def test_repeated_texts_of_a_conversation_count_once(tmp_path: Path) -> None:
+    """Three replies with two texts give a pair of siblings, but no query with two positives."""
     plan = replace(PLAN, sizes=Sizes(queries=9, positives=2, negatives=1))
     others = [Tweet(f"r{n}", f"one of three replies, number {n}", reply_to="o") for n in range(3)]
     world = [FIRST, REPLY, AGAIN, SECOND, Tweet("o", "another tweet that gets replies"), *others]
-    made(world, tmp_path / "out", plan)
-    asked = {row["query_id"]: row for row in rankings(tmp_path / "out", "dr")}
-    assert set(asked) == {"1", "o"}
-    graded = zip(asked["1"]["candidates"], asked["1"]["relevance"], strict=True)
+    draw_sets(world, tmp_path / "out", plan)
+    queries = {row["query_id"]: row for row in rankings(tmp_path / "out", "dr")}
+    assert set(queries) == {"1", "o"}
+    graded = zip(queries["1"]["candidates"], queries["1"]["relevance"], strict=True)
     assert {text for text, grade in graded if grade} == {REPLY.text, SECOND.text}
     assert not (tmp_path / "out" / "ranking" / "cr.jsonl").exists()  # one conversation, and nothing to set beside it
-    counts = made([FIRST, REPLY, AGAIN], tmp_path / "twins", plan)
+    counts = draw_sets([FIRST, REPLY, AGAIN], tmp_path / "twins", plan)
     assert (counts.links["replies"], counts.pairs["replies"], counts.pairs["co_replies"]) == (2, 1, 0)
 
 
-def test_tweets_with_one_text_give_one_query(tmp_path: Path) -> None:
-    quoted = [Quoted(str(n), "the same words, sent by two robots") for n in range(2)]
+def test_tweets_with_the_same_text_give_one_query(tmp_path: Path) -> None:
+    quoted = [QuotedTweet(str(n), "the same words, sent by two robots") for n in range(2)]
     tweets = [Tweet(f"r{n}", f"quote number {n} of a robot's words", quoted=each) for n, each in enumerate(quoted)]
-    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
-    counts = made([*tweets, QUOTE, LEFT], tmp_path / "out", plan)
+    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:1], sizes=Sizes(queries=9, positives=1, negatives=1))
+    counts = draw_sets([*tweets, QUOTE, LEFT], tmp_path / "out", plan)
     queries = [row["query"] for row in rankings(tmp_path / "out", "dq")]
     assert counts.queries["dq"] == len(queries) == len(set(queries)) == 3
 
 
-def test_no_negative_says_what_the_query_or_its_conversation_says(tmp_path: Path) -> None:
-    """Everybody quotes with the same two sentences; only one in a conversation is its own."""
+def test_negatives_differ_from_all_texts_of_the_conversation(tmp_path: Path) -> None:
+    """All conversations share two of their three quotes; only one is distinct."""
     tweets = []
     for n in range(60):
-        quoted = Quoted(f"q{n}", f"quoted tweet number {n} of these sixty")
+        quoted = QuotedTweet(f"q{n}", f"quoted tweet number {n} of these sixty")
         for i, text in enumerate(
             ("what everybody says of this one", "the other thing that all say", f"said only of number {n}")
         ):
             tweets.append(Tweet(f"{n}-{i}", text, quoted=quoted))
-    plan = replace(PLAN, benchmarks=held_out.OF_TWEETS[:2], sizes=Sizes(queries=60, positives=1, negatives=3))
-    made(tweets, tmp_path / "out", plan)
+    plan = replace(PLAN, benchmarks=TWEET_BENCHMARKS[:2], sizes=Sizes(queries=60, positives=1, negatives=3))
+    draw_sets(tweets, tmp_path / "out", plan)
     for name in ("dq", "cq"):
         assert rankings(tmp_path / "out", name)
         for row in rankings(tmp_path / "out", name):
@@ -170,7 +169,7 @@ def test_no_negative_says_what_the_query_or_its_conversation_says(tmp_path: Path
 
 
 class Links:
-    """The links of an archive, joined one by one in plain Python."""
+    """The links of an archive, computed in plain Python."""
 
     def __init__(self, tweets: Sequence[Tweet]) -> None:
         self.text: dict[str, str] = {}
@@ -199,7 +198,7 @@ def tweets(tmp_path_factory: pytest.TempPathFactory) -> list[Tweet]:
 @pytest.fixture(scope="module")
 def out(tweets: list[Tweet], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets") / "out"
-    counts = made(tweets, folder)
+    counts = draw_sets(tweets, folder)
     assert all(counts.queries.values())
     assert all(count > 50 for count in counts.pairs.values())
     of = Links(tweets).of
@@ -210,7 +209,7 @@ def out(tweets: list[Tweet], tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "relation"), [("dq", "quotes"), ("cq", "quotes"), ("dr", "replies"), ("cr", "replies")]
 )
-def test_rankings_have_five_true_positives_and_25_negatives_of_other_conversations(
+def test_rankings_have_five_positives_and_25_negatives(
     tweets: list[Tweet], out: Path, name: str, relation: str
 ) -> None:
     parent = Links(tweets).of[relation]
@@ -229,7 +228,7 @@ def test_rankings_have_five_true_positives_and_25_negatives_of_other_conversatio
 
 
 @pytest.mark.parametrize("name", ["quotes", "replies", "co_quotes", "co_replies"])
-def test_pairs_are_links_that_no_benchmark_knows_with_each_text_once(tweets: list[Tweet], out: Path, name: str) -> None:
+def test_pairs_are_distinct_links_that_no_benchmark_uses(tweets: list[Tweet], out: Path, name: str) -> None:
     links = Links(tweets)
     parent = links.of[name.removeprefix("co_")]
     rows = pairs(out, name)
@@ -246,48 +245,44 @@ def test_pairs_are_links_that_no_benchmark_knows_with_each_text_once(tweets: lis
         assert not {text_a, text_b} & texts
 
 
-def test_nothing_is_left_out_but_duplicates_and_what_is_held_out(tweets: list[Tweet], tmp_path: Path) -> None:
-    made(tweets, tmp_path / "all", replace(PLAN, sizes=Sizes(queries=0)))
+def test_only_duplicates_and_held_out_links_are_left_out(tweets: list[Tweet], tmp_path: Path) -> None:
+    draw_sets(tweets, tmp_path / "all", replace(PLAN, sizes=Sizes(queries=0)))
     links = Links(tweets)
     for relation, parent in links.of.items():
-        said: defaultdict[str, set[str]] = defaultdict(set)
+        texts_of: defaultdict[str, set[str]] = defaultdict(set)
         for b, a in parent.items():
-            said[a].add(links.text[b])
-        how_often = Counter(text for texts in said.values() for text in texts)
-        anchors = Counter(links.text[a] for a in said)
+            texts_of[a].add(links.text[b])
+        how_often = Counter(text for texts in texts_of.values() for text in texts)
+        anchors = Counter(links.text[a] for a in texts_of)
         alone = {
-            a for a, texts in said.items() if all(how_often[t] == 1 for t in texts) and anchors[links.text[a]] == 1
+            a for a, texts in texts_of.items() if all(how_often[t] == 1 for t in texts) and anchors[links.text[a]] == 1
         }
         assert len(alone) > 100
         assert {row[2] for row in pairs(tmp_path / "all", relation)} >= alone
         siblings = {parent[row[2]] for row in pairs(tmp_path / "all", f"co_{relation}")}
-        assert siblings <= {a for a, texts in said.items() if len(texts) > 1}
-        assert siblings >= {a for a in alone if len(said[a]) > 1}
+        assert siblings <= {a for a, texts in texts_of.items() if len(texts) > 1}
+        assert siblings >= {a for a in alone if len(texts_of[a]) > 1}
 
 
 def everything(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_only_the_seed_matters_not_threads_nor_memory_nor_the_order_of_tweets(
-    tweets: list[Tweet], out: Path, tmp_path: Path
-) -> None:
-    made(tweets[::-1], tmp_path / "same", threads=1, memory_mb=100)
+def test_sets_depend_on_the_seed_only(tweets: list[Tweet], out: Path, tmp_path: Path) -> None:
+    draw_sets(tweets[::-1], tmp_path / "same", threads=1, memory_mb=100)
     assert everything(tmp_path / "same") == everything(out)
-    made(tweets, tmp_path / "other", replace(PLAN, seed=PLAN.seed + 1))
+    draw_sets(tweets, tmp_path / "other", replace(PLAN, seed=PLAN.seed + 1))
     assert everything(tmp_path / "other").keys() == everything(out).keys()
     assert all(everything(tmp_path / "other")[name] != content for name, content in everything(out).items())
 
 
-def test_a_set_has_no_more_pairs_than_asked_for_and_they_are_the_first_of_more(
-    tweets: list[Tweet], out: Path, tmp_path: Path
-) -> None:
-    counts = made(tweets, tmp_path / "few", replace(PLAN, pairs=10))
+def test_limited_sets_have_the_first_pairs_of_larger_ones(tweets: list[Tweet], out: Path, tmp_path: Path) -> None:
+    counts = draw_sets(tweets, tmp_path / "few", replace(PLAN, pairs=10))
     assert counts.pairs == dict.fromkeys(("quotes", "replies", "co_quotes", "co_replies"), 10)
     assert pairs(tmp_path / "few", "quotes") == pairs(out, "quotes")[:10]
 
 
-def test_no_tweets_make_no_sets(tmp_path: Path) -> None:
-    counts = made([], tmp_path / "out")
+def test_no_tweets_give_empty_sets(tmp_path: Path) -> None:
+    counts = draw_sets([], tmp_path / "out")
     assert (counts.links, set(counts.queries.values()), set(counts.pairs.values())) == ({}, {0}, {0})
     assert everything(tmp_path / "out") == {}

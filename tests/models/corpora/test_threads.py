@@ -1,4 +1,4 @@
-"""Threads: what hangs together, what is held out whole, and the real ones of a service desk."""
+"""Threads: connected components, held out completely; and the real ones of a service desk."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from semblance.models.corpora import held_out, pair_sets
-from semblance.models.corpora.held_out import Sizes
-from semblance.models.corpora.sets import Made, Plan, make_sets
+from semblance.models.corpora.links import THREAD_COLUMNS, link_threads
+from semblance.models.corpora.rankings import THREAD_BENCHMARK, Sizes
+from semblance.models.corpora.sets import THREAD_PAIRS, CorpusPlan, SetCounts, make_sets
 from semblance.models.corpora.tables import Tables
-from semblance.models.corpora.threads import COLUMNS, link_threads
 from semblance.models.corpora.tweets import NO_FIELDS, NO_TWEET, SAME, SHORT, Tally
 from semblance.models.errors import BadDataSet
 from tests.models.corpora.test_sets import pairs, rankings
-from tests.support.written import write, write_table
+from tests.support.text_files import write, write_table
 
 
-def made(file: Path, out: Path, sizes: Sizes) -> tuple[Made, Tally, int]:
+def draw_sets(file: Path, out: Path, sizes: Sizes) -> tuple[SetCounts, Tally, int]:
     tally, scratch = Tally(), out.with_name(f"{out.name}-scratch")
     scratch.mkdir()
     with closing(Tables(scratch, 500)) as tables:
         found = link_threads(tables, file, tally, lambda _: None)
-        plan = Plan((held_out.OF_THREADS,), (pair_sets.OF_THREADS,), sizes)
+        plan = CorpusPlan((THREAD_BENCHMARK,), (THREAD_PAIRS,), sizes)
         return make_sets(tables, plan, out), tally, found
 
 
-def said(name: object) -> str:
+def text(name: object) -> str:
     return f"@Desk this is what tweet {name} says"
 
 
-def test_a_thread_is_held_out_whole_also_where_a_short_tweet_joins_it(tmp_path: Path) -> None:
-    """Thread 1-2-3-4 hangs together by the short tweet 3; of it, 1-2 alone gives a pair."""
-    rows = [(1, 2, said(1), said(2)), (2, 3, said(2), "ok"), (3, 4, "ok", said(4)), (4, 5, said(4), said(5))]
-    other = [(11, 12, said(11), said(12)), (21, 22, said(21), said(22))]
-    file = write_table(tmp_path / "t.tsv", [COLUMNS, *rows, *other])
-    counts, tally, found = made(file, tmp_path / "out", Sizes(2, 1, 1))
+def test_threads_joined_by_short_tweets_are_held_out_completely(tmp_path: Path) -> None:
+    """The short tweet 3 connects the tweets 1 to 5; the rows 1-2 and 4-5 give pairs."""
+    rows = [(1, 2, text(1), text(2)), (2, 3, text(2), "ok"), (3, 4, "ok", text(4)), (4, 5, text(4), text(5))]
+    other = [(11, 12, text(11), text(12)), (21, 22, text(21), text(22))]
+    file = write_table(tmp_path / "t.tsv", [THREAD_COLUMNS, *rows, *other])
+    counts, tally, found = draw_sets(file, tmp_path / "out", Sizes(2, 1, 1))
     assert (tally.lines, tally.kept, tally.refused) == (6, 4, {SHORT: 2})
     assert found == 3
     assert counts.queries == {"threads": 2}
@@ -47,29 +46,29 @@ def test_a_thread_is_held_out_whole_also_where_a_short_tweet_joins_it(tmp_path: 
     assert linked == {(a, b) for a, b in (("1", "2"), ("4", "5"), ("11", "12"), ("21", "22")) if a in left}
 
 
-def test_rows_that_will_not_do_are_counted(tmp_path: Path) -> None:
+def test_rejected_rows_are_counted(tmp_path: Path) -> None:
     rows = [
-        (1, 2, said(1), said(2)),
+        (1, 2, text(1), text(2)),
         (1,),
-        (3, 3, said(3), said(4)),
-        (5, 6, said("x"), said("X")),
-        (7, "", said(7), ""),
+        (3, 3, text(3), text(4)),
+        (5, 6, text("x"), text("X")),
+        (7, "", text(7), ""),
     ]
-    file = write_table(tmp_path / "t.tsv", [COLUMNS, *rows])
-    counts, tally, _ = made(file, tmp_path / "out", Sizes(0, 1, 1))
+    file = write_table(tmp_path / "t.tsv", [THREAD_COLUMNS, *rows])
+    counts, tally, _ = draw_sets(file, tmp_path / "out", Sizes(0, 1, 1))
     assert (tally.kept, tally.refused) == (1, {NO_FIELDS: 1, NO_TWEET: 2, SAME: 1})
     assert pairs(tmp_path / "out", "threads") == [("this is what tweet 1 says", "this is what tweet 2 says", "1", "2")]
     assert counts.pairs == {"threads": 1}
 
 
-def test_a_table_without_the_columns_is_refused(tmp_path: Path) -> None:
+def test_table_without_the_columns_raises(tmp_path: Path) -> None:
     with pytest.raises(BadDataSet, match=r"t\.tsv, line 1: no column is named tweet_id2, text1"):
-        made(write(tmp_path / "t.tsv", "tweet_id1\ttext2"), tmp_path / "out", Sizes())
+        draw_sets(write(tmp_path / "t.tsv", "tweet_id1\ttext2"), tmp_path / "out", Sizes())
 
 
-def test_the_threads_of_spotifycares_split_by_thread(data: Path, tmp_path: Path) -> None:
+def test_spotifycares_is_split_by_thread(data: Path, tmp_path: Path) -> None:
     file = data / "twitter" / "spotifycares_threads.tsv"
-    counts, tally, threads = made(file, tmp_path / "out", Sizes(500, 1, 29))
+    counts, tally, threads = draw_sets(file, tmp_path / "out", Sizes(500, 1, 29))
     assert (tally.lines, tally.kept + tally.refused.total(), threads) == (5055, 5055, 2963)
     assert counts.queries == {"threads": 500}
     assert counts.pairs["threads"] > 2000

@@ -1,4 +1,4 @@
-"""Word vectors: their files, what is found of a text in them, and model2vec as the oracle of its own format."""
+"""Word vectors: file formats, lookup of texts, and model2vec as the oracle of its format."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from semblance.models.errors import BadCheckpoint, BadTexts
 from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.protocols import Encoder
 from semblance.models.similarities.cosine import Cosine
-from semblance.models.tokenization.words import Words, word_piece
-from semblance.service.cli.evaluate.sets import read_task
+from semblance.models.tokenization.words import word_piece_tokenizer
+from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.model_loading.registry import read_source
 from tests.support.small_model import load, random_vectors, write_glove
 
@@ -52,16 +52,16 @@ def words_of(encoder: Encoder, text: str) -> list[str]:
     ],
     ids=["glove", "ended", "empty lines", "word2vec", "crlf", "bom", "bom and header", "trailing spaces", "twice"],
 )
-def test_every_way_of_writing_text_gives_the_same_vectors(tmp_path: Path, content: str) -> None:
+def test_all_variants_of_text_files_give_the_same_vectors(tmp_path: Path, content: str) -> None:
     file = tmp_path / "v.txt"
     file.write_bytes(content.encode())
     encoder = load(file)
     for word, row in VECTORS.items():
-        [found] = embedded(encoder, word)
-        assert found.vectors.tolist() == [np.array(row, np.float32).tolist()]
+        [embedding] = embedded(encoder, word)
+        assert embedding.vectors.tolist() == [np.array(row, np.float32).tolist()]
 
 
-def test_words_may_hold_spaces_and_look_like_numbers(tmp_path: Path) -> None:
+def test_words_may_contain_spaces_and_look_like_numbers(tmp_path: Path) -> None:
     file = tmp_path / "v.txt"
     file.write_text(". . . 1 2\n3.5 3 4\nat name@domain.com 5 6\n1990 7 8\n\u00a0 9 9\n\u2028x 9 9\n", "utf-8")
     encoder = load(file)
@@ -69,7 +69,7 @@ def test_words_may_hold_spaces_and_look_like_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("the 1 2\nhat 1\n", "line 2: 1 numbers after the word, not 2"),
         ("the 1 2\nhat 1 2 3\n", "line 2: 3 numbers after the word, not 2"),
@@ -87,17 +87,17 @@ def test_words_may_hold_spaces_and_look_like_numbers(tmp_path: Path) -> None:
         ("just some words\n", "line 1"),
     ],
 )
-def test_a_malformed_file_is_refused_and_its_line_named(tmp_path: Path, content: str, said: str) -> None:
+def test_a_malformed_file_is_rejected_with_its_line(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "v.txt"
     file.write_text(content)
-    with pytest.raises(BadCheckpoint, match=said) as refused:
+    with pytest.raises(BadCheckpoint, match=message) as raised:
         load(file)
-    assert str(file) in str(refused.value)
+    assert str(file) in str(raised.value)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
 @pytest.mark.parametrize("where", ["words", "vocab", "bytes", "beside"])
-def test_arrays_of_any_type_with_their_words_inside_or_beside(tmp_path: Path, dtype: type, where: str) -> None:
+def test_arrays_of_any_type_with_words_inside_or_beside(tmp_path: Path, dtype: type, where: str) -> None:
     file = tmp_path / "v.npz"
     vectors: NDArray[Any] = np.array([[1, -2], [3, 4]], dtype)
     if where == "beside":
@@ -106,12 +106,12 @@ def test_arrays_of_any_type_with_their_words_inside_or_beside(tmp_path: Path, dt
     else:
         words = np.array(["the", "hat"]) if where != "bytes" else np.array([b"the", b"hat"])
         np.savez(file, vectors=vectors, **{where.replace("bytes", "words"): words})  # type: ignore[arg-type]
-    [found] = embedded(load(file), "The")
-    assert found.vectors.dtype == np.float32
-    assert found.vectors.tolist() == [[1, -2]]
+    [embedding] = embedded(load(file), "The")
+    assert embedding.vectors.dtype == np.float32
+    assert embedding.vectors.tolist() == [[1, -2]]
 
 
-def test_arrays_that_can_run_code_or_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_arrays_that_can_run_code_or_are_malformed_are_rejected(tmp_path: Path) -> None:
     two = np.eye(2, dtype=np.float32)
     cases = {
         "pickled": {"vectors": two, "words": np.array(["a", {"b": 1}], object)},
@@ -121,10 +121,10 @@ def test_arrays_that_can_run_code_or_do_not_fit_are_refused(tmp_path: Path) -> N
         "not \\(n, d\\)": {"vectors": two.astype(np.int64), "words": np.array(["a", "b"])},
         "not finite": {"vectors": two * np.float32("nan"), "words": np.array(["a", "b"])},
     }
-    said = {"pickled": "cannot read", "no words": "no array words or vocab"}
+    messages = {"pickled": "cannot read", "no words": "no array words or vocab"}
     for name, arrays in cases.items():
         np.savez(tmp_path / "v.npz", **arrays)  # type: ignore[arg-type]
-        with pytest.raises(BadCheckpoint, match=said.get(name, name)):
+        with pytest.raises(BadCheckpoint, match=messages.get(name, name)):
             load(tmp_path / "v.npz")
     np.savez(tmp_path / "v.npz", vectors=two, words=np.array(["a", "b"]))
     whole = (tmp_path / "v.npz").read_bytes()
@@ -136,43 +136,15 @@ def test_arrays_that_can_run_code_or_do_not_fit_are_refused(tmp_path: Path) -> N
             load(tmp_path / "v.npz")
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("The hat.", ["The", "hat", "."]),
-        ('("hat")', ['"', "hat", '"']),
-        ("Dr. Hat, U.S.A., hat...", ["Dr.", "Hat", "U.S.A.", "hat", "..."]),
-        ("don't DON'T the hat's", ["do", "n't", "DO", "N'T", "the", "hat", "'s"]),
-        ("mother-in-law's hat-of", ["mother-in-law", "'s", "hat", "of"]),
-        ("hat🙂the 東京 the\u3000hat", ["hat", "the", "the", "hat"]),
-        ("https://hat.example/the", ["hat", ".", "the"]),
-    ],
-)
-def test_whole_pieces_win_then_punctuation_and_clitics_part(text: str, parts: list[str]) -> None:
-    known = ["the", "hat", ".", '"', "dr.", "u.s.a.", "do", "n't", "'s", "mother-in-law", "of", "..."]
-    rows = {word: row for row, word in enumerate(known)}
-    [tokens] = Words(rows)([text])
-    found = [text[token.start : token.end] for token in tokens]
-    assert found == parts
-    assert [rows[part.lower()] for part in found] == [token.row for token in tokens]
-
-
-def test_upper_case_counts_where_the_vocabulary_has_it() -> None:
-    [tokens] = Words({"Apple": 0, "apple": 1, "pie": 2})(["Apple apple APPLE Pie"])
-    assert [token.row for token in tokens] == [0, 1, 1, 2]
-    [lower] = Words({"apple": 0, "pie": 1})(["Apple PIE"])
-    assert [token.row for token in lower] == [0, 1]
-
-
-def test_repeated_words_count_and_unknown_ones_do_not(tmp_path: Path) -> None:
+def test_repeated_words_count_and_unknown_words_do_not(tmp_path: Path) -> None:
     encoder = load(write_glove(tmp_path / "v.txt", list(VECTORS), np.array(list(VECTORS.values()), np.float32)))
-    [found] = embedded(encoder, "the the zebra hat")
+    [embedding] = embedded(encoder, "the the zebra hat")
     assert words_of(encoder, "the the zebra hat") == ["the", "the", "hat"]
-    assert found.pooled() == pytest.approx([2.5 / 3, -2 / 3])
+    assert embedding.pooled() == pytest.approx([2.5 / 3, -2 / 3])
 
 
 @pytest.mark.parametrize("text", ["zebra", "🙂🙃", " \u05e9\u05dc\u05d5\u05dd ", "東京タワー", "!?", "\u200bzebra"])
-def test_a_text_without_a_known_word_is_one_zero_vector_and_scores_zero(tmp_path: Path, text: str) -> None:
+def test_a_text_without_known_words_is_zero_and_scores_zero(tmp_path: Path, text: str) -> None:
     encoder = load(write_glove(tmp_path / "v.txt", list(VECTORS)))
     known, unknown = embedded(encoder, "the hat", text)
     assert not unknown.vectors.any()
@@ -194,7 +166,7 @@ def test_only_known_words_count_against_the_limit(tmp_path: Path) -> None:
     assert [cut.units()[i].text for i in (0, -1)] == ["hat", "of"]
 
 
-def test_every_file_and_setting_that_moves_vectors_changes_the_space(tmp_path: Path) -> None:
+def test_every_file_and_setting_that_changes_vectors_changes_the_space(tmp_path: Path) -> None:
     file = write_glove(tmp_path / "v.txt", ["the", "hat"])
     counts = tmp_path / "counts"
     counts.write_text("the 5\nhat 1\n")
@@ -216,7 +188,7 @@ TEXTS = ["The guitar is PLAYING.", "plays zzz music", "zzz", "a a a . the musics
 
 
 def wordpiece() -> Tokenizer:
-    return word_piece({piece: row for row, piece in enumerate(PIECES)})
+    return word_piece_tokenizer({piece: row for row, piece in enumerate(PIECES)})
 
 
 def unigram() -> Tokenizer:
@@ -237,7 +209,7 @@ def unigram() -> Tokenizer:
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kind", ["plain", "float16", "int8", "mapped", "unigram"])
-def test_a_folder_of_model2vec_gives_the_vectors_of_model2vec(tmp_path: Path, kind: str, normalize: bool) -> None:
+def test_a_model2vec_folder_has_the_vectors_of_model2vec(tmp_path: Path, kind: str, normalize: bool) -> None:
     tokenizer = unigram() if kind == "unigram" else wordpiece()
     vectors = random_vectors(tokenizer.get_vocab_size())
     more: dict[str, Any] = {}
@@ -252,14 +224,14 @@ def test_a_folder_of_model2vec_gives_the_vectors_of_model2vec(tmp_path: Path, ki
     oracle = StaticModel(vectors, tokenizer, {"model_type": "model2vec"}, normalize=normalize, **more)
     oracle.save_pretrained(tmp_path / "m")
     encoder = load(tmp_path / "m")
-    found = np.stack([each.pooled() for each in embedded(encoder, *TEXTS)])
+    embedding = np.stack([each.pooled() for each in embedded(encoder, *TEXTS)])
     expected = oracle.encode(TEXTS).astype(np.float32)
-    assert found == pytest.approx(expected, abs=1e-3 * float(np.abs(expected).max()) if kind == "float16" else 1e-5)
+    assert embedding == pytest.approx(expected, abs=1e-3 * float(np.abs(expected).max()) if kind == "float16" else 1e-5)
     for each, rows in zip(embedded(encoder, *TEXTS[:2]), oracle.encode_as_sequence(TEXTS[:2]), strict=True):
         assert each.vectors == pytest.approx(rows.astype(np.float32), abs=1e-6)
 
 
-def test_a_folder_of_model2vec_is_known_by_its_weights_where_it_does_not_say_so(tmp_path: Path) -> None:
+def test_a_model2vec_folder_is_recognized_by_its_weights(tmp_path: Path) -> None:
     StaticModel(random_vectors(len(PIECES)), wordpiece(), max_length=7).save_pretrained(tmp_path / "m")
     assert "model_type" not in json.loads((tmp_path / "m" / "config.json").read_text())
     encoder = load(tmp_path / "m")
@@ -267,7 +239,7 @@ def test_a_folder_of_model2vec_is_known_by_its_weights_where_it_does_not_say_so(
     assert encoder.max_tokens == 7
 
 
-def test_a_folder_of_model2vec_whose_files_do_not_fit_is_refused(tmp_path: Path) -> None:
+def test_inconsistent_files_of_model2vec_are_rejected(tmp_path: Path) -> None:
     StaticModel(random_vectors(len(PIECES)), wordpiece()).save_pretrained(tmp_path / "m")
     unfitting = wordpiece()
     unfitting.add_tokens(["another"])
@@ -280,7 +252,7 @@ def test_a_folder_of_model2vec_whose_files_do_not_fit_is_refused(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("tensors", "said"),
+    ("tensors", "message"),
     [
         ({"weights": np.full(len(PIECES), np.nan, np.float32)}, "`weights` must be one row of finite numbers"),
         ({"weights": np.ones((len(PIECES), 2), np.float32)}, "`weights` must be one row"),
@@ -290,25 +262,25 @@ def test_a_folder_of_model2vec_whose_files_do_not_fit_is_refused(tmp_path: Path)
         ({"embeddings": np.ones((len(PIECES), 2, 2), np.float32)}, "`embeddings` has 3 dimensions"),
     ],
 )
-def test_tensors_that_model2vec_would_not_write_are_refused(
-    tmp_path: Path, tensors: dict[str, np.ndarray], said: str
+def test_malformed_tensors_of_model2vec_are_rejected(
+    tmp_path: Path, tensors: dict[str, np.ndarray], message: str
 ) -> None:
     vectors = random_vectors(len(PIECES))
     StaticModel(vectors, wordpiece()).save_pretrained(tmp_path / "m")
     save_file({"embeddings": vectors, **tensors}, tmp_path / "m" / "model.safetensors")
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         load(tmp_path / "m")
 
 
-def test_texts_without_a_known_word_have_no_words_in_common(tmp_path: Path) -> None:
+def test_texts_without_known_words_have_no_words_in_common(tmp_path: Path) -> None:
     encoder = load(write_glove(tmp_path / "v.txt", ["the", "hat"]))
     unknown, *others = embedded(encoder, "مرحبا", "你好", "the hat", "مرحبا")
     for name in ("set_jaccard", "bag_jaccard", "rcmd", "cosine", "dynamax_jaccard", "soft_cardinality", "cmd"):
         assert [similarity(name).score(unknown, other) for other in others] == [0.0, 0.0, 0.0], name
 
 
-def test_static_vectors_reach_what_is_known_of_them_on_the_sts_benchmark(data: Path) -> None:
-    """0.76 by the mean of these vectors, their cosine, and Pearson: README of the data, section 8."""
+def test_static_vectors_reach_their_known_score_on_the_sts_benchmark(data: Path) -> None:
+    """0.76 by mean, cosine and Pearson: README of the data, section 8."""
     encoder = load(data / "vectors" / "potion_base_4m_int8.npz")
     task = read_task("stsb", data)
     assert isinstance(task, GradedPairs)
@@ -317,6 +289,6 @@ def test_static_vectors_reach_what_is_known_of_them_on_the_sts_benchmark(data: P
     assert np.corrcoef(scores, task.gold)[0, 1] == pytest.approx(0.76, abs=0.005)
 
 
-def test_the_published_first_vector_of_glove_is_read(data: Path) -> None:
+def test_the_first_vector_of_glove_equals_the_published_one(data: Path) -> None:
     [the] = embedded(load(data / "vectors" / "glove6B_50d_5k.npz"), "The")
     assert the.vectors[0, :3] == pytest.approx([0.418, 0.24968, -0.41242], abs=1e-3)

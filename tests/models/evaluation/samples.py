@@ -1,4 +1,4 @@
-"""Small samples of the layouts of benchmarks."""
+"""Small files in the layouts of benchmarks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from semblance.models.evaluation.tasks import ChunkLink
-from tests.support.written import write_json, write_table
+from tests.support.text_files import write_json, write_table
 
 LINES = (
     '<sentence id="7" status="">',
@@ -43,7 +43,7 @@ JUDGED: Sequence[Sequence[object]] = [
 
 
 def write_collection(folder: Path) -> Path:
-    """A collection of a few documents with judged queries."""
+    """Write a collection of a few documents with judged queries."""
     write_json(folder / "corpus.jsonl", *DOCUMENTS)
     write_json(folder / "queries.jsonl", *QUERIES)
     write_table(folder / "qrels.tsv", JUDGED)

@@ -1,4 +1,4 @@
-"""What a build must hold shows one vector that is off, whichever text it is of."""
+"""Acceptance conditions detect a single wrong vector."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.evaluation.acceptance import BATCH, TEXTS, company
+from semblance.models.evaluation.acceptance import BATCH, TEXTS, batch_conditions
 from semblance.models.text import TokenizedText
-from tests.support.drawn_encoder import DrawnEncoder
+from tests.support.random_encoder import RandomEncoder
 
-TEXTS_GIVEN = [f"text number {n}" for n in range(TEXTS)]
+SAMPLE = [f"text number {n}" for n in range(TEXTS)]
 
 
-class OneBroken(DrawnEncoder):
-    """Makes no number of the last text of its second batch."""
+class OneBroken(RandomEncoder):
+    """Encoder with an infinite vector for the last text of its second batch."""
 
     batches = 0
 
@@ -25,13 +25,13 @@ class OneBroken(DrawnEncoder):
         *others, last = super().encode(tokenized, want)
         self.batches += len(tokenized) == BATCH
         if len(tokenized) == BATCH and self.batches == 2:
-            last = replace(last, vectors=np.full_like(last.vectors, np.inf), given=np.full(self.dim, np.inf))
+            last = replace(last, vectors=np.full_like(last.vectors, np.inf), pooled_vector=np.full(self.dim, np.inf))
         return [*others, last]
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_a_vector_that_is_no_number_in_company_fails_every_condition() -> None:
-    sound = company(DrawnEncoder("m", "s", 8), TEXTS_GIVEN, lambda each, _: each)
+def test_infinite_vector_in_a_batch_fails_every_condition() -> None:
+    sound = batch_conditions(RandomEncoder("m", "s", 8), SAMPLE, lambda each, _: each)
     assert all(condition.holds for condition in sound)
-    broken = company(OneBroken("m", "s", 8), TEXTS_GIVEN, lambda each, _: each)
+    broken = batch_conditions(OneBroken("m", "s", 8), SAMPLE, lambda each, _: each)
     assert not any(condition.holds for condition in broken)

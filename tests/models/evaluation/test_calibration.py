@@ -1,4 +1,4 @@
-"""Scores against labels, with scikit-learn as the oracle on the samples written out."""
+"""Scores against labels, with scikit-learn on repeated samples as oracle."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def samples(draw: st.DrawFn) -> tuple[Doubles, Booleans, Doubles]:
 
 
 @given(samples())
-def test_figures_of_counts_are_scikit_learns_of_the_sample_written_out(
+def test_areas_of_counts_equal_scikit_learn_on_the_repeated_sample(
     sample: tuple[Doubles, Booleans, Doubles],
 ) -> None:
     scores, matches, counts = sample
     precisions, areas = pr_auc(scores, matches, counts), roc_auc(scores, matches, counts)
     for row, precision, area in zip(counts, precisions, areas, strict=True):
-        said, given_scores = (np.repeat(side, row.astype(int)) for side in (matches, np.nan_to_num(scores)))
-        assert precision == pytest.approx(average_precision_score(said, given_scores) if said.any() else 0, abs=1e-12)
+        labels, repeated = (np.repeat(side, row.astype(int)) for side in (matches, np.nan_to_num(scores)))
+        assert precision == pytest.approx(average_precision_score(labels, repeated) if labels.any() else 0, abs=1e-12)
         assert area == pytest.approx(
-            roc_auc_score(said, given_scores) if said.any() and not said.all() else 0.5, abs=1e-12
+            roc_auc_score(labels, repeated) if labels.any() and not labels.all() else 0.5, abs=1e-12
         )
 
 
 @given(samples())
-def test_thresholds_are_scikit_learns(sample: tuple[Doubles, Booleans, Doubles]) -> None:
+def test_thresholds_equal_scikit_learn(sample: tuple[Doubles, Booleans, Doubles]) -> None:
     scores, matches = np.nan_to_num(sample[0]), sample[1]
     found = calibration(scores, matches)
     if not matches.any():
@@ -50,25 +50,25 @@ def test_thresholds_are_scikit_learns(sample: tuple[Doubles, Booleans, Doubles])
     assert found.thresholds.tolist() == thresholds[::-1].tolist()
     assert found.precision == pytest.approx(precision[-2::-1], abs=1e-12)
     assert found.recall == pytest.approx(recall[-2::-1], abs=1e-12)
-    taken = scores >= found.thresholds[found.best]
-    f1 = 2 * (taken & matches).sum() / (taken.sum() + matches.sum())
+    predicted = scores >= found.thresholds[found.best]
+    f1 = 2 * (predicted & matches).sum() / (predicted.sum() + matches.sum())
     assert found.f1[found.best] == found.f1.max() == pytest.approx(f1, abs=1e-12)
 
 
-def test_among_equally_good_thresholds_the_highest_is_best() -> None:
+def test_best_threshold_is_the_highest_of_equals() -> None:
     found = calibration(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, False, True]))
     assert found.f1 == pytest.approx([2 / 3, 1 / 2, 2 / 5, 2 / 3])
     assert (found.best, found.thresholds[found.best]) == (0, 0.9)
 
 
-def test_without_counts_each_pair_stands_once() -> None:
+def test_without_counts_each_pair_counts_once() -> None:
     rng = np.random.default_rng(0)
     scores, matches = rng.integers(0, 20, 200) / 20, rng.random(200) < 0.3
     assert pr_auc(scores, matches) == pytest.approx([average_precision_score(matches, scores)], abs=1e-12)
     assert roc_auc(scores, matches) == pytest.approx([roc_auc_score(matches, scores)], abs=1e-12)
 
 
-def test_nan_is_refused() -> None:
+def test_nan_scores_raise() -> None:
     for figure in (pr_auc, roc_auc, calibration):
-        with pytest.raises(ValueError, match="nan is neither"):
+        with pytest.raises(ValueError, match="must not be nan"):
             figure(np.array([np.nan, 1.0]), np.array([True, False]))

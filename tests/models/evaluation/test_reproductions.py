@@ -1,6 +1,6 @@
-"""The claims of the papers: how verdicts come about, and that each paper can be put to data, here to made-up data.
+"""Claims of papers: verdicts, and each paper's claims on synthetic data.
 
-No test says which way a claim goes: one that does not hold is a result.
+No test requires a claim to hold: one that does not hold is a result.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TypeVar, get_args
 import numpy as np
 import pytest
 
-from semblance.models.adaptation.adapted_encoder import AdaptedEncoder
+from semblance.models.adaptation.adapted_model import AdaptedEncoder
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.encoders.word_vectors import Table, WordVectors
+from semblance.models.encoders.word_vectors import VectorTable, WordVectors
 from semblance.models.errors import UnknownName
-from semblance.models.evaluation.reproductions import Claim, Said, Verdict, claims, papers, tally
+from semblance.models.evaluation.reproductions import Claim, Statement, Verdict, claims, count_verdicts, papers
 from semblance.models.evaluation.reproductions.dynamax import (
     averaged_jaccard,
     normalized,
@@ -30,16 +30,18 @@ from semblance.models.evaluation.scorer import LocalScorer
 from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling
 from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink, GradedPairs, Task
 from semblance.models.protocols import Encoder
-from semblance.models.tokenization.words import Words
+from semblance.models.tokenization.words import WholeWords
+from tests.support.no_progress import no_progress
 from tests.support.project import PROJECT
 from tests.support.small_model import random_vectors
 from tests.support.token_matrices import embeddings_of
-from tests.support.untracked import untracked
 
 GOLDEN = json.loads((PROJECT / "tests" / "golden" / "dynamax.json").read_text())
 TOLERANCE = GOLDEN["tolerance"]
 X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
-SAID = Said("Table 1, first row", "one is better than the other (81.23 to 79.01)", "made-up intervals")
+STATEMENT = Statement(
+    "VectorTable 1, first row", "one is better than the other (81.23 to 79.01)", "synthetic intervals"
+)
 WORDS = ["a", "the", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", "house", "quickly", ".", "word"]
 T = TypeVar("T", bound=Task)
 
@@ -60,8 +62,8 @@ def interval(low: float, estimate: float, high: float) -> Interval:
     )
 
 
-class SmallBench:
-    """A bench of made-up sets of a few pairs, and of one made-up table of word vectors for every model."""
+class SmallContext:
+    """Synthetic sets of a few pairs, and one synthetic table of word vectors for every model."""
 
     def __init__(self) -> None:
         self.resampling = Resampling(draws=20)
@@ -69,7 +71,7 @@ class SmallBench:
     def task(self, name: str, kind: type[T]) -> T:
         """Six pairs in each of two subtasks; or two pairs with their chunks."""
         random = np.random.default_rng(len(name))
-        made: dict[type, Task] = {
+        tasks: dict[type, Task] = {
             GradedPairs: GradedPairs(
                 left=[" ".join(random.choice(WORDS, size=4)) for _ in range(12)],
                 right=[" ".join(random.choice(WORDS, size=3)) for _ in range(12)],
@@ -78,29 +80,29 @@ class SmallBench:
             ),
             ChunkAlignment: ChunkAlignment([chunked_pair("1", "the cat sat"), chunked_pair("2", "a dog ran")]),
         }
-        task = made[kind]
+        task = tasks[kind]
         assert isinstance(task, kind)
         return task
 
     def encoder(self, model: str) -> Encoder:
-        """Tokens of frequent words weigh less where the model asks for it."""
+        """Word vectors, with SIF-like weights if the model has them."""
         words = WordVectors(
             "small",
-            Table(random_vectors(len(WORDS))),
-            Words({word: row for row, word in enumerate(WORDS)}),
+            VectorTable(random_vectors(len(WORDS))),
+            WholeWords({word: row for row, word in enumerate(WORDS)}),
             space="small",
             max_tokens=64,
             normalize=False,
         )
         if "weighting=sif" not in model:
             return words
-        return AdaptedEncoder(words, weighed, dim=words.dim, space="weighed", normalize=False)
+        return AdaptedEncoder(words, weighted, dim=words.dim, space="weighted", normalize=False)
 
     def scorer(self, model: str) -> LocalScorer:
-        return LocalScorer(self.encoder(model), untracked)
+        return LocalScorer(self.encoder(model), no_progress)
 
 
-def weighed(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+def weighted(embeddings: TokenEmbeddings) -> TokenEmbeddings:
     weights = np.linspace(0.1, 1, len(embeddings), dtype=np.float32)
     return TokenEmbeddings(embeddings.vectors, weights, embeddings.text)
 
@@ -120,10 +122,10 @@ def chunked_pair(id_: str, words: str) -> ChunkedPair:
         (0.0, 0.02, 0.03, "not decidable here"),
     ],
 )
-def test_a_claimed_order_is_decided_where_zero_lies_outside(
+def test_claimed_order_is_decided_if_the_interval_excludes_zero(
     low: float, estimate: float, high: float, verdict: Verdict
 ) -> None:
-    claim = SAID.is_greater(interval(low, estimate, high))
+    claim = STATEMENT.is_greater(interval(low, estimate, high))
     assert claim.verdict == verdict
     assert claim.ours == f"{100 * estimate:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"
 
@@ -140,19 +142,17 @@ def test_a_claimed_order_is_decided_where_zero_lies_outside(
         (0.70, 0.90, "not decidable here"),
     ],
 )
-def test_a_claimed_number_is_decided_where_the_interval_is_within_or_beyond_the_tolerance(
-    low: float, high: float, verdict: Verdict
-) -> None:
-    claim = SAID.is_near(interval(low, (low + high) / 2, high), wanted=0.80, tolerance=0.05)
+def test_claimed_number_is_decided_by_interval_and_tolerance(low: float, high: float, verdict: Verdict) -> None:
+    claim = STATEMENT.is_near(interval(low, (low + high) / 2, high), expected=0.80, tolerance=0.05)
     assert (claim.verdict, claim.tolerance) == (verdict, "80 ± 5")
 
 
-def test_a_claim_without_chance_holds_or_not_and_one_about_what_is_not_here_is_open() -> None:
-    assert SAID.is_true("all of 300", "none below", holds=True).verdict == "holds"
-    assert SAID.is_true("299 of 300", "none below", holds=False).verdict == "does not hold"
-    claim = SAID.is_open("needs a model that is not public")
+def test_claims_without_randomness_and_undecidable_claims() -> None:
+    assert STATEMENT.is_true("all of 300", "none below", holds=True).verdict == "holds"
+    assert STATEMENT.is_true("299 of 300", "none below", holds=False).verdict == "does not hold"
+    claim = STATEMENT.is_undecidable("needs a model that is not public")
     assert (claim.verdict, claim.ours) == ("not decidable here", "needs a model that is not public")
-    assert (claim.where, claim.says, claim.protocol) == (SAID.where, SAID.says, SAID.protocol)
+    assert (claim.where, claim.says, claim.protocol) == (STATEMENT.where, STATEMENT.says, STATEMENT.protocol)
 
 
 @pytest.mark.parametrize(
@@ -163,18 +163,18 @@ def test_a_claim_without_chance_holds_or_not_and_one_about_what_is_not_here_is_o
         ([0.9, 1.2, 1.0], "not decidable here"),
     ],
 )
-def test_a_claim_about_time_is_decided_where_all_runs_agree(ratios: list[float], verdict: Verdict) -> None:
-    assert SAID.is_at_most(ratios, 1.1).verdict == verdict
+def test_claimed_time_is_decided_if_all_runs_agree(ratios: list[float], verdict: Verdict) -> None:
+    assert STATEMENT.is_at_most(ratios, 1.1).verdict == verdict
 
 
-def test_a_tally_counts_every_verdict_those_of_no_claim_too() -> None:
-    found = [SAID.is_true("", "", holds=True), SAID.is_true("", "", holds=True), SAID.is_open("")]
-    assert tally(found) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
+def test_count_verdicts_includes_verdicts_without_claims() -> None:
+    found = [STATEMENT.is_true("", "", holds=True), STATEMENT.is_true("", "", holds=True), STATEMENT.is_undecidable("")]
+    assert count_verdicts(found) == {"holds": 2, "does not hold": 0, "not decidable here": 1}
 
 
 @every_paper
-def test_every_paper_makes_claims_that_say_all_there_is_to_say(paper: str) -> None:
-    found = list(claims(paper, SmallBench()))
+def test_claims_of_every_paper_are_complete_and_distinct(paper: str) -> None:
+    found = list(claims(paper, SmallContext()))
     assert found
     for claim in found:
         assert isinstance(claim, Claim)
@@ -191,30 +191,30 @@ def test_every_paper_is_in_the_bibliography(paper: str) -> None:
     assert re.search(rf"^@\w+{{{re.escape(key)},$", bibliography, re.MULTILINE)
 
 
-def test_every_entry_of_the_bibliography_ends_before_the_next_begins() -> None:
+def test_bibliography_entries_are_closed() -> None:
     entries = re.split(r"^(?=@)", (PROJECT / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]
     assert [entry.partition("\n")[0] for entry in entries if not entry.rstrip().endswith("\n}")] == []
 
 
-def test_an_unknown_paper_is_named_with_those_there_are() -> None:
+def test_unknown_paper_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match=r"there is no 'nosuch' among the papers: choose one of .*dynamax"):
-        list(claims("nosuch", SmallBench()))
+        list(claims("nosuch", SmallContext()))
 
 
-def test_jaccard_of_averages_and_of_sums_is_as_worked_out() -> None:
+def test_jaccard_of_averages_and_of_sums_equals_the_worked_example() -> None:
     assert averaged_jaccard(X, Y) == pytest.approx(GOLDEN["averaged_jaccard"], abs=TOLERANCE)
     sums = (side.vectors.sum(axis=0) for side in (X, Y))
     assert overlap(*sums) == pytest.approx(GOLDEN["summed_jaccard"], abs=TOLERANCE)
     assert overlap(np.zeros(2, np.float32), np.zeros(2, np.float32)) == 0
 
 
-def test_word_vectors_of_unit_length_score_as_worked_out_and_have_their_own_mean() -> None:
-    x, y = (normalized(replace(side, given=np.ones(3, np.float32))) for side in (X, Y))
+def test_normalized_word_vectors_equal_the_worked_example() -> None:
+    x, y = (normalized(replace(side, pooled_vector=np.ones(3, np.float32))) for side in (X, Y))
     assert similarity("dynamax_jaccard").score(x, y) == pytest.approx(GOLDEN["of_unit_vectors"], abs=TOLERANCE)
     assert x.pooled() == pytest.approx(np.array([1 / 8**0.5, 1 / 5**0.5, -1 / 8**0.5 + 1 / 20**0.5]), abs=1e-6)
 
 
-def test_sif_weights_give_the_average_cosine_that_was_worked_out() -> None:
+def test_average_cosine_with_sif_weights_equals_the_worked_example() -> None:
     x, y = (
         embeddings_of(side.vectors, weights=np.array(GOLDEN[f"sif_weights_{name}"], np.float32))
         for name, side in (("x", X), ("y", Y))
@@ -222,8 +222,8 @@ def test_sif_weights_give_the_average_cosine_that_was_worked_out() -> None:
     assert similarity("cosine").score(x, y) == pytest.approx(GOLDEN["average_cosine_with_sif_weights"], abs=TOLERANCE)
 
 
-def test_the_common_component_is_that_of_the_sentences_as_often_as_they_stand() -> None:
-    """Residuals as worked out; a text that stands twice among the sentences pulls the component its way."""
+def test_repeated_sentences_count_repeatedly_in_the_common_component() -> None:
+    """Residuals of the worked example; a repeated sentence dominates the component."""
     sif = json.loads((PROJECT / "tests" / "golden" / "sif.json").read_text())
     texts = {name: embeddings_of(np.array([row], np.float32)) for name, row in zip("abc", sif["vectors"], strict=True)}
     removed = without_common_component(texts, list("abc"))
@@ -233,8 +233,8 @@ def test_the_common_component_is_that_of_the_sentences_as_often_as_they_stand() 
     assert np.linalg.norm(repeated) < 0.01 < np.linalg.norm(removed["b"].pooled())
 
 
-def test_the_sum_over_n_and_not_over_the_weights_is_what_the_component_is_fitted_to() -> None:
-    """Two texts at a right angle, one of them of small weight: the component is the other's direction."""
+def test_common_component_is_fitted_to_sums_over_n() -> None:
+    """Of two orthogonal texts, the one with the larger weight is the component."""
     light = embeddings_of(np.array([[2, 0]], np.float32), weights=np.array([0.1], np.float32))
     heavy = embeddings_of(np.array([[0, 1]], np.float32))
     removed = without_common_component({"light": light, "heavy": heavy}, ["light", "heavy"])

@@ -1,4 +1,4 @@
-"""Rows of files: what is tidied, and that everything else is refused by file and line."""
+"""Reading tables: normalization, and errors with file and line."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semblance.models.errors import BadDataSet
-from semblance.models.evaluation.pairs import Columns, graded_pairs, labelled_pairs
+from semblance.models.evaluation.datasets import Columns, graded_pairs, labeled_pairs
 from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.files.lines import json_lines
-from semblance.models.files.tables import bare_table, comma_table
-from tests.support.written import write
+from semblance.models.files.tables import read_csv, read_headerless_tsv
+from tests.support.text_files import write
 
 NEEDED = ("sentence1", "sentence2", "score")
 
@@ -24,7 +24,7 @@ def read(file: Path) -> GradedPairs:
     return graded_pairs(file)
 
 
-def test_windows_lines_a_byte_order_mark_and_runs_of_spaces_are_tidied(tmp_path: Path) -> None:
+def test_line_ends_byte_order_marks_and_repeated_spaces_are_normalized(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_bytes(
         "\ufeffscore\tsentence1\tsentence2\r\n\r\n2.5\t a  b\u00a0\t\u201cc\u201d d\r\n3\te\tf\r\n".encode()
@@ -32,13 +32,13 @@ def test_windows_lines_a_byte_order_mark_and_runs_of_spaces_are_tidied(tmp_path:
     assert read(file) == GradedPairs(("a b", "e"), ("\u201cc\u201d d", "f"), (2.5, 3.0), ("", ""))
 
 
-def test_quotes_and_unusual_ends_of_lines_are_text_in_a_table_by_tabs(tmp_path: Path) -> None:
+def test_quotes_and_unusual_line_separators_are_text_in_tsv(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.tsv", "sentence1\tsentence2\tscore", '"a\tb"\t1', "c\x85d\te\u2028f\t2")
     assert read(file) == GradedPairs(('"a', "c d"), ('b"', "e f"), (1.0, 2.0), ("", ""))
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("a\tb", "2 fields, but the first line names 3 columns"),
         ("a\tb\t1\t2", "4 fields"),
@@ -52,13 +52,13 @@ def test_quotes_and_unusual_ends_of_lines_are_text_in_a_table_by_tabs(tmp_path: 
         ("a\t \t1", "sentence2 is empty"),
     ],
 )
-def test_a_broken_row_is_refused_by_file_and_line(tmp_path: Path, line: str, says: str) -> None:
+def test_an_invalid_row_is_rejected_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
     file = write(tmp_path / "pairs.tsv", "\t".join(NEEDED), "a\tb\t1", "", line)
-    with pytest.raises(BadDataSet, match=f"pairs.tsv, line 4: .*{says}"):
+    with pytest.raises(BadDataSet, match=f"pairs.tsv, line 4: .*{message}"):
         read(file)
 
 
-def test_bytes_that_are_not_utf_8_are_refused_by_file_and_line(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_rejected_with_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_bytes(b"sentence1\tsentence2\tscore\na\tb\t1\ncaf\xe9\tb\t1\n")
     with pytest.raises(BadDataSet, match=r"pairs\.tsv, line 3: this is not UTF-8"):
@@ -66,12 +66,12 @@ def test_bytes_that_are_not_utf_8_are_refused_by_file_and_line(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("lines", [("text1\ttext2\tscore", "a\tb\t1"), ("sentence1,sentence2,score", "a,b,1"), ()])
-def test_a_wrong_header_is_refused_with_the_columns_that_it_lacks(tmp_path: Path, lines: tuple[str, ...]) -> None:
+def test_a_wrong_header_is_rejected_with_its_missing_columns(tmp_path: Path, lines: tuple[str, ...]) -> None:
     with pytest.raises(BadDataSet, match=r"line 1: no column is named sentence1, sentence2"):
         read(write(tmp_path / "pairs.tsv", *lines))
 
 
-def test_files_that_cannot_be_read_and_tables_without_rows_are_refused(tmp_path: Path) -> None:
+def test_unreadable_files_and_empty_tables_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadDataSet, match=r"absent\.tsv cannot be read: No such file"):
         read(tmp_path / "absent.tsv")
     with pytest.raises(BadDataSet, match="cannot be read: Is a directory"):
@@ -80,33 +80,33 @@ def test_files_that_cannot_be_read_and_tables_without_rows_are_refused(tmp_path:
         read(write(tmp_path / "pairs.tsv", "\t".join(NEEDED)))
 
 
-def test_labels_are_one_or_true_and_zero_or_false(tmp_path: Path) -> None:
-    def labels(*said: str) -> object:
-        file = write(tmp_path / "labels.tsv", "sentence1\tsentence2\tlabel", *(f"a\tb\t{label}" for label in said))
-        return labelled_pairs(file, Columns(said="label")).matches
+def test_labels_are_1_or_true_and_0_or_false(tmp_path: Path) -> None:
+    def labels(*values: str) -> object:
+        file = write(tmp_path / "labels.tsv", "sentence1\tsentence2\tlabel", *(f"a\tb\t{label}" for label in values))
+        return labeled_pairs(file, Columns(gold="label")).matches
 
     assert labels("1", "0", "True", "false", "1.0") == (True, False, True, False, True)
     with pytest.raises(BadDataSet, match=r"labels\.tsv, line 3: label is 'yes', neither 0 nor 1"):
         labels("1", "yes")
 
 
-def test_a_table_without_a_header_needs_enough_fields_and_may_have_more(tmp_path: Path) -> None:
-    file = write(tmp_path / "bare.tsv", "x\ta\tb\tmore", "x\ta")
-    rows = bare_table(file, {"left": 1, "right": 2})
+def test_a_headerless_table_may_have_more_fields_than_needed(tmp_path: Path) -> None:
+    file = write(tmp_path / "headerless.tsv", "x\ta\tb\tmore", "x\ta")
+    rows = read_headerless_tsv(file, {"left": 1, "right": 2})
     assert dict(next(rows).fields) == {"left": "a", "right": "b"}
-    with pytest.raises(BadDataSet, match=r"bare\.tsv, line 2: 2 fields, but at least 3"):
+    with pytest.raises(BadDataSet, match=r"headerless\.tsv, line 2: 2 fields, but at least 3"):
         next(rows)
 
 
-def test_a_quoted_field_of_a_comma_table_may_hold_commas_quotes_and_line_ends(tmp_path: Path) -> None:
+def test_quoted_csv_fields_may_contain_commas_quotes_and_line_ends(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", "x,y", '"a, ""b""', 'c",2', "d,3")
-    assert [(row.text("x"), row.line) for row in comma_table(file, ("x", "y"))] == [('a, "b" c', 3), ("d", 4)]
+    assert [(row.text("x"), row.line) for row in read_csv(file, ("x", "y"))] == [('a, "b" c', 3), ("d", 4)]
     with pytest.raises(BadDataSet, match=r"pairs\.csv, line 2: "):
-        list(comma_table(write(file, "x,y", 'a "b" c,"d" e'), ("x", "y")))
+        list(read_csv(write(file, "x,y", 'a "b" c,"d" e'), ("x", "y")))
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000, '{"a": "\\ud800"}'])
-def test_a_line_that_is_no_json_object_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_json_object_is_rejected(tmp_path: Path, line: str) -> None:
     file = write(tmp_path / "rows.jsonl", '{"a": 1}', line)
     with pytest.raises(BadDataSet, match=r"rows\.jsonl, line 2: this is not"):
         list(json_lines(file))
@@ -121,12 +121,12 @@ def test_a_line_that_is_no_json_object_is_refused(tmp_path: Path, line: str) -> 
     "reader",
     [
         read,
-        lambda file: list(comma_table(file, ["a"])),
-        lambda file: list(bare_table(file, {"a": 1})),
+        lambda file: list(read_csv(file, ["a"])),
+        lambda file: list(read_headerless_tsv(file, {"a": 1})),
         lambda file: list(json_lines(file)),
     ],
 )
-def test_any_file_is_read_or_refused(
+def test_any_file_is_read_or_rejected(
     tmp_path: Path, reader: Callable[[Path], object], content: bytes, header: bool
 ) -> None:
     file = tmp_path / "any"
@@ -135,13 +135,13 @@ def test_any_file_is_read_or_refused(
         reader(file)
 
 
-def test_what_nothing_can_be_told_from_is_refused(tmp_path: Path) -> None:
+def test_unusable_tables_are_rejected(tmp_path: Path) -> None:
     header = "sentence1\tsentence2\tscore"
-    with pytest.raises(BadDataSet, match="all grades are 2, so there is nothing to correlate with"):
+    with pytest.raises(BadDataSet, match="all grades are 2; a correlation needs different grades"):
         read(write(tmp_path / "equal.tsv", header, "a\tb\t2", "c\td\t2"))
     with pytest.raises(BadDataSet, match="none of the pairs match"):
-        labelled_pairs(write(tmp_path / "none.tsv", header, "a\tb\t0", "c\td\t0"), Columns())
+        labeled_pairs(write(tmp_path / "none.tsv", header, "a\tb\t0", "c\td\t0"), Columns())
     with pytest.raises(BadDataSet, match=r"twice\.tsv, line 1: two columns are named score"):
         read(write(tmp_path / "twice.tsv", f"{header}\tscore", "a\tb\t1\t2"))
-    with pytest.raises(BadDataSet, match=r"no column is named .*: there are sentence1,sentence2,score \(fields are"):
+    with pytest.raises(BadDataSet, match=r"no column is named .*; found sentence1,sentence2,score \(fields are"):
         read(write(tmp_path / "commas.tsv", "sentence1,sentence2,score", "a,b,1"))

@@ -1,4 +1,4 @@
-"""Best matches of many texts at once: in blocks as in one piece, and never more in memory than a block."""
+"""Batched best matches: any block size gives the same means, within the memory of a block."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ texts = st.lists(token_embeddings(), max_size=5)
 
 
 def in_loops(left: list[TokenEmbeddings], right: list[TokenEmbeddings]) -> tuple[list[list[float]], list[list[float]]]:
-    """The means both ways, one pair and one cosine after another."""
+    """Means in both directions, one pair and one cosine at a time."""
     return [[one_way(a, b) for b in right] for a in left], [[one_way(b, a) for b in right] for a in left]
 
 
 @given(left=texts, right=texts, block_numbers=st.integers(1, 400))
-def test_in_blocks_of_any_size_as_in_one_piece_and_as_in_loops(
+def test_any_block_size_agrees_with_one_block_and_with_loops(
     left: list[TokenEmbeddings], right: list[TokenEmbeddings], block_numbers: int
 ) -> None:
     whole = best_match_means(left, right)
@@ -35,20 +35,20 @@ def test_in_blocks_of_any_size_as_in_one_piece_and_as_in_loops(
 
 
 @given(a=token_embeddings(), b=token_embeddings())
-def test_one_pair_as_among_many(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_one_pair_agrees_with_a_loop(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     assert pair_means(a, b) == pytest.approx((one_way(a, b), one_way(b, a)), abs=1e-6)
 
 
-def drawn(tokens: int) -> TokenEmbeddings:
+def random_text(tokens: int) -> TokenEmbeddings:
     return embeddings_of(np.random.default_rng(0).normal(size=(tokens, 384)).astype(np.float32))
 
 
 @pytest.mark.parametrize(
     ("left_count", "left_tokens"), [(1, 1), (1, 64), (1, 512), (64, 64)], ids=["token", "query", "long", "many"]
 )
-def test_memory_stays_within_a_block_of_cosines_and_one_of_vectors(left_count: int, left_tokens: int) -> None:
-    """In one piece the vectors of one side alone would take 192 MB, the cosines of the last case 2 GB."""
-    left, right = [drawn(left_tokens)] * left_count, [drawn(32)] * 4096
+def test_memory_is_bounded_by_one_block_of_cosines_and_vectors(left_count: int, left_tokens: int) -> None:
+    """Without blocks, the vectors would take 192 MB, and the cosines of the last case 2 GB."""
+    left, right = [random_text(left_tokens)] * left_count, [random_text(32)] * 4096
     best_match_means(left[:1], right[:1])
     tracemalloc.start()
     try:
@@ -58,10 +58,12 @@ def test_memory_stays_within_a_block_of_cosines_and_one_of_vectors(left_count: i
         tracemalloc.stop()
     means = 2 * 8 * len(left) * len(right)
     vectors_left = 4 * 384 * left_count * left_tokens
-    assert peak < 2 * BLOCK_BYTES + vectors_left + means + (4 << 20), "the rest is a number or two a text and a token"
+    assert peak < 2 * BLOCK_BYTES + vectors_left + means + (4 << 20), (
+        "the margin is for a few numbers per text and token"
+    )
 
 
-def test_a_text_that_is_larger_than_a_block_is_compared_as_a_whole() -> None:
+def test_a_text_larger_than_a_block_is_not_split() -> None:
     rng = np.random.default_rng(0)
     query, short, long = (embeddings_of(rng.normal(size=(n, 4)).astype(np.float32)) for n in (3, 2, 50))
     for left, right in (([query], [short, long, short, short]), ([long, query, short], [short, long])):

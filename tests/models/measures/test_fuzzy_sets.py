@@ -1,4 +1,4 @@
-"""The laws of the fuzzy-set measures, and slow, obvious twins of them."""
+"""Laws of the fuzzy-set measures, and comparison with plain loops."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def parts(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> list[list[float]
 
 @st.composite
 def whole_numbers(draw: st.DrawFn) -> TokenEmbeddings:
-    """Vectors and weights whose products are exact in any order of summing, so that ties are true ones."""
+    """Vectors and weights whose products sum exactly in any order, so that ties are exact."""
     drawn = bytes_of(draw, draw(st.integers(1, 5)), 4)
     weights = np.array([1, 2, 0.5, 0], np.float32)[drawn[:, 0] % 4]
     return embeddings_of(drawn[:, 1:].astype(np.float32) % 7 - 3, weights=weights)
 
 
 def words(*ids: int, special: tuple[int, ...] = ()) -> TokenEmbeddings:
-    """A text of these token ids; `special` are positions among them."""
+    """A text of these token ids; `special` lists positions."""
     n = len(ids)
     places = np.array([-1 if i in special else i for i in range(n)], np.int32)
     tokens = TokenizedText("", np.array(ids, np.int32), np.zeros((n, 2), np.int32), places)
@@ -60,7 +60,7 @@ def words(*ids: int, special: tuple[int, ...] = ()) -> TokenEmbeddings:
 token_ids = st.lists(st.integers(0, 4), max_size=7)
 
 
-# Slow twins, in plain Python.
+# Oracles, in plain Python.
 
 
 def rows_of(embeddings: TokenEmbeddings) -> list[list[float]]:
@@ -75,31 +75,31 @@ def product(u: list[float], v: list[float]) -> float:
 
 
 def slow_memberships(rows: list[list[float]], universe: list[list[float]]) -> list[tuple[float, int]]:
-    """For each element: the membership, and the first token that gives it."""
-    found = []
+    """For each element: the membership, and the first token that attains it."""
+    memberships = []
     for element in universe:
-        best, at = -np.inf, 0
+        best, token = -np.inf, 0
         for i, row in enumerate(rows):
             if product(row, element) > best:
-                best, at = product(row, element), i
-        found.append((max(0.0, best), at))
-    return found
+                best, token = product(row, element), i
+        memberships.append((max(0.0, best), token))
+    return memberships
 
 
-def over(numerator: float, denominator: float) -> float:
+def divide(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else 0.0
 
 
 FORMULAS: dict[str, Callable[[list[float], list[float]], list[float]]] = {
-    "jaccard": lambda a, b: [over(min(p, q), sum(map(max, a, b))) for p, q in zip(a, b, strict=True)],
-    "otsuka": lambda a, b: [over(min(p, q), sqrt(sum(a) * sum(b))) for p, q in zip(a, b, strict=True)],
-    "dice": lambda a, b: [over(2 * min(p, q), sum(a) + sum(b)) for p, q in zip(a, b, strict=True)],
-    "cosine": lambda a, b: [over(p * q, hypot(*a) * hypot(*b)) for p, q in zip(a, b, strict=True)],
+    "jaccard": lambda a, b: [divide(min(p, q), sum(map(max, a, b))) for p, q in zip(a, b, strict=True)],
+    "otsuka": lambda a, b: [divide(min(p, q), sqrt(sum(a) * sum(b))) for p, q in zip(a, b, strict=True)],
+    "dice": lambda a, b: [divide(2 * min(p, q), sum(a) + sum(b)) for p, q in zip(a, b, strict=True)],
+    "cosine": lambda a, b: [divide(p * q, hypot(*a) * hypot(*b)) for p, q in zip(a, b, strict=True)],
 }
 
 
 def slow_parts(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> list[list[float]]:
-    """(n, m) the parts of any fuzzy measure; their sum is its score."""
+    """(n, m) the parts of a fuzzy measure; they sum to its score."""
     x, y = rows_of(a), rows_of(b)
     universe, formula = name.rsplit("_", 1)
     elements = x + y if universe == "dynamax" else np.eye(a.vectors.shape[1]).tolist()
@@ -118,37 +118,33 @@ def slow_soft_jaccard(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
     def size(bag: list[tuple[float, ...]]) -> float:
         return sum(1 / sum(max(0.0, product([*s], [*t]) / (hypot(*s) * hypot(*t))) for s in bag) for t in bag)
 
-    return over(size(x) + size(y) - size(union), size(union))
+    return divide(size(x) + size(y) - size(union), size(union))
 
 
 @pytest.mark.parametrize("name", [*DYNAMAX, *MAX_POOLED])
 @any_pair
-def test_scores_are_those_of_plain_loops(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_scores_agree_with_plain_loops(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     assert score(name, a, b) == pytest.approx(sum(map(sum, slow_parts(name, a, b))), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [*DYNAMAX, *MAX_POOLED])
 @given(a=whole_numbers(), b=whole_numbers())
-def test_parts_are_those_of_plain_loops_and_ties_go_to_the_lowest_index(
-    name: str, a: TokenEmbeddings, b: TokenEmbeddings
-) -> None:
+def test_parts_agree_with_plain_loops_and_ties_go_lowest(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     for found, expected in zip(parts(name, a, b), slow_parts(name, a, b), strict=True):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
 @given(a=whole_numbers(), b=whole_numbers())
-def test_soft_cardinality_is_that_of_plain_loops_with_equal_vectors_in_both_texts(
-    a: TokenEmbeddings, b: TokenEmbeddings
-) -> None:
+def test_soft_cardinality_agrees_with_plain_loops(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     assert score("soft_cardinality", a, b) == pytest.approx(slow_soft_jaccard(a, b), abs=1e-9)
 
 
 @given(left=token_ids, right=token_ids)
-def test_sets_and_bags_of_words_are_those_of_python(left: list[int], right: list[int]) -> None:
+def test_word_sets_and_bags_agree_with_python(left: list[int], right: list[int]) -> None:
     a, b = words(*left), words(*right)
     sets, bags = (set(left), set(right)), (Counter(left), Counter(right))
-    assert score("set_jaccard", a, b) == pytest.approx(over(len(sets[0] & sets[1]), len(sets[0] | sets[1])))
-    assert score("bag_jaccard", a, b) == pytest.approx(over((bags[0] & bags[1]).total(), (bags[0] | bags[1]).total()))
+    assert score("set_jaccard", a, b) == pytest.approx(divide(len(sets[0] & sets[1]), len(sets[0] | sets[1])))
+    assert score("bag_jaccard", a, b) == pytest.approx(divide((bags[0] & bags[1]).total(), (bags[0] | bags[1]).total()))
 
 
 # Laws.
@@ -156,24 +152,24 @@ def test_sets_and_bags_of_words_are_those_of_python(left: list[int], right: list
 
 @every_dynamax
 @given(a=token_embeddings())
-def test_dynamax_of_a_text_with_itself_is_1_if_any_vector_is_not_zero(name: str, a: TokenEmbeddings) -> None:
+def test_dynamax_of_identical_texts_is_1_unless_all_zero(name: str, a: TokenEmbeddings) -> None:
     assert score(name, a, a) == pytest.approx(float(a.vectors.any()), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", MAX_POOLED)
 @given(a=token_embeddings())
-def test_max_pooling_of_a_text_with_itself_is_1_if_any_value_is_positive(name: str, a: TokenEmbeddings) -> None:
+def test_max_pooling_of_identical_texts_is_1_with_positive_values(name: str, a: TokenEmbeddings) -> None:
     assert score(name, a, a) == pytest.approx(float((a.vectors > 0).any()), abs=1e-12)
 
 
 @given(a=token_embeddings())
-def test_soft_cardinality_of_a_text_with_itself_is_1_if_any_vector_is_not_zero(a: TokenEmbeddings) -> None:
+def test_soft_cardinality_of_identical_texts_is_1_unless_all_zero(a: TokenEmbeddings) -> None:
     assert score("soft_cardinality", a, a) == pytest.approx(float(a.vectors.any()), abs=1e-12)
 
 
 @every_fuzzy
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
-def test_the_order_of_the_tokens_does_not_count(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+def test_scores_are_invariant_to_token_order(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
     places = np.random.default_rng(seed).permutation(len(a))
     shuffled = replace(a, vectors=a.vectors[places], weights=a.weights[places])
     assert score(name, shuffled, b) == pytest.approx(score(name, a, b), abs=1e-9)
@@ -181,21 +177,23 @@ def test_the_order_of_the_tokens_does_not_count(name: str, a: TokenEmbeddings, b
 
 @pytest.mark.parametrize("name", WORDS)
 @given(left=token_ids, right=token_ids, seed=st.integers(0, 100))
-def test_the_order_of_the_words_does_not_count(name: str, left: list[int], right: list[int], seed: int) -> None:
+def test_scores_are_invariant_to_word_order(name: str, left: list[int], right: list[int], seed: int) -> None:
     shuffled = np.random.default_rng(seed).permutation(left).tolist()
     assert score(name, words(*shuffled), words(*right)) == score(name, words(*left), words(*right))
 
 
 @pytest.mark.parametrize("name", [*DYNAMAX, "soft_cardinality"])
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 2**32 - 1))
-def test_a_common_rotation_does_not_count(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+def test_scores_are_invariant_to_a_common_rotation(
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int
+) -> None:
     turn = ortho_group.rvs(4, random_state=seed)
     turned = [replace(side, vectors=(side.vectors @ turn).astype(np.float32)) for side in (a, b)]
     assert score(name, turned[0], turned[1]) == pytest.approx(score(name, a, b), abs=1e-5)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("max_pooled_jaccard", 1 / 2), ("max_pooled_cosine", sqrt(1 / 2))])
-def test_max_pooling_changes_with_a_rotation(name: str, expected: float) -> None:
+def test_max_pooling_is_not_invariant_to_rotation(name: str, expected: float) -> None:
     x, y = np.array([[1.0, 0.0]], np.float32), np.array([[0.0, 1.0]], np.float32)
     eighth = np.array([[1, 1], [-1, 1]], np.float32) / np.float32(sqrt(2))  # of a full turn
     assert score(name, embeddings_of(x), embeddings_of(y)) == 0
@@ -209,7 +207,7 @@ def test_max_pooling_changes_with_a_rotation(name: str, expected: float) -> None
     factor=st.floats(0.125, 8, width=32),
     sign=st.sampled_from([1, -1]),
 )
-def test_one_factor_on_all_vectors_even_below_0_does_not_count(
+def test_dynamax_is_invariant_to_a_common_factor_of_any_sign(
     name: str, a: TokenEmbeddings, b: TokenEmbeddings, factor: float, sign: int
 ) -> None:
     scaled = [replace(side, vectors=side.vectors * np.float32(sign * factor)) for side in (a, b)]
@@ -217,7 +215,7 @@ def test_one_factor_on_all_vectors_even_below_0_does_not_count(
 
 
 @any_pair
-def test_jaccard_is_at_most_dice_at_most_otsuka_and_gives_dice(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_jaccard_dice_and_otsuka_are_ordered(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     jaccard, dice, otsuka = (score(f"dynamax_{formula}", a, b) for formula in ("jaccard", "dice", "otsuka"))
     assert jaccard <= dice + 1e-12
     assert dice <= otsuka + 1e-12
@@ -226,13 +224,13 @@ def test_jaccard_is_at_most_dice_at_most_otsuka_and_gives_dice(a: TokenEmbedding
 
 @every_fuzzy
 @given(a=token_embeddings())
-def test_a_side_without_anything_in_it_gives_0(name: str, a: TokenEmbeddings) -> None:
+def test_an_empty_fuzzy_set_scores_0(name: str, a: TokenEmbeddings) -> None:
     nothing = embeddings_of(np.zeros((2, 4), np.float32))
     assert score(name, a, nothing) == score(name, nothing, a) == score(name, nothing, nothing) == 0
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_side_without_words_gives_0_and_special_tokens_are_no_words(name: str) -> None:
+def test_texts_without_words_score_0_special_tokens_do_not_count(name: str) -> None:
     for empty in (words(), words(1, 2, special=(0, 1))):
         assert score(name, words(1, 2), empty) == score(name, empty, words(1, 2)) == score(name, empty, empty) == 0
     assert score(name, words(1, 5, 2, special=(0, 2)), words(1, 5, 6, 2, special=(0, 3))) == 1 / 2
@@ -240,7 +238,7 @@ def test_a_side_without_words_gives_0_and_special_tokens_are_no_words(name: str)
 
 @pytest.mark.parametrize("name", [*DYNAMAX, *MAX_POOLED])
 @given(a=whole_numbers(), b=whole_numbers())
-def test_tokens_without_weight_take_no_part(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_tokens_with_weight_0_have_no_effect(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     kept = a.weights > 0
     assume(kept.any())
     assert score(name, embeddings_of(a.vectors[kept], weights=a.weights[kept]), b) == pytest.approx(
@@ -255,7 +253,7 @@ def test_tokens_without_weight_take_no_part(name: str, a: TokenEmbeddings, b: To
         ("bag_jaccard", [[0, 1 / 5, 0, 0], [0, 0, 0, 0], [0, 0, 1 / 5, 0]]),
     ],
 )
-def test_shared_words_are_linked_in_the_order_they_occur_in(name: str, expected: list[list[float]]) -> None:
+def test_shared_words_are_linked_in_order_of_occurrence(name: str, expected: list[list[float]]) -> None:
     measure = similarity(name)
     assert isinstance(measure, Explainable)
     explanation = measure.explain(words(7, 8, 7), words(9, 7, 7, 5))
@@ -263,17 +261,18 @@ def test_shared_words_are_linked_in_the_order_they_occur_in(name: str, expected:
     assert explanation.similarity.tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
 
 
-def test_soft_cardinality_can_pass_1() -> None:
-    """Unit vectors against the rows of a Hadamard matrix: all cosines 1 / 8 or -1 / 8 across, none within a side."""
+def test_soft_cardinality_can_exceed_1() -> None:
+    """Unit vectors against rows of a Hadamard matrix: cosines 1 / 8 or -1 / 8, 0 within a text."""
     a, b = embeddings_of(np.eye(64, dtype=np.float32)), embeddings_of(hadamard(64).astype(np.float32))
-    found = score("soft_cardinality", a, b)
-    assert found == pytest.approx(slow_soft_jaccard(a, b), abs=1e-9)
-    assert found > 3
+    assert score("soft_cardinality", a, b) == pytest.approx(slow_soft_jaccard(a, b), abs=1e-9)
+    assert score("soft_cardinality", a, b) > 3
 
 
 @every_fuzzy
-def test_only_a_pooled_vector_is_too_little(name: str) -> None:
-    pooled = TokenEmbeddings(np.zeros((0, 2), np.float32), np.zeros(0, np.float32), given=np.ones(2, np.float32))
+def test_pooled_vectors_alone_are_rejected(name: str) -> None:
+    pooled = TokenEmbeddings(
+        np.zeros((0, 2), np.float32), np.zeros(0, np.float32), pooled_vector=np.ones(2, np.float32)
+    )
     whole = embeddings_of(np.ones((1, 2), np.float32))
     for a, b in ((pooled, whole), (whole, pooled)):
         with pytest.raises(ValueError, match="only the pooled vector"):
@@ -281,8 +280,8 @@ def test_only_a_pooled_vector_is_too_little(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_words_cannot_be_compared_without_their_text(name: str) -> None:
+def test_measures_of_words_reject_embeddings_without_text(name: str) -> None:
     vectors = TokenEmbeddings(np.ones((1, 2), np.float32), np.ones(1, np.float32))
     for a, b in ((vectors, words(1)), (words(1), vectors)):
-        with pytest.raises(ValueError, match="do not know their text"):
+        with pytest.raises(ValueError, match="by their text, but these embeddings have none"):
             score(name, a, b)

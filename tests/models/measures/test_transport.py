@@ -1,4 +1,4 @@
-"""Transport between tokens: the plans' laws, and the measures made of them against slow oracles."""
+"""Transport between tokens: laws of the plans, and the measures compared with slow oracles."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ TRANSPORTS = ("cmd", "rcmd", "rcmd1", "rcmd2", "word_movers", "relaxed_word_move
 
 @st.composite
 def matrices(draw: st.DrawFn) -> Doubles:
-    """(n, m) of numbers in [-2, 2]; of whole ones sometimes, so that many tie."""
+    """(n, m) numbers in [-2, 2]; sometimes integers, so that many tie."""
     drawn = bytes_of(draw, draw(st.integers(1, 7)), draw(st.integers(1, 7)))
     numbers: Doubles = np.round(drawn.view(np.int8) / 64, draw(st.sampled_from([0, 3])))
     return numbers
 
 
 def cancels(a: TokenEmbeddings, b: TokenEmbeddings) -> bool:
-    """Whether a pooled vector is hardly more than rounding leaves of its tokens, and so has any direction."""
+    """Whether the tokens cancel, so that the direction of a pooled vector is rounding noise."""
     return float(average_pooling_plan(a, b).max()) >= 1e3
 
 
 @given(cost=matrices())
-def test_the_exact_plan_moves_all_mass_at_the_least_cost(cost: Doubles) -> None:
+def test_the_exact_plan_moves_all_mass_at_least_cost(cost: Doubles) -> None:
     n, m = cost.shape
     plan = exact_plan(cost)
     assert (plan >= 0).all()
@@ -57,7 +57,7 @@ def test_the_relaxed_plans_keep_one_marginal_each(similarity: Doubles) -> None:
 
 
 @given(similarity=matrices(), bits=st.lists(st.booleans(), min_size=7, max_size=7))
-def test_rows_that_do_not_count_send_nothing(similarity: Doubles, bits: list[bool]) -> None:
+def test_uncounted_rows_have_no_mass(similarity: Doubles, bits: list[bool]) -> None:
     counted = np.array(bits[: len(similarity)])
     assume(counted.any())
     plan = row_plan(similarity, counted)
@@ -65,7 +65,7 @@ def test_rows_that_do_not_count_send_nothing(similarity: Doubles, bits: list[boo
 
 
 @given(a=token_embeddings(), b=token_embeddings())
-def test_average_pooling_is_a_plan_of_rank_one_that_gives_the_cosine(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_average_pooling_is_the_rank_one_plan_of_cosine(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     plan = average_pooling_plan(a, b)
     assert np.linalg.matrix_rank(plan) <= 1
     assume(not cancels(a, b))
@@ -74,13 +74,13 @@ def test_average_pooling_is_a_plan_of_rank_one_that_gives_the_cosine(a: TokenEmb
 
 @pytest.mark.parametrize("name", ORACLES)
 @given(a=token_embeddings(), b=token_embeddings())
-def test_a_measure_is_what_its_formula_says(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_measures_agree_with_their_formulas(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     assume(name != "cosine" or not cancels(a, b))
     assert similarity(name).score(a, b) == pytest.approx(ORACLES[name](a, b), abs=1e-5)
 
 
 @given(a=token_embeddings(), b=token_embeddings())
-def test_what_is_relaxed_is_never_further_than_exact_transport(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_relaxed_transport_never_costs_more_than_exact_transport(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     exact = similarity("cmd").score(a, b)
     for name in ("rcmd1", "rcmd2", "rcmd"):
         assert similarity(name).score(a, b) >= exact - 1e-6
@@ -88,8 +88,8 @@ def test_what_is_relaxed_is_never_further_than_exact_transport(a: TokenEmbedding
 
 
 @given(a=token_embeddings(), b=token_embeddings())
-def test_the_parts_of_the_larger_side_are_those_that_sum_to_the_score(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
-    """Each token of one text, and of one only, has exactly one link."""
+def test_relaxed_word_movers_explains_the_text_with_the_larger_mean(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    """Each token of exactly one of the texts has exactly one link."""
     measure = similarity("relaxed_word_movers")
     assert isinstance(measure, Explainable)
     a, b = embeddings_of(a.vectors), embeddings_of(b.vectors)
@@ -102,18 +102,18 @@ def test_the_parts_of_the_larger_side_are_those_that_sum_to_the_score(a: TokenEm
 
 
 @given(a=token_embeddings())
-def test_identical_texts_are_as_alike_as_can_be(a: TokenEmbeddings) -> None:
-    seen = embeddings_of(np.abs(a.vectors) + np.float32(0.01))
+def test_identical_texts_have_the_maximum_score(a: TokenEmbeddings) -> None:
+    positive = embeddings_of(np.abs(a.vectors) + np.float32(0.01))
     for name in ("cmd", "rcmd", "bertscore_f1"):
-        assert similarity(name).score(seen, seen) == pytest.approx(1.0, abs=1e-6)
+        assert similarity(name).score(positive, positive) == pytest.approx(1.0, abs=1e-6)
     for name in ("word_movers", "relaxed_word_movers", "negative_manhattan", "negative_euclidean"):
         assert similarity(name).score(a, a) == 0.0
-        assert np.copysign(1.0, similarity(name).score(a, a)) == 1.0, "not minus zero, which JSON would show"
+        assert np.copysign(1.0, similarity(name).score(a, a)) == 1.0, "JSON would show a negative zero"
 
 
 @pytest.mark.parametrize("tokens", [(256, 256), (512, 511), (1, 512)])
-def test_long_texts_are_solved_to_the_end(tokens: tuple[int, int]) -> None:
-    """A solver that stops early warns, which is an error here, and gives another plan than the best."""
+def test_the_solver_converges_on_long_texts(tokens: tuple[int, int]) -> None:
+    """A solver that stops early warns, which is an error here, and its plan is not optimal."""
     rng = np.random.default_rng(0)
     x, y = (embeddings_of(rng.normal(size=(n, 64)).astype(np.float32)) for n in tokens)
     assert similarity("cmd").score(x, y) <= similarity("rcmd").score(x, y)
@@ -122,7 +122,7 @@ def test_long_texts_are_solved_to_the_end(tokens: tuple[int, int]) -> None:
     assert similarity("word_movers").score(x, shuffled) == pytest.approx(0.0, abs=1e-9)
 
 
-def lengthened(a: TokenEmbeddings, factors: Doubles) -> TokenEmbeddings:
+def rescaled(a: TokenEmbeddings, factors: Doubles) -> TokenEmbeddings:
     return embeddings_of((a.vectors * factors[:, None]).astype(np.float32), special_of(a), a.weights)
 
 
@@ -133,16 +133,16 @@ def special_of(a: TokenEmbeddings) -> list[bool]:
 
 @pytest.mark.parametrize("name", ["cmd", "rcmd", "rcmd1", "rcmd2", "bertscore_f1"])
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
-def test_measures_of_cosines_do_not_see_how_long_a_token_vector_is(
+def test_measures_of_cosines_are_invariant_to_token_lengths(
     name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int
 ) -> None:
     factors = np.random.default_rng(seed).uniform(0.25, 8, len(a))
-    assert similarity(name).score(lengthened(a, factors), b) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
+    assert similarity(name).score(rescaled(a, factors), b) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
-def test_the_order_of_tokens_does_not_matter(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
+def test_scores_are_invariant_to_token_order(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(a))
     special = special_of(a)
     moved = embeddings_of(a.vectors[order], [special[i] for i in order], a.weights[order])
@@ -151,49 +151,46 @@ def test_the_order_of_tokens_does_not_matter(name: str, a: TokenEmbeddings, b: T
 
 @pytest.mark.parametrize("name", [*TRANSPORTS, "cosine", "negative_euclidean"])
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 100))
-def test_a_common_rotation_does_not_matter(name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
-    turn, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(a.vectors.shape[1],) * 2))
+def test_scores_are_invariant_to_a_common_rotation(
+    name: str, a: TokenEmbeddings, b: TokenEmbeddings, seed: int
+) -> None:
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(a.vectors.shape[1],) * 2))
 
-    def turned(x: TokenEmbeddings) -> TokenEmbeddings:
-        return embeddings_of((x.vectors @ turn).astype(np.float32), special_of(x), x.weights)
+    def rotated(x: TokenEmbeddings) -> TokenEmbeddings:
+        return embeddings_of((x.vectors @ rotation).astype(np.float32), special_of(x), x.weights)
 
     assume(name != "cosine" or not cancels(a, b))
-    assert similarity(name).score(turned(a), turned(b)) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
+    assert similarity(name).score(rotated(a), rotated(b)) == pytest.approx(similarity(name).score(a, b), abs=2e-5)
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
 @given(a=token_embeddings(), b=token_embeddings())
-def test_every_token_counts_alike_whatever_its_weight(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+def test_transport_ignores_token_weights(name: str, a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     plain = [embeddings_of(x.vectors, special_of(x)) for x in (a, b)]
     assert similarity(name).score(a, b) == similarity(name).score(*plain)
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
-def test_vectors_of_the_whole_text_are_not_enough(name: str) -> None:
-    pooled = TokenEmbeddings(np.zeros((0, 3), np.float32), np.zeros(0, np.float32), given=np.ones(3, np.float32))
-    with pytest.raises(ValueError, match=r"w(as|ere) kept"):
+def test_pooled_vectors_alone_are_rejected(name: str) -> None:
+    pooled = TokenEmbeddings(
+        np.zeros((0, 3), np.float32), np.zeros(0, np.float32), pooled_vector=np.ones(3, np.float32)
+    )
+    with pytest.raises(ValueError, match=r"only the pooled vector is present|have no text"):
         similarity(name).score(pooled, pooled)
 
 
-def test_the_measures_are_listed_without_loading_a_solver() -> None:
-    """It takes seconds to load, and GET /models shall not wait for it."""
-    each = "[catalogue.similarity(n) for n in catalogue.names(sys.argv[1])]"
-    listed = f"import sys; from semblance.models import catalogue; {each}"
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"{listed}; print('ot' in sys.modules, 'scipy' in sys.modules)",
-            "semblance.models.similarities",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+def test_listing_the_measures_does_not_import_a_solver() -> None:
+    """The import takes seconds, and GET /models must not wait for it."""
+    program = (
+        "import sys; from semblance.models import catalogue; "
+        "[catalogue.similarity(name) for name in catalogue.names(catalogue.SIMILARITIES)]; "
+        "print('ot' in sys.modules, 'scipy' in sys.modules)"
     )
-    assert ran.stdout.split() == ["False", "False"]
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout.split() == ["False", "False"]
 
 
-def test_cosines_and_distances_are_those_of_each_pair_of_tokens() -> None:
+def test_cosines_and_distances_agree_with_plain_loops() -> None:
     rng = np.random.default_rng(0)
     a, b = (embeddings_of(rng.normal(size=(n, 9)).astype(np.float32)) for n in (4, 6))
     assert cosine_matrix(a, b) == pytest.approx(plain_cosines(a, b), abs=1e-6)

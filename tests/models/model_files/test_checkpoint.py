@@ -1,4 +1,4 @@
-"""Model folders: what is read from them, and what is refused."""
+"""Model folders: which settings are read, and what is rejected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(small: Path, tmp_path: Path) -> Path:
-    """A copy whose files a test may change."""
+    """A copy that a test may change."""
     copy = tmp_path / "model"
     shutil.copytree(small, copy)
     return copy
@@ -43,12 +43,12 @@ def pooled(folder: Path, role: str = "document") -> np.ndarray:
     return np.stack([each.pooled() for each in embeddings])
 
 
-def test_the_built_in_weights_are_the_pinned_ones() -> None:
+def test_the_built_in_weights_match_their_digest() -> None:
     checkpoint = read_source("minilm")
     assert (checkpoint.pooling, checkpoint.normalize, checkpoint.max_tokens) == ("mean", True, 256)
 
 
-def test_altered_weights_are_refused(folder: Path) -> None:
+def test_altered_weights_are_rejected(folder: Path) -> None:
     weights = folder / "model.safetensors"
     pinned = hashlib.sha256(weights.read_bytes()).hexdigest()
     read_checkpoint(folder, pinned)
@@ -58,14 +58,14 @@ def test_altered_weights_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["mean", "cls", "max"])
-def test_every_pooling_equals_that_of_sentence_transformers(folder: Path, mode: str) -> None:
+def test_pooling_equals_that_of_sentence_transformers(folder: Path, mode: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": DIM, "pooling_mode": mode}))
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     assert pooled(folder) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_poolings_differ(folder: Path) -> None:
-    """Else the test above would not tell them apart."""
+    """So that the test above can distinguish them."""
     vectors = []
     for mode in ("mean", "cls", "max"):
         (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": mode}))
@@ -74,7 +74,7 @@ def test_the_poolings_differ(folder: Path) -> None:
         assert (one * other).sum(axis=1).max() < 0.99
 
 
-def test_a_folder_without_normalize_keeps_the_length_of_the_mean(folder: Path) -> None:
+def test_without_a_normalize_module_the_mean_keeps_its_length(folder: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(modules[:2]))
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
@@ -100,7 +100,7 @@ def test_prompts_equal_those_of_sentence_transformers(folder: Path, include_prom
     assert pooled(folder, "document") == pytest.approx(oracle.encode(TEXTS, prompt_name="document"), abs=1e-5)
 
 
-def test_prompt_tokens_are_special_and_spans_still_count_from_the_text(folder: Path) -> None:
+def test_prompt_tokens_are_special_and_outside_the_spans(folder: Path) -> None:
     edit(folder / "config_sentence_transformers.json", prompts={"query": "find this: "})
     encoder = Transformer("copy", read_checkpoint(folder))
     text = encoder.tokenize(["A guitar"], "query", "END")[0]
@@ -118,30 +118,30 @@ def test_truncation_at_the_start_keeps_the_prompt(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "changes", "said"),
+    ("file", "changes", "message"),
     [
         ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "lasttoken"),
         ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "pooling_mode"),
-        ("config.json", {"auto_map": {"AutoModel": "evil.py"}}, "code of its own"),
-        ("config.json", {"text_config": {"auto_map": {"AutoModel": "evil.py"}}}, "code of its own"),
-        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": [None, "evil.Tokenizer"]}}, "code of its own"),
-        ("config.json", {"attn_implementation": "kernels-community/evil"}, "foreign code"),
-        ("config.json", {"_attn_implementation": "flash_attention_2"}, "foreign code"),
-        ("config.json", {"experts_implementation": "kernels-community/evil"}, "foreign code"),
-        ("config.json", {"quantization_config": {"quant_method": "fp8"}}, "quantised weights"),
+        ("config.json", {"auto_map": {"AutoModel": "evil.py"}}, "code in the folder"),
+        ("config.json", {"text_config": {"auto_map": {"AutoModel": "evil.py"}}}, "code in the folder"),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": [None, "evil.Tokenizer"]}}, "code in the folder"),
+        ("config.json", {"attn_implementation": "kernels-community/evil"}, "third-party code"),
+        ("config.json", {"_attn_implementation": "flash_attention_2"}, "third-party code"),
+        ("config.json", {"experts_implementation": "kernels-community/evil"}, "third-party code"),
+        ("config.json", {"quantization_config": {"quant_method": "fp8"}}, "quantized weights"),
         ("config.json", {"model_type": "no-such-network"}, "cannot load"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(
-    folder: Path, file: str, changes: dict[str, object], said: str
+def test_unsupported_settings_are_rejected_by_name(
+    folder: Path, file: str, changes: dict[str, object], message: str
 ) -> None:
     edit(folder / file, **changes)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         Transformer("copy", read_checkpoint(folder))
 
 
 @pytest.mark.parametrize("name", ["LSTM", "Dense"])
-def test_a_module_that_is_unknown_or_stands_after_the_pooling_is_refused_by_name(folder: Path, name: str) -> None:
+def test_modules_unknown_or_after_the_pooling_are_rejected(folder: Path, name: str) -> None:
     modules = json.loads((folder / "modules.json").read_text())
     modules.append({"idx": 3, "name": "3", "path": f"3_{name}", "type": f"sentence_transformers.models.{name}"})
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -149,7 +149,7 @@ def test_a_module_that_is_unknown_or_stands_after_the_pooling_is_refused_by_name
         read_checkpoint(folder)
 
 
-def test_a_module_of_another_library_is_refused_though_its_name_is_known(folder: Path) -> None:
+def test_a_module_of_another_library_is_rejected(folder: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text())
     modules[0]["type"] = "custom_st.Transformer"
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -157,21 +157,21 @@ def test_a_module_of_another_library_is_refused_though_its_name_is_known(folder:
         read_checkpoint(folder)
 
 
-def test_a_second_weights_file_beside_the_pinned_one_is_refused(folder: Path) -> None:
+def test_a_second_weights_file_is_rejected(folder: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder / "a.safetensors")
     pinned = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     with pytest.raises(BadCheckpoint, match=r"expected model\.safetensors"):
         read_checkpoint(folder, pinned)
 
 
-def test_weights_that_do_not_fit_the_network_are_refused_and_not_made_up(folder: Path) -> None:
+def test_missing_weights_are_rejected_instead_of_random(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     save_file({f"wrapped.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
     with pytest.raises(BadCheckpoint, match="lacks"):
         Transformer("copy", read_checkpoint(folder))
 
 
-def test_a_network_in_a_folder_of_its_own_is_found(folder: Path) -> None:
+def test_a_network_in_a_subfolder_is_found(folder: Path) -> None:
     expected = pooled(folder)
     inner = folder / "0_Transformer"
     inner.mkdir()
@@ -185,8 +185,8 @@ def test_a_network_in_a_folder_of_its_own_is_found(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["mpnet", "roberta", "distilbert"])
-def test_the_longest_text_that_is_promised_can_be_encoded(tmp_path: Path, family: str) -> None:
-    """Some families number positions from the padding id on, and have that many fewer."""
+def test_a_text_of_max_tokens_can_be_encoded(tmp_path: Path, family: str) -> None:
+    """Some families count positions from the padding id, and so have fewer for tokens."""
     config = AutoConfig.for_model(
         family,
         vocab_size=30522,
@@ -204,7 +204,7 @@ def test_the_longest_text_that_is_promised_can_be_encoded(tmp_path: Path, family
     assert encoder.max_tokens == {"mpnet": 510, "roberta": 510, "distilbert": 512}[family]
 
 
-def test_a_network_that_cannot_encode_is_refused_at_load(tmp_path: Path) -> None:
+def test_a_network_that_cannot_encode_is_rejected_at_load(tmp_path: Path) -> None:
     config = AutoConfig.for_model("t5", vocab_size=30522, d_model=32, num_layers=1, num_heads=2, d_ff=32, d_kv=16)
     AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
     for file in BUILT_IN_FOLDER.glob("*token*"):
@@ -213,37 +213,37 @@ def test_a_network_that_cannot_encode_is_refused_at_load(tmp_path: Path) -> None
         Transformer("t5", read_checkpoint(tmp_path))
 
 
-def test_weights_that_can_run_code_are_refused(folder: Path) -> None:
+def test_weights_that_can_run_code_are_rejected(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(BadCheckpoint, match="safetensors"):
         read_checkpoint(folder)
 
 
 @pytest.mark.parametrize("path", ["../other/1_Pooling", "/other/1_Pooling", "1_Pooling/../../other/1_Pooling"])
-def test_a_module_outside_of_the_folder_is_refused(folder: Path, path: str) -> None:
+def test_a_module_outside_the_folder_is_rejected(folder: Path, path: str) -> None:
     read_checkpoint(folder)
     path = path.replace("/other", str(folder.parent / "other"), 1) if path.startswith("/") else path
     shutil.copytree(folder / "1_Pooling", folder.parent / "other" / "1_Pooling")
     modules = json.loads((folder / "modules.json").read_text())
     modules[1]["path"] = path
     (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(BadCheckpoint, match="leads out of that folder"):
+    with pytest.raises(BadCheckpoint, match="outside that folder"):
         read_checkpoint(folder)
 
 
-def test_weights_outside_of_the_folder_are_refused(folder: Path) -> None:
+def test_weights_outside_the_folder_are_rejected(folder: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder.parent / "model-1-of-1.safetensors")
     (folder / "model.safetensors").rename(folder / "model-1-of-1.safetensors")
     named = dict.fromkeys(load_file(folder / "model-1-of-1.safetensors"), "model-1-of-1.safetensors")
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"metadata": {}, "weight_map": named}))
-    Transformer("shards of its own", read_checkpoint(folder))
+    Transformer("local shards", read_checkpoint(folder))
     index.write_text(json.dumps({"metadata": {}, "weight_map": {name: f"../{file}" for name, file in named.items()}}))
-    with pytest.raises(BadCheckpoint, match="weights lie beside it"):
+    with pytest.raises(BadCheckpoint, match="weights must lie in the same folder"):
         read_checkpoint(folder)
 
 
-def test_every_setting_that_moves_vectors_changes_the_space(folder: Path) -> None:
+def test_every_setting_that_changes_vectors_changes_the_space(folder: Path) -> None:
     spaces = {read_checkpoint(folder).space}
     edit(folder / "sentence_bert_config.json", max_seq_length=128)
     spaces.add(read_checkpoint(folder).space)
@@ -257,7 +257,7 @@ def test_every_setting_that_moves_vectors_changes_the_space(folder: Path) -> Non
 
 
 def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
-    """A cased vocabulary in a folder that says do_lower_case: upper and lower case must meet."""
+    """A cased tokenizer in a folder with do_lower_case: both spellings have the same ids."""
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     tokenizer["normalizer"]["lowercase"] = False
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
@@ -269,8 +269,8 @@ def test_lower_case_is_applied_before_the_tokenizer(folder: Path) -> None:
     assert [unit.text for unit in loud.units()] == ["A", "GUITAR"]
 
 
-def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> None:
-    """Weights of a spread of 1, that is 50 times as wide as usual, make much of every rounding."""
+def test_a_precision_that_disagrees_with_float32_is_rejected(folder: Path) -> None:
+    """Weights 50 times as wide as usual amplify rounding."""
     Transformer("copy", read_checkpoint(folder), Compute(precision="bfloat16"))
     edit(folder / "config.json", initializer_range=1.0)
     draw_weights(folder)
@@ -279,24 +279,22 @@ def test_a_precision_that_disagrees_with_float32_is_refused(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("served", ["nosuch", "=x", "Big=/tmp", "minilm,minilm", "", ","])
-def test_a_malformed_list_of_models_is_refused(served: str) -> None:
+def test_a_malformed_list_of_models_is_rejected(served: str) -> None:
     with pytest.raises(BadCheckpoint, match="SEMBLANCE_MODELS"):
         read_served(served)
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "message"),
     [
-        ("config.json", "[]", "config.json holds no JSON object"),
-        ("1_Pooling/config.json", '"mean"', "config.json holds no JSON object"),
-        ("modules.json", "{}", "modules.json holds no JSON array"),
+        ("config.json", "[]", "config.json is not a JSON object"),
+        ("1_Pooling/config.json", '"mean"', "config.json is not a JSON object"),
+        ("modules.json", "{}", "modules.json is not a JSON array"),
         ("tokenizer_config.json", "{", "cannot read .*tokenizer_config.json"),
     ],
 )
-def test_a_file_of_json_that_is_not_what_it_should_be_is_refused_by_name(
-    folder: Path, file: str, content: str, said: str
-) -> None:
+def test_malformed_json_is_rejected_by_file_name(folder: Path, file: str, content: str, message: str) -> None:
     (folder / "sentence_bert_config.json").unlink(missing_ok=True)
     (folder / file).write_text(content)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         read_checkpoint(folder)

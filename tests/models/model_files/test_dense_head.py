@@ -1,4 +1,4 @@
-"""The affine head of every token, with sentence-transformers as the oracle."""
+"""Affine heads, with sentence-transformers as the oracle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUT = 20
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small model with an affine head between network and pooling, as sentence-transformers saves it."""
+    """A small model with an affine head, as sentence-transformers saves it."""
     folder = make_small(tmp_path / "model")
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -43,10 +43,10 @@ def folder(tmp_path: Path) -> Path:
 def test_vectors_with_a_head_equal_those_of_sentence_transformers(folder: Path, mode: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": OUT, "pooling_mode": mode}))
     encoder, oracle = Transformer("m", read_checkpoint(folder)), SentenceTransformer(str(folder), device="cpu")
-    found = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")
+    embeddings = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "tokens")
     assert encoder.dim == OUT
-    assert np.stack([each.pooled() for each in found]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
-    for each, expected in zip(found, oracle.encode(TEXTS, output_value="token_embeddings"), strict=True):
+    assert np.stack([each.pooled() for each in embeddings]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
+    for each, expected in zip(embeddings, oracle.encode(TEXTS, output_value="token_embeddings"), strict=True):
         assert each.vectors == pytest.approx(expected.numpy(), abs=1e-4)
 
 
@@ -62,7 +62,7 @@ def test_the_mean_of_mapped_tokens_is_the_mapped_mean(folder: Path, tmp_path: Pa
         assert a.pooled() == pytest.approx(unit_rows(mapped), abs=1e-5)
 
 
-def test_the_weights_of_the_head_are_part_of_the_space(folder: Path, tmp_path: Path) -> None:
+def test_the_space_depends_on_the_weights_of_the_head(folder: Path, tmp_path: Path) -> None:
     spaces = {read_checkpoint(folder).space, read_checkpoint(make_small(tmp_path / "plain")).space}
     weights = folder / "1_Head" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
@@ -70,7 +70,7 @@ def test_the_weights_of_the_head_are_part_of_the_space(folder: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"activation_function": "torch.nn.modules.activation.Tanh"}, "Tanh"),
         ({"module_input_name": "sentence_embedding"}, "sentence_embedding"),
@@ -81,22 +81,20 @@ def test_the_weights_of_the_head_are_part_of_the_space(folder: Path, tmp_path: P
         ({"bias": False}, "cannot load"),
     ],
 )
-def test_a_dense_module_that_does_anything_else_is_refused_by_name(
-    folder: Path, changes: dict[str, object], said: str
-) -> None:
+def test_unsupported_dense_modules_are_rejected_by_name(folder: Path, changes: dict[str, object], message: str) -> None:
     edit(folder / "1_Head" / "config.json", **changes)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         Transformer("m", read_checkpoint(folder))
 
 
-def test_a_head_of_another_width_than_the_network_is_refused(folder: Path) -> None:
+def test_a_head_of_another_width_than_the_network_is_rejected(folder: Path) -> None:
     head = Dense(DIM + 1, OUT, activation_function=torch.nn.Identity(), module_input_name="token_embeddings")
     head.save(str(folder / "1_Head"))
     with pytest.raises(BadCheckpoint, match="cannot encode"):
         Transformer("m", read_checkpoint(folder))
 
 
-def test_a_head_without_safe_weights_is_refused(folder: Path) -> None:
+def test_a_head_without_safetensors_is_rejected(folder: Path) -> None:
     (folder / "1_Head" / "model.safetensors").rename(folder / "1_Head" / "pytorch_model.bin")
     with pytest.raises(BadCheckpoint, match="safetensors"):
         read_checkpoint(folder)

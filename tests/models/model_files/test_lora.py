@@ -29,14 +29,14 @@ from semblance.service.model_loading.registry import read_source
 from tests.support.project import PROJECT
 from tests.support.small_model import BUILT_IN_FOLDER, edit, load, make_small
 
-pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # by which PEFT asks
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # a query of PEFT
 
 TEXTS = ["A man plays the Guitar.", "Someone is making MUSIC", "Completely unrelated: tax law in 1987"]
 EVERY_MATRIX = ["query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense"]
 
 
-def drawn(**more: Any) -> peft.LoraConfig:
-    """An adapter whose weights are drawn at random, so that it does something without training."""
+def random_adapter(**more: Any) -> peft.LoraConfig:
+    """An adapter with random weights, which has an effect without training."""
     usual: dict[str, Any] = {"r": 4, "lora_alpha": 8, "target_modules": EVERY_MATRIX, "init_lora_weights": False}
     return peft.LoraConfig(**usual | more)
 
@@ -44,7 +44,7 @@ def drawn(**more: Any) -> peft.LoraConfig:
 def save_adapter(network: Any, folder: Path, **more: Any) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(2)
-        adapted = peft.get_peft_model(network, drawn(**more))
+        adapted = peft.get_peft_model(network, random_adapter(**more))
     adapted.save_pretrained(str(folder))
     return folder
 
@@ -56,7 +56,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def adapter(base: Path, tmp_path: Path) -> Path:
-    """An adapter whose files a test may change."""
+    """An adapter that a test may change."""
     return save_adapter(AutoModel.from_pretrained(base), tmp_path / "adapter")
 
 
@@ -69,7 +69,7 @@ def token_vectors(encoder: Encoder) -> list[np.ndarray]:
 
 
 def tokens_by_peft(base: Path, adapter: Path) -> list[np.ndarray]:
-    """The token vectors of PEFT's own forward pass, where the adapter is not merged."""
+    """Token vectors by PEFT, which does not merge the adapter."""
     adapted = peft.PeftModel.from_pretrained(AutoModel.from_pretrained(base), adapter).eval()
     encoder = load(base)
     with torch.inference_mode():
@@ -79,8 +79,8 @@ def tokens_by_peft(base: Path, adapter: Path) -> list[np.ndarray]:
         ]
 
 
-def assert_the_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
-    for ours, theirs in zip(found, expected, strict=True):
+def assert_the_same(actual: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for ours, theirs in zip(actual, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-5)
         np.testing.assert_allclose((unit_rows(ours) * unit_rows(theirs)).sum(axis=1), 1, atol=1e-6)
 
@@ -98,10 +98,10 @@ def assert_the_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None
 )
 def test_vectors_equal_those_of_peft(base: Path, tmp_path: Path, config: Mapping[str, Any]) -> None:
     adapter = save_adapter(AutoModel.from_pretrained(base), tmp_path / "adapter", **config)
-    found, plain = tokens_of(base, adapter), load(base)
-    assert_the_same(found, tokens_by_peft(base, adapter))
-    for ours, without in zip(found, plain.encode(plain.tokenize(TEXTS, "document", "END"), "tokens"), strict=True):
-        assert np.abs(ours - without.vectors).max() > 0.05, "else the adapter would not be seen"
+    embeddings, plain = tokens_of(base, adapter), load(base)
+    assert_the_same(embeddings, tokens_by_peft(base, adapter))
+    for ours, without in zip(embeddings, plain.encode(plain.tokenize(TEXTS, "document", "END"), "tokens"), strict=True):
+        assert np.abs(ours - without.vectors).max() > 0.05, "the adapter must have an effect"
 
 
 def test_the_default_model_has_the_vectors_of_peft() -> None:
@@ -116,9 +116,7 @@ def test_weights_in_half_precision_are_merged_in_float32(base: Path, adapter: Pa
     assert_the_same(tokens_of(base, adapter), tokens_by_peft(base, adapter))
 
 
-def test_an_adapter_that_was_trained_under_a_head_names_matrices_by_the_prefix_there(
-    base: Path, adapter: Path, tmp_path: Path
-) -> None:
+def test_matrix_names_may_have_the_prefix_under_a_head(base: Path, adapter: Path, tmp_path: Path) -> None:
     under_head = save_adapter(AutoModelForMaskedLM.from_pretrained(base), tmp_path / "under", target_modules=["query"])
     weights = load_file(under_head / WEIGHTS)
     assert all(name.startswith("base_model.model.bert.encoder.") for name in weights)
@@ -127,20 +125,20 @@ def test_an_adapter_that_was_trained_under_a_head_names_matrices_by_the_prefix_t
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_what_sentence_transformers_saves_with_an_adapter_is_read_as_one(base: Path, tmp_path: Path) -> None:
+def test_an_adapter_saved_by_sentence_transformers_is_read(base: Path, tmp_path: Path) -> None:
     oracle = SentenceTransformer(str(base), device="cpu")
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        oracle.add_adapter(drawn(target_modules=["query", "value"]))
+        oracle.add_adapter(random_adapter(target_modules=["query", "value"]))
     oracle.save(str(tmp_path / "saved"))
     encoder = load(f"{base}?adapter={tmp_path / 'saved'}")
-    found = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "pooled")
-    assert np.stack([each.pooled() for each in found]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
+    embeddings = encoder.encode(encoder.tokenize(TEXTS, "document", "END"), "pooled")
+    assert np.stack([each.pooled() for each in embeddings]) == pytest.approx(oracle.encode(TEXTS), abs=1e-5)
     assert np.abs(oracle.encode(TEXTS) - SentenceTransformer(str(base), device="cpu").encode(TEXTS)).max() > 0.01
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["alone", "beside its model"])
-def test_a_folder_with_an_adapter_inside_is_refused_and_told_how_it_is_served(
+def test_a_folder_with_an_adapter_is_rejected_with_a_remedy(
     base: Path, adapter: Path, tmp_path: Path, whole: bool
 ) -> None:
     folder = tmp_path / "mixed" if whole else adapter
@@ -151,9 +149,7 @@ def test_a_folder_with_an_adapter_inside_is_refused_and_told_how_it_is_served(
         read_source(str(folder))
 
 
-def test_the_content_of_an_adapter_is_part_of_the_space_and_its_place_is_not(
-    base: Path, adapter: Path, tmp_path: Path
-) -> None:
+def test_the_space_depends_on_adapter_content_not_its_path(base: Path, adapter: Path, tmp_path: Path) -> None:
     def space() -> str:
         return read_source(f"{base}?adapter={adapter}").space
 
@@ -170,13 +166,13 @@ def test_the_content_of_an_adapter_is_part_of_the_space_and_its_place_is_not(
     assert len(spaces | {space()}) == 4
 
 
-def test_the_weights_of_an_adapter_may_be_pinned(adapter: Path) -> None:
+def test_altered_weights_of_an_adapter_are_rejected(adapter: Path) -> None:
     with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
         read_low_rank_adapter(adapter, "0" * 64)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"peft_type": "IA3"}, "peft_type 'IA3'"),
         ({"peft_type": None}, "peft_type None"),
@@ -190,7 +186,7 @@ def test_the_weights_of_an_adapter_may_be_pinned(adapter: Path) -> None:
         ({"trainable_token_indices": [1]}, "trainable_token_indices"),
         ({"layer_replication": [[0, 1]]}, "layer_replication"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights 'pissa'"),
-        ({"of_tomorrow": {"x": 1}}, "of_tomorrow"),
+        ({"future_option": {"x": 1}}, "future_option"),
         ({"r": 0}, "must state r"),
         ({"r": "four"}, "must state r"),
         ({"lora_alpha": None}, "must state r"),
@@ -198,11 +194,11 @@ def test_the_weights_of_an_adapter_may_be_pinned(adapter: Path) -> None:
         ({"lora_alpha": float("nan")}, "not finite"),
     ],
 )
-def test_an_adapter_that_does_anything_else_is_refused_by_name(
-    base: Path, adapter: Path, changes: dict[str, object], said: str
+def test_unsupported_adapters_are_rejected_by_name(
+    base: Path, adapter: Path, changes: dict[str, object], message: str
 ) -> None:
     edit(adapter / CONFIG, **changes)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         load(f"{base}?adapter={adapter}")
 
 
@@ -210,7 +206,7 @@ A_QUERY = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight"
 
 
 @pytest.mark.parametrize(
-    ("name", "tensor", "said"),
+    ("name", "tensor", "message"),
     [
         (A_QUERY, None, "lora_A of encoder.layer.0.attention.self.query in shape None"),
         (A_QUERY, torch.zeros(4, 31), r"query in shape \(4, 31\)"),
@@ -221,17 +217,17 @@ A_QUERY = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight"
         ("encoder.layer.0.attention.self.query.weight", torch.zeros(32, 32), "no part of a low-rank update"),
     ],
 )
-def test_a_tensor_that_fits_nothing_is_refused_by_name(
-    base: Path, adapter: Path, name: str, tensor: torch.Tensor | None, said: str
+def test_tensors_that_match_no_layer_are_rejected_by_name(
+    base: Path, adapter: Path, name: str, tensor: torch.Tensor | None, message: str
 ) -> None:
     weights = load_file(adapter / WEIGHTS)
-    changed = {each: found for each, found in (weights | {name: tensor}).items() if found is not None}
+    changed = {each: value for each, value in (weights | {name: tensor}).items() if value is not None}
     save_file(changed, adapter / WEIGHTS)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         load(f"{base}?adapter={adapter}")
 
 
-def test_files_that_are_missing_empty_or_cut_are_refused(base: Path, adapter: Path, tmp_path: Path) -> None:
+def test_missing_empty_or_truncated_files_are_rejected(base: Path, adapter: Path, tmp_path: Path) -> None:
     weights, whole = adapter / WEIGHTS, (adapter / WEIGHTS).read_bytes()
     for content in (whole[:-1], whole[:20], b""):
         weights.write_bytes(content)
@@ -248,13 +244,13 @@ def test_files_that_are_missing_empty_or_cut_are_refused(base: Path, adapter: Pa
             read_source(f"{base}?adapter={folder}")
 
 
-def test_word_vectors_take_no_adapter(adapter: Path, tmp_path: Path) -> None:
+def test_word_vectors_have_no_option_adapter(adapter: Path, tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\n")
     with pytest.raises(BadCheckpoint, match="no option 'adapter'"):
         read_source(f"{tmp_path / 'glove.txt'}?adapter={adapter}")
 
 
-def test_an_adapted_network_in_bfloat16_serves_the_same_space(base: Path, adapter: Path) -> None:
+def test_an_adapted_network_in_bfloat16_has_the_same_space(base: Path, adapter: Path) -> None:
     checkpoint = read_checkpoint(base, adapter=read_low_rank_adapter(adapter))
     exact, half = Transformer("m", checkpoint), Transformer("m", checkpoint, Compute(precision="bfloat16"))
     assert (exact.space, exact.build != half.build) == (half.space, True)
@@ -269,10 +265,10 @@ from semblance.service.model_loading.registry import read_source
 files = read_source({f"{base}?adapter={adapter}"!r})
 assert "torch" not in sys.modules
 encoder = files.load("m", Compute())
-found = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
-print(found.vectors[0, :3].tolist())
+embeddings = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
+print(embeddings.vectors[0, :3].tolist())
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     encoder = load(f"{base}?adapter={adapter}")
-    found = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
-    assert json.loads(ran.stdout) == pytest.approx(found.vectors[0, :3].tolist(), abs=1e-6)
+    embeddings = encoder.encode(encoder.tokenize(["a"], "query", "END"), "tokens")[0]
+    assert json.loads(ran.stdout) == pytest.approx(embeddings.vectors[0, :3].tolist(), abs=1e-6)

@@ -1,6 +1,6 @@
-"""Passes that are captured and replayed, on a stand-in for CUDA: each operation is written down, and done again.
+"""Capture and replay on a stand-in for CUDA, which records each operation and repeats it.
 
-As in a pool that graphs share, nothing that a graph makes survives its end, but for what it copies elsewhere.
+As in a memory pool that graphs share, all results of a graph are lost at its end, except for copies elsewhere.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from semblance.models.networks import cuda_graphs
-from semblance.models.networks.cuda_graphs import CAPTURING, CapturedPasses, Passed, Room, room_for
-from semblance.models.networks.packed_batches import _lay_out, pool
+from semblance.models.networks.cuda_graphs import CAPTURE_LOCK, BatchShape, CudaGraphs, DeviceOutput, shape_bucket
+from semblance.models.networks.packed_batches import _write_inputs, pool
 from semblance.models.text import Ints
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ TABLE = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
 
 
 class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What stands for a graph."""
+    """Stand-in for a graph."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -48,25 +48,25 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def spoil(self) -> None:
         for _, args, kwargs, out in self.steps:
-            given = {each.untyped_storage().data_ptr() for each in tensors((args, kwargs))}
+            inputs = {each.untyped_storage().data_ptr() for each in tensors((args, kwargs))}
             for each in tensors(out):
-                if each.is_floating_point() and each.untyped_storage().data_ptr() not in given:
+                if each.is_floating_point() and each.untyped_storage().data_ptr() not in inputs:
                     each.fill_(torch.nan)
 
 
-def tensors(found: Any) -> list[Tensor]:
-    return [each for each in tree_leaves(found) if isinstance(each, Tensor)]
+def tensors(tree: Any) -> list[Tensor]:
+    return [each for each in tree_leaves(tree) if isinstance(each, Tensor)]
 
 
 class Stream:
-    """Of work, all of which is done at once here."""
+    """Stand-in for a stream, whose work is done immediately."""
 
     def wait_stream(self, other: Stream) -> None:
-        """So there is nothing to wait for."""
+        """Nothing to wait for."""
 
 
 class Cuda:
-    """Streams and captures as torch has them: a capture that fails does not go back to the stream before it."""
+    """Streams and captures as in torch: a failed capture does not restore the previous stream."""
 
     def __init__(self) -> None:
         self.state = threading.local()
@@ -115,70 +115,70 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     return cuda
 
 
-def forward(inputs: Tensor, room: Room) -> Passed:
-    """A network that looks at nothing but the id."""
+def forward(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
+    """A network whose vectors depend on the token id only."""
     with torch.inference_mode():
-        tokens, offsets = inputs[: 3 * room.tokens].view(3, -1), inputs[3 * room.tokens :]
+        tokens, offsets = inputs[: 3 * shape.tokens].view(3, -1), inputs[3 * shape.tokens :]
         hidden = TABLE[tokens[0].long()] * 2
-        return Passed(hidden, pool(hidden, tokens[2].view(torch.float32), offsets, "mean"))
+        return DeviceOutput(hidden, pool(hidden, tokens[2].view(torch.float32), offsets, "mean"))
 
 
-def laid(lengths: tuple[int, ...]) -> tuple[Tensor, Room, list[Ints]]:
+def inputs_of(lengths: tuple[int, ...]) -> tuple[Tensor, BatchShape, list[Ints]]:
     rng = np.random.default_rng(sum(lengths))
     ids = [rng.integers(0, 50, n).astype(np.int32) for n in lengths]
-    room = room_for(sum(lengths), len(lengths), max(lengths))
-    inputs = torch.zeros(room.numbers, dtype=torch.int32)
-    _lay_out(inputs.numpy(), room, ids, [np.ones(n, np.float32) for n in lengths], 0)
-    return inputs, room, ids
+    shape = shape_bucket(sum(lengths), len(lengths), max(lengths))
+    inputs = torch.zeros(shape.input_size, dtype=torch.int32)
+    _write_inputs(inputs.numpy(), shape, ids, [np.ones(n, np.float32) for n in lengths], 0)
+    return inputs, shape, ids
 
 
-def check(passes: CapturedPasses, lengths: tuple[int, ...]) -> Passed:
-    inputs, room, ids = laid(lengths)
-    found = passes(inputs, room)
-    assert torch.equal(found.hidden[: sum(lengths)], TABLE[np.concatenate(ids)] * 2)
+def check(graphs: CudaGraphs, lengths: tuple[int, ...]) -> DeviceOutput:
+    inputs, shape, ids = inputs_of(lengths)
+    output = graphs(inputs, shape)
+    assert torch.equal(output.hidden[: sum(lengths)], TABLE[np.concatenate(ids)] * 2)
     oracle = torch.stack([(TABLE[each] * 2).mean(dim=0) for each in ids])
-    assert torch.allclose(found.pooled[: len(ids)], oracle, atol=1e-6)
-    return found
+    assert torch.allclose(output.pooled[: len(ids)], oracle, atol=1e-6)
+    return output
 
 
 @pytest.mark.usefixtures("cuda")
-def test_rooms_in_turn_and_back_each_give_their_own_results_in_one_place() -> None:
-    passes = CapturedPasses(forward, CPU)
-    found = [check(passes, lengths) for lengths in ((5, 3), (200, 90, 7), (9, 1), (200, 90), (4,))]
-    assert len(passes._captured) == 2
-    assert len({each.hidden.data_ptr() for each in found}) == len({each.pooled.data_ptr() for each in found}) == 1
+def test_alternating_shapes_share_output_buffers_without_mixing_results() -> None:
+    graphs = CudaGraphs(forward, CPU)
+    output = [check(graphs, lengths) for lengths in ((5, 3), (200, 90, 7), (9, 1), (200, 90), (4,))]
+    assert len(graphs._graphs) == 2
+    assert len({each.hidden.data_ptr() for each in output}) == len({each.pooled.data_ptr() for each in output}) == 1
 
 
 @pytest.mark.usefixtures("cuda")
-def test_one_text_longer_than_any_other_pass_finds_place_and_takes_none_from_others(
+def test_a_text_above_the_token_limit_gets_larger_buffers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cuda_graphs, "MOST_TOKENS", 256)
-    passes = CapturedPasses(forward, CPU)
+    monkeypatch.setattr(cuda_graphs, "MAX_TOKENS", 256)
+    graphs = CudaGraphs(forward, CPU)
     for lengths in ((5, 3), (1000,), (9, 1), (800,), (250,)):
-        check(passes, lengths)
+        check(graphs, lengths)
 
 
-def test_a_capture_that_fails_leaves_neither_its_stream_nor_its_lock_behind(cuda: Cuda) -> None:
-    def uncapturable(inputs: Tensor, room: Room) -> Passed:
+def test_a_failed_capture_restores_the_stream_and_releases_the_lock(cuda: Cuda) -> None:
+    def uncapturable(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
         if cuda.under_way:
             raise RuntimeError("operation not permitted when stream is capturing")
-        return forward(inputs, room)
+        return forward(inputs, shape)
 
-    before, (inputs, room, _) = cuda.current(), laid((3,))
+    before, (inputs, shape, _) = cuda.current(), inputs_of((3,))
     with pytest.raises(RuntimeError, match="not permitted"):
-        CapturedPasses(uncapturable, CPU)(inputs, room)
+        CudaGraphs(uncapturable, CPU)(inputs, shape)
     assert cuda.current() is before
-    assert not CAPTURING.locked()
+    assert not CAPTURE_LOCK.locked()
 
 
-def test_threads_capture_one_after_another(cuda: Cuda) -> None:
-    def slow(inputs: Tensor, room: Room) -> Passed:
+def test_threads_capture_one_at_a_time(cuda: Cuda) -> None:
+    def slow(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
         time.sleep(0.05)
-        return forward(inputs, room)
+        return forward(inputs, shape)
 
-    inputs, room, _ = laid((3, 4))
-    threads = [threading.Thread(target=CapturedPasses(slow, CPU), args=(inputs, room)) for _ in range(3)]
+    inputs, shape, _ = inputs_of((3, 4))
+    threads = [threading.Thread(target=CudaGraphs(slow, CPU), args=(inputs, shape)) for _ in range(3)]
     for each in threads:
         each.start()
     for each in threads:

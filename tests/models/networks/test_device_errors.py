@@ -1,4 +1,4 @@
-"""What a failure of a device is taken for."""
+"""Translation of device failures of torch."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from semblance.models.errors import DeviceLost
-from semblance.models.networks.cuda_graphs import CAPTURING
+from semblance.models.networks.cuda_graphs import CAPTURE_LOCK
 from semblance.models.networks.device_errors import device_errors
 
 CPU = torch.device("cpu")
 
 
-def test_a_device_that_answers_no_more_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_no_longer_responds_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise torch.AcceleratorError("an illegal memory access was encountered")
 
@@ -21,17 +21,17 @@ def test_a_device_that_answers_no_more_is_lost(monkeypatch: pytest.MonkeyPatch) 
         fail()
 
 
-def test_one_that_refused_some_work_and_still_answers_is_not() -> None:
+def test_a_device_that_rejects_work_is_not_lost() -> None:
     with pytest.raises(torch.AcceleratorError, match="invalid configuration"), device_errors(CPU):
         raise torch.AcceleratorError("invalid configuration argument")
 
 
-def test_memory_is_given_back_after_a_lack_of_it_but_not_while_a_graph_is_captured(
+def test_out_of_memory_empties_the_cache_outside_of_captures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waited: list[bool] = []
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: waited.append(CAPTURING.locked()))
+    locked: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: locked.append(CAPTURE_LOCK.locked()))
     with pytest.raises(torch.OutOfMemoryError), device_errors(CPU):
         raise torch.OutOfMemoryError("no room")
-    assert waited == [True]
-    assert not CAPTURING.locked()
+    assert locked == [True]
+    assert not CAPTURE_LOCK.locked()

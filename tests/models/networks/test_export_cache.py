@@ -1,4 +1,4 @@
-"""Exports are made once, and are used only as they were made."""
+"""Exports are created once, and used only while intact."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 import pytest
 
 from semblance.models.errors import NotExportable
-from semblance.models.networks.export_cache import MANIFEST, exported
+from semblance.models.networks.export_cache import MANIFEST, cached_export
 
-made: list[Path] = []
+calls: list[Path] = []
 
 
-def make(folder: Path) -> None:
-    made.append(folder)
+def export(folder: Path) -> None:
+    calls.append(folder)
     (folder / "network.bin").write_bytes(b"weights")
 
 
 @pytest.fixture(autouse=True)
-def nothing_made() -> None:
-    made.clear()
+def no_calls() -> None:
+    calls.clear()
 
 
 def content(exports: Path | None, fingerprint: str = "f") -> bytes:
-    with exported(exports, fingerprint, make) as folder:
+    with cached_export(exports, fingerprint, export) as folder:
         return (folder / "network.bin").read_bytes()
 
 
@@ -37,27 +37,27 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_is_made_once(tmp_path: Path) -> None:
+def test_an_export_is_created_once(tmp_path: Path) -> None:
     assert [content(tmp_path) for _ in range(3)] == [b"weights"] * 3
-    assert len(made) == 1
+    assert len(calls) == 1
     assert names(tmp_path) == ["f", "f.lock"]
 
 
 def test_another_fingerprint_is_another_export(tmp_path: Path) -> None:
     content(tmp_path, "f")
     content(tmp_path, "g")
-    assert len(made) == 2
+    assert len(calls) == 2
 
 
-def test_without_a_folder_nothing_is_kept() -> None:
+def test_without_a_folder_nothing_is_cached() -> None:
     content(None)
     content(None)
-    assert len(made) == 2
-    assert not any(folder.exists() for folder in made)
+    assert len(calls) == 2
+    assert not any(folder.exists() for folder in calls)
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone", "no manifest", "broken manifest"])
-def test_what_has_changed_is_made_anew(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_export_is_replaced(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
     content(tmp_path)
     match damage:
         case "changed":
@@ -70,51 +70,51 @@ def test_what_has_changed_is_made_anew(tmp_path: Path, damage: str, caplog: pyte
             (tmp_path / "f" / MANIFEST).write_text("{")
     with caplog.at_level(logging.WARNING):
         assert content(tmp_path) == b"weights"
-    assert len(made) == 2
-    assert "made anew" in caplog.text
+    assert len(calls) == 2
+    assert "is damaged and will be replaced" in caplog.text
 
 
-def test_one_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     def fail(folder: Path) -> None:
         (folder / "half").write_bytes(b"half")
         raise ValueError("the graph is odd")
 
-    with pytest.raises(ValueError, match="odd"), exported(tmp_path, "f", fail):
+    with pytest.raises(ValueError, match="odd"), cached_export(tmp_path, "f", fail):
         pass
     assert names(tmp_path) == ["f.lock"]
 
 
-def test_of_many_at_once_one_makes_it_and_the_others_wait_and_use_the_same(tmp_path: Path) -> None:
-    found: list[tuple[int, bytes]] = []
+def test_concurrent_threads_create_one_export(tmp_path: Path) -> None:
+    results: list[tuple[int, bytes]] = []
 
     def slow(folder: Path) -> None:
-        time.sleep(0.2)  # in which the others come
-        make(folder)
+        time.sleep(0.2)  # until the others wait
+        export(folder)
 
     def use() -> None:
-        with exported(tmp_path, "f", slow) as folder:
-            found.append((folder.stat().st_ino, (folder / "network.bin").read_bytes()))
+        with cached_export(tmp_path, "f", slow) as folder:
+            results.append((folder.stat().st_ino, (folder / "network.bin").read_bytes()))
 
     threads = [threading.Thread(target=use) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 1
-    assert found == [(tmp_path.joinpath("f").stat().st_ino, b"weights")] * 4
+    assert len(calls) == 1
+    assert results == [(tmp_path.joinpath("f").stat().st_ino, b"weights")] * 4
     assert names(tmp_path) == ["f", "f.lock"]
 
 
-def test_a_process_waits_for_another_that_makes_it(tmp_path: Path) -> None:
-    """The other one is killed as it waits for input: the system lets go of its lock, and what it left is removed."""
+def test_a_process_waits_for_the_export_of_another(tmp_path: Path) -> None:
+    """Once the other is killed, its lock is released and its leftovers are removed."""
     code = """
 import sys, pathlib
-from semblance.models.networks.export_cache import exported
-def make(folder):
+from semblance.models.networks.export_cache import cached_export
+def export(folder):
     (folder / "half").write_bytes(b"half")
     print("making", flush=True)
     input()
-with exported(pathlib.Path(sys.argv[1]), "f", make):
+with cached_export(pathlib.Path(sys.argv[1]), "f", export):
     pass
 """
     with subprocess.Popen(
@@ -126,30 +126,28 @@ with exported(pathlib.Path(sys.argv[1]), "f", make):
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
-        assert made == []
+        assert calls == []
         other.kill()
         waiting.join(30)
-    assert len(made) == 1
+    assert len(calls) == 1
     assert content(tmp_path) == b"weights"
     assert names(tmp_path) == ["f", "f.lock"]
     assert names(tmp_path / "f") == [MANIFEST, "network.bin"]
 
 
-def test_one_that_is_whole_is_used_from_a_disk_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_intact_export_is_read_from_a_read_only_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content(tmp_path)
-    monkeypatch.setattr("semblance.models.networks.export_cache.FileLock", refused)
+    monkeypatch.setattr("semblance.models.networks.export_cache.FileLock", read_only)
     assert content(tmp_path) == b"weights"
     with pytest.raises(NotExportable, match="read-only"):
         content(tmp_path, "g")
 
 
-def refused(lock: Path) -> None:
+def read_only(lock: Path) -> None:
     raise OSError(errno.EROFS, "read-only", str(lock))
 
 
-def test_no_room_is_said(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotExportable, match="file"):
         content(tmp_path / "file" / "exports")

@@ -1,4 +1,4 @@
-"""Attention bounded to each text: by rows and by the kernel of GPUs, beside a plain loop."""
+"""Attention within each text, by padded rows and by the GPU kernel, against a plain loop."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.nn.attention import varlen
 from transformers import BertConfig, BertModel
 
 from semblance.models.networks import packed_attention
-from semblance.models.networks.packed_attention import Spans
-from semblance.models.networks.packed_batches import PackedPasses
+from semblance.models.networks.packed_attention import TextSpans
+from semblance.models.networks.packed_batches import PackedBatches
 
 OFFSETS = (0, 5, 5, 6, 30, 30)
-TOKENS, HEADS, DIM = 33, 4, 8  # the last three belong to no text
+TOKENS, HEADS, DIM = 33, 4, 8  # the last three tokens belong to no text
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def plain(parts: list[Tensor], scaling: float | None, window: int | None) -> Ten
     return out
 
 
-def kernel_of_its_documentation(
+def documented_kernel(
     query: Tensor, key: Tensor, value: Tensor, starts: Tensor, _: Tensor, longest: int, __: int, **named: Any
 ) -> Tensor:
-    """What torch says of `varlen_attn`: a window reaches so many places to the left and right, -1 is no bound."""
+    """`varlen_attn` as documented: a window reaches to the left and right, -1 is unbounded."""
     left, right = named["window_size"]
     out = torch.full_like(query, torch.nan)
     for start, end in pairwise(starts.tolist()):
@@ -59,37 +59,37 @@ def kernel_of_its_documentation(
 
 @pytest.mark.parametrize("scaling", [None, 0.7])
 @pytest.mark.parametrize("window", [None, 1, 4])
-def test_each_way_is_the_definition(
+def test_both_implementations_equal_the_definition(
     parts: list[Tensor], scaling: float | None, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(varlen, "varlen_attn", kernel_of_its_documentation)
-    spans, expected = Spans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26), plain(parts, scaling, window)
-    for way in (packed_attention._by_rows, packed_attention._by_kernel):
-        found = way(parts, spans, scaling, window)[: OFFSETS[-1]]
-        assert torch.allclose(found.double(), expected, atol=1e-5)
+    monkeypatch.setattr(varlen, "varlen_attn", documented_kernel)
+    spans, expected = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26), plain(parts, scaling, window)
+    for attention in (packed_attention._padded_attention, packed_attention._flash_attention):
+        output = attention(parts, spans, scaling, window)[: OFFSETS[-1]]
+        assert torch.allclose(output.double(), expected, atol=1e-5)
 
 
-def test_torch_has_the_kernel_with_what_we_ask_of_it(parts: list[Tensor]) -> None:
-    """No kernel runs here, but torch looks at the call and says what would come out."""
+def test_torch_has_the_kernel_with_these_arguments(parts: list[Tensor]) -> None:
+    """No kernel runs on meta tensors, but torch checks the call and derives shape and type."""
     half = [part.bfloat16().to("meta") for part in parts]
-    spans = Spans(torch.tensor(OFFSETS, dtype=torch.int32, device="meta"), longest=26)
-    out = packed_attention._by_kernel(half, spans, 0.7, 4)
+    spans = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32, device="meta"), longest=26)
+    out = packed_attention._flash_attention(half, spans, 0.7, 4)
     assert (out.shape, out.dtype) == ((TOKENS, HEADS, DIM), torch.bfloat16)
     assert {"scale", "window_size"} <= set(inspect.signature(varlen.varlen_attn).parameters)
 
 
-def test_heads_come_out_beside_each_other_as_transformers_wants_them(parts: list[Tensor]) -> None:
-    spans = Spans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
+def test_the_output_has_the_layout_of_transformers(parts: list[Tensor]) -> None:
+    spans = TextSpans(torch.tensor(OFFSETS, dtype=torch.int32), longest=26)
     q, k, v = (part.transpose(0, 1)[None] for part in parts)
     out, weights = packed_attention.packed_attention(torch.nn.Identity(), q, k, v, None, packed=spans)
     assert weights is None
-    assert torch.equal(out[0], packed_attention._by_rows(parts, spans, None, None))
+    assert torch.equal(out[0], packed_attention._padded_attention(parts, spans, None, None))
 
 
-def test_what_the_kernel_leaves_behind_the_last_text_reaches_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes nothing there, so anything may stand there; here it is no number at all."""
-    monkeypatch.setattr(varlen, "varlen_attn", kernel_of_its_documentation)
-    monkeypatch.setattr(packed_attention, "_by_rows", packed_attention._by_kernel)
+def test_kernel_output_behind_the_last_text_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel writes nothing there, so that memory may hold anything; here NaN."""
+    monkeypatch.setattr(varlen, "varlen_attn", documented_kernel)
+    monkeypatch.setattr(packed_attention, "_padded_attention", packed_attention._flash_attention)
     config = BertConfig(
         vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
     )
@@ -99,9 +99,9 @@ def test_what_the_kernel_leaves_behind_the_last_text_reaches_no_vector(monkeypat
     with torch.inference_mode():
         network.eval()  # type: ignore[no-untyped-call]
         alone = [network(torch.from_numpy(each).long()[None]).last_hidden_state[0].numpy() for each in ids]
-    runtime = PackedPasses(network, torch.nn.Identity(), "mean")
-    runtime._replay = runtime._forward  # so that passes are filled up
-    found = runtime.run(ids, [np.ones(len(each), np.float32) for each in ids], "tokens")
-    for vectors, pooled, oracle in zip(found.vectors, found.pooled, alone, strict=True):
+    runtime = PackedBatches(network, torch.nn.Identity(), "mean")
+    runtime._replay = runtime._forward  # so that batches are padded
+    output = runtime.run(ids, [np.ones(len(each), np.float32) for each in ids], "tokens")
+    for vectors, pooled, oracle in zip(output.vectors, output.pooled, alone, strict=True):
         assert vectors == pytest.approx(oracle, abs=1e-5)
         assert pooled == pytest.approx(oracle.mean(axis=0), abs=1e-5)

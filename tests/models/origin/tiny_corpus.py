@@ -1,11 +1,15 @@
-"""A small corpus in which order means something: reports on six topics, each told in the same order of steps."""
+"""A small corpus with meaningful order: reports on six topics in one order of events."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+
+from semblance.models.origin.corpus.corpus_builder import CorpusCounts, build_corpus
+from semblance.models.origin.corpus.documents import CorpusDocument
+from semblance.models.origin.origin_settings import CorpusSettings
 
 DOCUMENTS = 60
 
@@ -32,7 +36,7 @@ _NAMES = [
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _PLACES = ["the north", "the south", "the old town", "the harbour", "the hills", "the valley", "the capital"]
 
-# a topic -> its things, its people, and what happens, step by step
+# topic -> things, people, and sentence templates in order
 _TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "weather": (
         "heavy rain|strong wind|thick fog|light snow|a long storm|warm sunshine",
@@ -98,14 +102,11 @@ _TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def tiny_documents(documents: int = DOCUMENTS, seed: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Names and sentences, 8 to 12 a document; no sentence comes twice, most of their bigrams do.
-
-    The templates give enough for some hundreds of documents.
-    """
+    """Yield names and sentences, 8 to 12 per document; all unique, with repeated bigrams."""
     if documents > 300:
-        raise ValueError("there are too few different sentences for so many documents")
+        raise ValueError(f"{documents} documents exceed the 300 that the templates suffice for")
     rng = random.Random(seed)
-    said: set[str] = set()
+    used: set[str] = set()
     for number in range(documents):
         topic = list(_TOPICS)[number % len(_TOPICS)]
         heroes = rng.sample(_NAMES, 3)
@@ -113,17 +114,17 @@ def tiny_documents(documents: int = DOCUMENTS, seed: int = 0) -> Iterator[tuple[
         length = rng.randint(8, 12)
         sentences: list[str] = []
         while len(sentences) < length:
-            # each step takes its share of the report, and they come in order
+            # in order, each for its share of the report
             step = steps[len(sentences) * len(steps) // length]
-            sentence = _filled(step, heroes, (things, people), rng)
-            if sentence not in said:
-                said.add(sentence)
+            sentence = _fill(step, heroes, (things, people), rng)
+            if sentence not in used:
+                used.add(sentence)
                 sentences.append(sentence)
         yield f"{topic}-{number:02d}", sentences
 
 
 def write_tiny_corpus(folder: Path, documents: int = DOCUMENTS, seed: int = 0) -> Path:
-    """A new folder with `reports.jsonl`, a line of four sentences or fewer for each paragraph."""
+    """Write a new folder with `reports.jsonl`, one line of up to four sentences per paragraph."""
     folder.mkdir(parents=True)
     with (folder / "reports.jsonl").open("w", encoding="utf-8") as lines:
         for name, sentences in tiny_documents(documents, seed):
@@ -133,7 +134,21 @@ def write_tiny_corpus(folder: Path, documents: int = DOCUMENTS, seed: int = 0) -
     return folder
 
 
-def _filled(step: str, heroes: list[str], words: tuple[str, str], rng: random.Random) -> str:
+def build(
+    folder: Path,
+    documents: Iterable[tuple[str, Sequence[str]]],
+    evaluated: Collection[str] = (),
+    **settings: float,
+) -> CorpusCounts:
+    """Build a corpus in a new folder from names and sentences."""
+    folder.mkdir()
+    scratch = folder.with_name(f"{folder.name}-scratch")
+    scratch.mkdir()
+    found = (CorpusDocument(name, [tuple(sentences)]) for name, sentences in documents)
+    return build_corpus(found, evaluated, CorpusSettings.model_validate(settings), folder, scratch)
+
+
+def _fill(step: str, heroes: list[str], words: tuple[str, str], rng: random.Random) -> str:
     thing, people = (rng.choice(choices.split("|")) for choices in words)
     sentence = step.format(
         name=rng.choice(heroes),

@@ -1,15 +1,19 @@
-"""An origin folder with a tiny corpus, its vocabulary and its tokens, and networks that are trained in seconds."""
+"""A tiny origin folder, and settings of networks that train in seconds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from semblance.models.origin.corpus.corpus import PARTS, Corpus
+import torch
+
+from semblance.models.origin.corpus.corpus import CORPUS_PARTS, Corpus
 from semblance.models.origin.corpus.corpus_builder import build_corpus
 from semblance.models.origin.corpus.documents import read_documents, text_files
-from semblance.models.origin.corpus.token_table import write_token_table
+from semblance.models.origin.corpus.token_table import TokenTable, write_token_table
 from semblance.models.origin.corpus.vocabulary import Vocabulary
-from semblance.models.origin.origin_folder import CORPUS, TOKENS, VOCABULARY, write_step_about
+from semblance.models.origin.networks.coherence import Coherence
+from semblance.models.origin.networks.coherence_ranking import write_vectors
+from semblance.models.origin.origin_folder import COHERENCE, CORPUS, TOKENS, VOCABULARY, write_step_about
 from semblance.models.origin.origin_settings import (
     CoherenceSettings,
     CorpusSettings,
@@ -28,15 +32,25 @@ SETTINGS = OriginSettings(
 
 
 def write_tiny_origin(folder: Path, texts: Path | None = None, settings: OriginSettings = SETTINGS) -> Path:
-    """A new origin folder with corpus, vocabulary and tokens, of the tiny corpus or of other texts."""
+    """Write a new origin folder with corpus, vocabulary and tokens."""
     for each in (CORPUS, TOKENS, VOCABULARY, "scratch"):
         (folder / each).mkdir(parents=True)
     files = text_files([texts or write_tiny_corpus(folder / "texts")])
     build_corpus(read_documents(files, lambda _: None), set(), settings.corpus, folder / CORPUS, folder / "scratch")
     vocabulary = Vocabulary.train(Corpus.open(folder / CORPUS), settings.vocabulary.size)
     vocabulary.save(folder / VOCABULARY)
-    for part in PARTS:
+    for part in CORPUS_PARTS:
         corpus, most = Corpus.open(folder / CORPUS, part), settings.vocabulary.max_tokens
         write_token_table(corpus, vocabulary, most, folder / TOKENS, lambda _: None)
     write_step_about(folder / TOKENS, {"max_tokens": settings.vocabulary.max_tokens}, {})
     return folder
+
+
+def write_untrained_coherence(folder: Path, settings: CoherenceSettings = SETTINGS.coherence) -> None:
+    """Add a coherence model of random weights, and its vectors, to an origin folder."""
+    torch.manual_seed(0)
+    network = Coherence(Vocabulary.open(folder / VOCABULARY).size, settings).eval()
+    (folder / COHERENCE).mkdir()
+    network.save(folder / COHERENCE)
+    corpus, tokens = Corpus.open(folder / CORPUS), TokenTable.open(folder / TOKENS)
+    assert sum(write_vectors(network, tokens, corpus.contexts(), folder / COHERENCE)) == len(corpus)

@@ -1,12 +1,13 @@
-"""What every runtime owes: the vectors of torch in float32, and the same ones for a text whatever stands beside it."""
+"""Every runtime has the vectors of torch in float32, independent of the batch."""
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,9 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import DeviceLost, NotExportable
 from semblance.models.networks import device_errors
-from semblance.models.networks.shape_buckets import LaidOut
-from semblance.models.runtime import RUNTIMES, Compute, NetworkFacts, Precision
+from semblance.models.networks.torch_network import TorchNetwork
+from semblance.models.runtime import RUNTIMES, Compute, Precision
 from semblance.models.runtimes import openvino
-from semblance.models.runtimes.torch import Torch
 from semblance.models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.support.small_model import BUILT_IN_FOLDER
@@ -41,7 +41,7 @@ WORDS = (
     "never",
     "driven",
 )
-WAYS: list[tuple[str, Precision]] = [
+COMPUTES: list[tuple[str, Precision]] = [
     ("openvino", "float32"),
     ("openvino", "bfloat16"),
     ("torch", "bfloat16"),
@@ -50,7 +50,7 @@ WAYS: list[tuple[str, Precision]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=" ".join)
+@pytest.fixture(scope="module", params=COMPUTES, ids=" ".join)
 def transformer(request: pytest.FixtureRequest) -> Transformer:
     runtime, precision = request.param
     return Transformer("m", built_in_checkpoint(), Compute("cpu", precision, runtime, EXPORTS))
@@ -61,26 +61,26 @@ def texts(count: int, most_words: int, seed: int) -> list[str]:
     return [" ".join(rng.choices(WORDS, k=rng.randint(1, most_words))) for _ in range(count)]
 
 
-def encoded(encoder: Transformer, given: list[str]) -> list[TokenEmbeddings]:
-    return encoder.encode(encoder.tokenize(given, "query", "END"), "tokens")
+def encoded(encoder: Transformer, sample: list[str]) -> list[TokenEmbeddings]:
+    return encoder.encode(encoder.tokenize(sample, "query", "END"), "tokens")
 
 
 def least_cosine(a: Floats, b: Floats) -> float:
     return float((unit_rows(a) * unit_rows(b)).sum(axis=-1).min())
 
 
-def test_vectors_are_those_of_sentence_transformers(transformer: Transformer) -> None:
-    given = texts(40, 30, 1)
-    oracle = SentenceTransformer(str(BUILT_IN_FOLDER), device="cpu").encode(given)
-    found = np.stack([each.pooled() for each in encoded(transformer, given)])
-    assert least_cosine(found, oracle) > (0.999999 if "float32" in str(transformer._runtime) else 0.9995)
+def test_vectors_equal_those_of_sentence_transformers(transformer: Transformer, request: pytest.FixtureRequest) -> None:
+    sample = texts(40, 30, 1)
+    oracle = SentenceTransformer(str(BUILT_IN_FOLDER), device="cpu").encode(sample)
+    embeddings = np.stack([each.pooled() for each in encoded(transformer, sample)])
+    assert least_cosine(embeddings, oracle) > (0.999999 if "float32" in request.node.name else 0.9995)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_text_is_the_same_alone_and_in_any_batch(transformer: Transformer, seed: int) -> None:
-    given = texts(random.Random(seed).choice((2, 7, 33)), 120, seed)
-    together = encoded(transformer, given)
-    alone = [encoded(transformer, [text])[0] for text in given]
+    sample = texts(random.Random(seed).choice((2, 7, 33)), 120, seed)
+    together = encoded(transformer, sample)
+    alone = [encoded(transformer, [text])[0] for text in sample]
     for a, b in zip(together, alone, strict=True):
         assert least_cosine(a.vectors, b.vectors) >= 0.9998
         assert least_cosine(a.pooled(), b.pooled()) >= 0.9999
@@ -89,31 +89,36 @@ def test_a_text_is_the_same_alone_and_in_any_batch(transformer: Transformer, see
         assert scores[0] == pytest.approx(scores[1], abs=0.005)
 
 
-def test_padding_up_to_few_sizes_is_no_part_of_the_answer(transformer: Transformer) -> None:
+def test_padding_to_few_shapes_is_not_part_of_the_output(transformer: Transformer) -> None:
     for count, words in ((1, 1), (3, 5), (9, 17), (29, 3), (130, 1)):
-        given = texts(count, words, count)
-        found = encoded(transformer, given)
-        assert [len(each) for each in found] == [len(each) for each in transformer.tokenize(given, "query", "END")]
-        assert all(np.isfinite(each.vectors).all() for each in found)
+        sample = texts(count, words, count)
+        embeddings = encoded(transformer, sample)
+        assert [len(each) for each in embeddings] == [
+            len(each) for each in transformer.tokenize(sample, "query", "END")
+        ]
+        assert all(np.isfinite(each.vectors).all() for each in embeddings)
 
 
-def test_the_longest_text_that_is_promised_can_be_encoded(transformer: Transformer) -> None:
-    [found] = encoded(transformer, ["word " * 1000])
-    assert len(found) == transformer.max_tokens
-    assert found.text is not None
-    assert found.text.truncated
+def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
+    [embeddings] = encoded(transformer, ["word " * 1000])
+    assert len(embeddings) == transformer.max_tokens
+    assert embeddings.text is not None
+    assert embeddings.text.truncated
 
 
-def test_a_kept_export_is_loaded_without_torch_and_nobody_is_told(transformer: Transformer, tmp_path: Path) -> None:
-    del transformer  # so that it is kept
+def test_a_cached_export_needs_neither_torch_nor_telemetry(transformer: Transformer, tmp_path: Path) -> None:
+    del transformer  # its export is cached now
     code = f"""
 import socket, sys
-def refuse(*arguments, **named): raise AssertionError("a connection was opened")
-socket.socket.connect = socket.getaddrinfo = refuse
+def fail_on_connect(*arguments, **named): raise AssertionError("a connection was opened")
+socket.socket.connect = socket.getaddrinfo = fail_on_connect
 from pathlib import Path
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.encoders.transformer import Transformer
-from semblance.models.runtime import Compute
+from semblance.models import catalogue
+from semblance.models.runtime import RUNTIMES, Compute
+ranks = [catalogue.find(RUNTIMES, name).rank for name in catalogue.names(RUNTIMES)]
+assert len({{*ranks}}) == len(ranks)
 compute = Compute("cpu", "float32", "openvino", Path({str(EXPORTS)!r}))
 Transformer("m", read_checkpoint(Path({str(BUILT_IN_FOLDER)!r})), compute)
 print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.modules}}))
@@ -123,50 +128,56 @@ print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.mod
     assert not (tmp_path / "intel").exists()
 
 
-@pytest.mark.parametrize(
-    ("of", "name", "another"),
-    [
-        (openvino, "FORMAT", 0),
-        (LaidOut, "_fields", LaidOut._fields[::-1]),
-        (NetworkFacts, "__slots__", (*NetworkFacts.__slots__, "more")),
-    ],
-    ids=["format", "inputs", "facts"],
-)
-def test_an_export_of_another_format_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, of: Any, name: str, another: Any
-) -> None:
+def test_the_key_of_an_export_is_stable() -> None:
+    """Renamed classes and fields keep exports on disk valid; see FORMAT."""
+    checkpoint = replace(built_in_checkpoint(), space="0" * 64)
+    key = openvino._fingerprint(checkpoint, {"openvino": "1", "torch": "2", "transformers": "3"})
+    assert key == "46d0964fa589ccbd1d2d38f8b2c6031eaf0a97d129e6394f6c2c3d1ed277c164"
+
+
+def test_the_files_of_an_export_keep_their_names_and_keys() -> None:
+    checkpoint = built_in_checkpoint()
+    runtime = openvino.OpenVino(checkpoint, Compute("cpu", "float32", "openvino", EXPORTS))
+    folder = EXPORTS / openvino._fingerprint(checkpoint, runtime.versions)
+    names = ["facts.json", "manifest.json", "network.bin", "network.xml", "probes.safetensors"]
+    assert sorted(file.name for file in folder.iterdir()) == names
+    facts = json.loads((folder / "facts.json").read_text())
+    assert list(facts) == ["dim", "max_tokens", "pad_id", "first_position", "tokenizer"]
+
+
+def test_an_export_of_another_format_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     compute = Compute("cpu", "float32", "openvino", EXPORTS)
-    openvino.OpenVino(built_in_checkpoint(), compute)  # so that it is kept
+    openvino.OpenVino(built_in_checkpoint(), compute)  # its export is cached now
 
-    def refuse(*_: object) -> None:
-        raise NotExportable("it would be made anew")
+    def fail_on_export(*_: object) -> None:
+        raise NotExportable("cache miss")
 
-    monkeypatch.setattr(openvino, "_export", refuse)
+    monkeypatch.setattr(openvino, "_export", fail_on_export)
     openvino.OpenVino(built_in_checkpoint(), compute)
-    monkeypatch.setattr(of, name, another)
-    with pytest.raises(NotExportable, match="made anew"):
+    monkeypatch.setattr(openvino, "FORMAT", 0)
+    with pytest.raises(NotExportable, match="cache miss"):
         openvino.OpenVino(built_in_checkpoint(), compute)
 
 
-def test_openvino_is_for_cpus() -> None:
+def test_openvino_rejects_gpus() -> None:
     with pytest.raises(NotExportable, match="cuda"):
         Transformer("m", built_in_checkpoint(), Compute("cuda", "float32", "openvino"))
 
 
 @pytest.mark.parametrize("runtime", ["torch", "torch_packed"])
-def test_torch_uses_no_more_processors_than_it_was_given(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[int] = []
-    monkeypatch.setattr(torch, "set_num_threads", given.append)
+def test_the_limit_of_threads_is_passed_to_torch(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", limits.append)
     for threads in (None, 3):
         catalogue.find(RUNTIMES, runtime)(built_in_checkpoint(), Compute("cpu", "float32", runtime, EXPORTS, threads))
-    assert given == [3]
+    assert limits == [3]
 
 
-def test_a_device_that_is_lost_while_a_model_loads_is_no_fault_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_lost_during_loading_is_reported_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise torch.AcceleratorError("an illegal memory access was encountered")
 
-    monkeypatch.setattr(Torch, "_run", fail)
-    monkeypatch.setattr(device_errors, "_answers", lambda _: False)
+    monkeypatch.setattr(TorchNetwork, "forward", fail)
+    monkeypatch.setattr(device_errors, "_responds", lambda _: False)
     with pytest.raises(DeviceLost, match="illegal memory access"):
         Transformer("m", built_in_checkpoint(), Compute())

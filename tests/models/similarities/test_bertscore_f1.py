@@ -1,4 +1,4 @@
-"""BERTScore against a loop over tokens, and where the paper's quotient says nothing."""
+"""BERTScore compared with a loop over tokens, and where the paper's quotient is undefined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.token_matrices import embeddings_of, token_embeddings
 
 
 def plain_parts(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
-    """(n, m) the parts of F, one token after another."""
+    """(n, m) the parts of F, one token at a time."""
     precision, recall = one_way(a, b, special=False), one_way(b, a, special=False)
     if precision <= 0 or recall <= 0:
         return np.zeros((len(a), len(b)))
@@ -25,7 +25,7 @@ def plain_parts(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 
 def best(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
-    """(n, m) the best cosine of each token of `a` that counts, over their number."""
+    """(n, m) the best cosine of each counted token of `a`, divided by their number."""
     assert a.text is not None
     own = [i for i in range(len(a)) if not a.text.special[i]] or list(range(len(a)))
     cosines, parts = plain_cosines(a, b), np.zeros((len(a), len(b)))
@@ -36,16 +36,14 @@ def best(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 
 def without_ties(texts: tuple[TokenEmbeddings, ...], seed: int) -> list[TokenEmbeddings]:
-    """Texts with these special tokens, and vectors of which no two pairs have the same cosine but by a miracle."""
+    """Texts with the same special tokens, and random vectors, so that no two cosines are equal."""
     rng = np.random.default_rng(seed)
-    drawn = [rng.normal(size=text.vectors.shape).astype(np.float32) for text in texts]
-    return [replace(text, vectors=vectors) for text, vectors in zip(texts, drawn, strict=True)]
+    vectors = [rng.normal(size=text.vectors.shape).astype(np.float32) for text in texts]
+    return [replace(text, vectors=each) for text, each in zip(texts, vectors, strict=True)]
 
 
 @given(a=token_embeddings(), b=token_embeddings(), seed=st.integers(0, 2**32 - 1))
-def test_each_part_and_what_special_tokens_have_of_the_score_are_those_of_the_loop(
-    a: TokenEmbeddings, b: TokenEmbeddings, seed: int
-) -> None:
+def test_parts_and_special_share_agree_with_a_loop(a: TokenEmbeddings, b: TokenEmbeddings, seed: int) -> None:
     a, b = without_ties((a, b), seed)
     measure = similarity("bertscore_f1")
     assert isinstance(measure, Explainable)
@@ -57,8 +55,8 @@ def test_each_part_and_what_special_tokens_have_of_the_score_are_those_of_the_lo
     assert explanation.special == pytest.approx(parts.sum() - own.sum(), abs=1e-6)
 
 
-def test_special_tokens_count_in_no_mean_but_can_be_matched() -> None:
-    """Worked by hand: P is of the second left token alone, and its best match is the special right one."""
+def test_special_tokens_are_matched_but_not_averaged() -> None:
+    """By hand: P is that of the second left token, whose best match is the special right one."""
     a = embeddings_of(np.array([[1.0, 0.0], [0.0, 1.0]]), special=[True, False])
     b = embeddings_of(np.array([[0.0, 2.0], [3.0, 4.0]]), special=[True, False])
     measure = similarity("bertscore_f1")
@@ -81,10 +79,10 @@ def test_special_tokens_count_in_no_mean_but_can_be_matched() -> None:
         ([[0.0, 0.0]], [[1.0, 1.0]], 0.0, 0.0),
     ],
 )
-def test_where_a_mean_is_not_positive_the_score_is_nothing(
+def test_the_score_is_0_unless_both_means_are_positive(
     a: list[list[float]], b: list[list[float]], precision: float, recall: float
 ) -> None:
-    """The paper's quotient would be undefined, or anything: 2 P R / (P + R) of the third is 0.26, above P."""
+    """The quotient is arbitrary otherwise: 2 P R / (P + R) of the third case is 0.26, above P."""
     left, right = embeddings_of(np.array(a, np.float32)), embeddings_of(np.array(b, np.float32))
     assert one_way(left, right) == pytest.approx(precision, abs=1e-3)
     assert one_way(right, left) == pytest.approx(recall, abs=1e-3)
@@ -92,8 +90,8 @@ def test_where_a_mean_is_not_positive_the_score_is_nothing(
         assert score == pytest.approx(0.0, abs=1e-7)
 
 
-def test_vectors_that_forgot_their_text_are_refused() -> None:
-    known = embeddings_of(np.eye(2, dtype=np.float32))
-    forgotten = TokenEmbeddings(known.vectors, known.weights)
+def test_embeddings_without_text_are_rejected() -> None:
+    complete = embeddings_of(np.eye(2, dtype=np.float32))
+    without_text = TokenEmbeddings(complete.vectors, complete.weights)
     with pytest.raises(ValueError, match="which tokens are special"):
-        similarity("bertscore_f1").score(known, forgotten)
+        similarity("bertscore_f1").score(complete, without_text)

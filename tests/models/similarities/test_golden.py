@@ -1,4 +1,4 @@
-"""Worked numbers of the papers."""
+"""Numbers from worked examples of the CLRCMD paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_parts_of_the_score(name: str) -> None:
     assert measure.explain(X, Y).contribution == pytest.approx(np.array(GOLDEN[f"{name}_parts"]), abs=TOLERANCE)
 
 
-def test_one_more_token_changes_the_score_as_worked_out() -> None:
+def test_an_additional_token_changes_the_score() -> None:
     longer = embeddings_of(np.array([*GOLDEN["x"], GOLDEN["masked_row"]], np.float32))
     assert similarity("rcmd").score(longer, Y) == pytest.approx(GOLDEN["rcmd_if_the_masked_row_counted"], abs=TOLERANCE)
 
@@ -48,7 +48,7 @@ def test_plans() -> None:
 
 
 def test_average_pooling_as_transport() -> None:
-    """The paper's costs for it, which its plan takes to one minus the cosine of the means."""
+    """The paper's costs, whose total under the plan is one minus the cosine of the means."""
     plan = average_pooling_plan(X, Y)
     costs = 1 / (len(X) * len(Y)) / plan - cosine_matrix(X, Y)
     assert costs == pytest.approx(np.array(GOLDEN["average_pooling_costs"]), abs=TOLERANCE)

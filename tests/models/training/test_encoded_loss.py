@@ -1,4 +1,4 @@
-"""The loss of a batch with cached gradients is that without, and so are all gradients."""
+"""Loss and gradients with gradient caching equal those without."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def softmax() -> Softmax:
     return Softmax(DIM, 3)
 
 
-def same(found: tuple[Tensor, Mapping[str, Tensor]], expected: tuple[Tensor, Mapping[str, Tensor]]) -> None:
+def assert_same(found: tuple[Tensor, Mapping[str, Tensor]], expected: tuple[Tensor, Mapping[str, Tensor]]) -> None:
     torch.testing.assert_close(found[0], expected[0], rtol=1e-6, atol=1e-6)
     assert found[1].keys() == expected[1].keys()
     for name, gradient in expected[1].items():
@@ -70,30 +70,30 @@ def same(found: tuple[Tensor, Mapping[str, Tensor]], expected: tuple[Tensor, Map
 
 
 @pytest.mark.parametrize("mini_batch", [1, 3, 7, 100])
-def test_cached_gradients_are_those_of_one_pass(mini_batch: int) -> None:
-    same(loss_and_gradients(Clrcmd(), mini_batch, 3), loss_and_gradients(Clrcmd(), None, 3))
-    same(loss_and_gradients(softmax(), mini_batch, 2), loss_and_gradients(softmax(), None, 2))
+def test_cached_gradients_equal_those_of_one_pass(mini_batch: int) -> None:
+    assert_same(loss_and_gradients(Clrcmd(), mini_batch, 3), loss_and_gradients(Clrcmd(), None, 3))
+    assert_same(loss_and_gradients(softmax(), mini_batch, 2), loss_and_gradients(softmax(), None, 2))
 
 
-def test_the_second_pass_drops_what_the_first_one_dropped() -> None:
+def test_both_passes_use_the_same_dropout_mask() -> None:
     whole = loss_and_gradients(Clrcmd(), None, 3, dropout=0.5)
-    same(loss_and_gradients(Clrcmd(), 7, 3, dropout=0.5), whole)
+    assert_same(loss_and_gradients(Clrcmd(), 7, 3, dropout=0.5), whole)
     assert not torch.equal(loss_and_gradients(Clrcmd(), None, 3)[0], whole[0])
 
 
-def test_a_scaled_loss_scales_every_cached_gradient_also_those_of_the_objective() -> None:
+def test_a_scaled_loss_scales_every_cached_gradient() -> None:
     expected = loss_and_gradients(softmax(), None, 2, scale=0.25)
-    same(loss_and_gradients(softmax(), 3, 2, scale=0.25), expected)
+    assert_same(loss_and_gradients(softmax(), 3, 2, scale=0.25), expected)
 
 
-def test_nothing_is_cached_where_no_gradient_is_wanted() -> None:
+def test_gradients_are_not_cached_under_no_grad() -> None:
     with torch.no_grad():
         loss = EncodedLoss(SmallEncoder(0.0), Clrcmd(), 2)([column(4, 0), column(4, 1)], None)
     assert not loss.requires_grad
 
 
 @pytest.mark.parametrize("mini_batch", [None, 2])
-def test_a_loss_that_is_no_number_is_refused(mini_batch: int | None) -> None:
+def test_a_loss_of_nan_is_refused(mini_batch: int | None) -> None:
     def broken(columns: Any, labels: Any) -> Tensor:
         del labels
         return torch.nan * Tensor(columns[0].tokens).sum()

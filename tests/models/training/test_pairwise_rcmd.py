@@ -1,4 +1,4 @@
-"""RCMD of all pairs of two batches: its laws, and the plain forms and the served measure as its oracles."""
+"""Pairwise RCMD: its laws, with the plain forms and the served measure as oracles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch import Tensor
 from semblance.models.similarities.rcmd import Rcmd
 from semblance.models.training import pairwise_rcmd as module
 from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
-from tests.models.training.columns import drawn_batch
-from tests.support.pairwise_forms import FORMS, dense_rcmd
+from tests.models.training.drawn_columns import drawn_batch
 from tests.support.project import GOLDEN_FILES
+from tests.support.rcmd_variants import VARIANTS, dense_rcmd
 from tests.support.token_matrices import embeddings_of
 
 GOLDEN = json.loads((GOLDEN_FILES / "clrcmd.json").read_text())
@@ -28,14 +28,14 @@ some_texts = st.builds(drawn_batch, seeds, sizes, sizes, st.just(5))
 
 @pytest.fixture(params=[1, 4 * 36 * 4, module.TILE_BYTES], ids=["a pair", "two by two", "all"])
 def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles of any size give the same."""
+    """Run the test with tiles of several sizes."""
     monkeypatch.setattr(module, "TILE_BYTES", request.param)
 
 
 def value_and_gradients(
     form: Callable[[TokenBatch, TokenBatch], Tensor], x: TokenBatch, y: TokenBatch
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores of a form, and the gradient of a weighted sum of them, every pair having a weight of its own."""
+    """Scores of a form, and the gradients of a weighted sum with a weight per pair."""
     scores = form(x, y)
     weights = torch.linspace(-1, 2, scores.numel()).view_as(scores)
     by_x, by_y = torch.autograd.grad((weights * scores).sum(), (x.vectors, y.vectors))
@@ -44,12 +44,12 @@ def value_and_gradients(
 
 @pytest.mark.usefixtures("tile")
 @pytest.mark.parametrize("form", ["matmul dense", "broadcast dense", "gathered"])
-def test_value_and_gradient_are_those_of_every_plain_form(form: str) -> None:
+def test_value_and_gradient_match_every_plain_form(form: str) -> None:
     @settings(max_examples=15)
     @given(x=some_texts, y=some_texts)
     def check(x: TokenBatch, y: TokenBatch) -> None:
         for found, expected in zip(
-            value_and_gradients(pairwise_rcmd, x, y), value_and_gradients(FORMS[form], x, y), strict=True
+            value_and_gradients(pairwise_rcmd, x, y), value_and_gradients(VARIANTS[form], x, y), strict=True
         ):
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
@@ -57,7 +57,7 @@ def test_value_and_gradient_are_those_of_every_plain_form(form: str) -> None:
 
 
 @pytest.mark.usefixtures("tile")
-def test_every_score_is_that_of_the_served_measure() -> None:
+def test_scores_match_the_served_measure() -> None:
     x, y = drawn_batch(1, 5, 6, 4), drawn_batch(2, 7, 3, 4)
     scores = pairwise_rcmd(x, y)
     for i in range(5):
@@ -66,7 +66,7 @@ def test_every_score_is_that_of_the_served_measure() -> None:
             assert scores[i, j].item() == pytest.approx(Rcmd().score(a, b), abs=1e-5)
 
 
-def test_the_worked_score_of_the_paper_with_its_row_masked_and_not() -> None:
+def test_the_worked_score_with_and_without_the_masked_row() -> None:
     rows = torch.tensor([[*GOLDEN["x"], GOLDEN["masked_row"]]], dtype=torch.float32)
     y = TokenBatch(torch.tensor([GOLDEN["y"]], dtype=torch.float32), torch.ones(1, 2, dtype=torch.bool))
     for real, expected in ((False, GOLDEN["rcmd"]), (True, GOLDEN["rcmd_if_the_masked_row_counted"])):
@@ -88,7 +88,7 @@ def test_the_gradient_is_the_slope_of_the_value() -> None:
 @given(x=some_texts, y=some_texts, factor=st.floats(0.125, 8))
 @settings(max_examples=25)
 def test_laws_of_rcmd(x: TokenBatch, y: TokenBatch, factor: float) -> None:
-    """Symmetric, within [-1, 1], 1 with itself; the order, length and common rotation of vectors do not matter."""
+    """Symmetric, in [-1, 1], 1 with itself; invariant to order, scale and common rotation."""
     scores = pairwise_rcmd(x, y)
     assert scores.abs().max() <= 1 + 1e-6
     torch.testing.assert_close(pairwise_rcmd(y, x), scores.T)
@@ -100,7 +100,7 @@ def test_laws_of_rcmd(x: TokenBatch, y: TokenBatch, factor: float) -> None:
 
 @given(x=some_texts, y=some_texts, more=st.integers(1, 3))
 @settings(max_examples=25)
-def test_more_padding_changes_nothing_and_has_no_gradient(x: TokenBatch, y: TokenBatch, more: int) -> None:
+def test_padding_changes_nothing_and_has_no_gradient(x: TokenBatch, y: TokenBatch, more: int) -> None:
     padded = torch.nn.functional.pad(x.vectors.detach(), (0, 0, 0, more), value=7.0).requires_grad_()
     longer = TokenBatch(padded, torch.nn.functional.pad(x.mask, (0, more)))
     scores, by_x, by_y = value_and_gradients(pairwise_rcmd, x, y)
@@ -111,7 +111,7 @@ def test_more_padding_changes_nothing_and_has_no_gradient(x: TokenBatch, y: Toke
     assert not by_longer[~longer.mask].any()
 
 
-def test_of_equal_matches_the_first_alone_has_the_gradient() -> None:
+def test_only_the_first_of_equal_matches_has_a_gradient() -> None:
     x = TokenBatch(torch.tensor([[[1.0, 1.0]]]), torch.tensor([[True]]))
     y = TokenBatch(torch.tensor([[[2.0, 0.0], [2.0, 0.0]]], requires_grad=True), torch.tensor([[True, True]]))
     pairwise_rcmd(x, y).backward()  # type: ignore[no-untyped-call]
@@ -128,14 +128,14 @@ def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
     assert by_x.isfinite().all()
 
 
-def test_a_text_without_any_token_is_refused() -> None:
+def test_a_text_without_tokens_is_refused() -> None:
     with pytest.raises(ValueError, match="no token"):
         TokenBatch(torch.ones(2, 2, 3), torch.tensor([[True, False], [False, False]]))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_scores_and_products_are_float32_under_autocast(dtype: torch.dtype) -> None:
-    """Vectors come in the low precision, and the backward pass may run under autocast as well."""
+    """Vectors are in low precision, and the backward pass may run under autocast too."""
     x, y = drawn_batch(5, 4, 6, 64), drawn_batch(6, 3, 5, 64)
     low = [TokenBatch(each.vectors.detach().to(dtype).requires_grad_(), each.mask) for each in (x, y)]
     exact = [TokenBatch(each.vectors.detach().float().requires_grad_(), each.mask) for each in low]
@@ -150,25 +150,25 @@ def test_scores_and_products_are_float32_under_autocast(dtype: torch.dtype) -> N
 
 
 def saved_bytes(form: Callable[[TokenBatch, TokenBatch], Tensor], x: TokenBatch, y: TokenBatch) -> tuple[int, int]:
-    """What a form keeps for its backward pass: all bytes, and the entries of the largest tensor."""
-    kept: dict[int, Tensor] = {}
+    """Bytes that a form saves for its backward pass, and the size of the largest tensor."""
+    tensors: dict[int, Tensor] = {}
 
-    def keep(tensor: Tensor) -> Tensor:
-        kept[tensor.untyped_storage().data_ptr()] = tensor
+    def save(tensor: Tensor) -> Tensor:
+        tensors[tensor.untyped_storage().data_ptr()] = tensor
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
         form(x, y)
-    return sum(each.untyped_storage().nbytes() for each in kept.values()), max(map(Tensor.numel, kept.values()))
+    return sum(each.untyped_storage().nbytes() for each in tensors.values()), max(map(Tensor.numel, tensors.values()))
 
 
-def test_nothing_is_kept_that_grows_with_all_pairs_of_tokens_or_with_gathered_vectors() -> None:
+def test_saved_memory_is_small_integers_and_the_vectors() -> None:
     b, tokens, d = 64, 32, 48
     x, y = drawn_batch(7, b, tokens, d), drawn_batch(8, 2 * b, tokens, d)
-    kept, largest = saved_bytes(pairwise_rcmd, x, y)
+    saved, largest = saved_bytes(pairwise_rcmd, x, y)
     dense, _ = saved_bytes(dense_rcmd, x, y)
     assert largest <= 2 * b * b * tokens  # the indices of one side's best matches: b1 b2 l
-    assert 3 * kept <= dense
+    assert 3 * saved <= dense
     small_integers = 2 * (2 * b * b * tokens) * 2
     vectors = sum(batch.vectors.nbytes for batch in (x, y))
-    assert kept <= small_integers + 2 * vectors + vectors // 8  # vectors, unit vectors; lengths and masks
+    assert saved <= small_integers + 2 * vectors + vectors // 8  # vectors, unit vectors; lengths and masks

@@ -1,4 +1,4 @@
-"""What is read to train on, what is refused by file and line, and what is left out."""
+"""Training rows: reading them, errors with file and line, and the rows left out."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
 from semblance.models.training.recipes.surrogate import Surrogate
 from semblance.models.training.training_rows import TrainingRows, read_rows
-from tests.support.written import write, write_table
+from tests.support.text_files import write, write_table
 
 
 def nli(file: Path) -> TrainingRows:
     recipe = SbertNli()
-    return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+    return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
 
 
 def test_labels_become_numbers_and_undecided_rows_are_counted(tmp_path: Path) -> None:
@@ -31,48 +31,48 @@ def test_labels_become_numbers_and_undecided_rows_are_counted(tmp_path: Path) ->
     found = nli(write_table(tmp_path / "nli.tsv", rows))
     assert found.texts == {"premise": ["a", "e"], "hypothesis": ["b", "f"]}
     assert found.labels == [2, 0]
-    assert found.unlabelled == 1
+    assert found.unlabeled == 1
     assert len(found) == 2
 
 
-def test_an_unknown_label_is_named_with_its_line(tmp_path: Path) -> None:
+def test_an_unknown_label_is_reported_with_its_line(tmp_path: Path) -> None:
     rows = [("premise", "hypothesis", "label"), ("a", "b", "neutral"), ("c", "d", "Maybe")]
     with pytest.raises(BadDataSet, match=r"nli.tsv, line 3: label is 'Maybe', not one of contradiction, entailment"):
         nli(write_table(tmp_path / "nli.tsv", rows))
 
 
-def test_grades_are_brought_to_the_unit_interval_and_others_are_refused(tmp_path: Path) -> None:
+def test_grades_are_mapped_to_the_unit_interval(tmp_path: Path) -> None:
     recipe = SbertRegression(lowest=1, highest=5)
     rows = [("sentence1", "sentence2", "score"), ("a", "b", "1"), ("c", "d", "4"), ("e", "f", "5.5")]
 
     def read(count: int) -> TrainingRows:
         file = write_table(tmp_path / "graded.tsv", rows[:count])
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
 
     assert read(3).labels == [0.0, 0.75]
     with pytest.raises(BadDataSet, match=r"line 4: score is 5.5, not from 1 to 5"):
         read(4)
 
 
-def test_scores_of_a_teacher_are_learned_as_they_are_or_stretched(tmp_path: Path) -> None:
+def test_scores_of_a_teacher_can_be_rescaled(tmp_path: Path) -> None:
     scores = [("sentence1", "sentence2", "score"), ("a", "b", "-0.5"), ("c", "d", "0.975"), ("e", "f", "1")]
     file = write_table(tmp_path / "scored.tsv", scores)
 
     def read(recipe: Surrogate) -> TrainingRows:
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.number, frozenset())
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
 
     assert read(Surrogate()).labels == [-0.5, 0.975, 1.0]
     assert read(Surrogate(lowest=0.25)).labels == pytest.approx([-1, 0.725 / 0.75, 1])
-    with pytest.raises(BadDataSet, match=r"line 2: score is -0.5, not from 0.8 to 1: no cosine can be that"):
+    with pytest.raises(BadDataSet, match=r"line 2: score is -0.5, not from 0.8 to 1: cosines are in \[-1, 1\]"):
         read(Surrogate(lowest=0.9))
     with pytest.raises(ValidationError, match="lowest must be below highest"):
         Surrogate(lowest=1)
 
 
-def test_a_file_that_is_empty_or_has_one_column_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
+def test_empty_files_and_missing_columns_are_refused(tmp_path: Path) -> None:
     for name, lines, complaint in (
         ("empty.tsv", [], "the file is empty"),
-        ("one.tsv", ["premise", "a sentence"], "no column is named hypothesis, label: there are premise"),
+        ("one.tsv", ["premise", "a sentence"], "no column is named hypothesis, label; found premise"),
         ("header.tsv", ["premise\thypothesis\tlabel"], "header.tsv has no row to train on"),
     ):
         with pytest.raises((BadDataSet, BadTrainingData), match=complaint):
@@ -81,37 +81,37 @@ def test_a_file_that_is_empty_or_has_one_column_is_refused_by_what_it_lacks(tmp_
 
 def test_commas_and_quotes_are_read_from_csv(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", "text_a,text_b", '"one, two",three')
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, frozenset())
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, frozenset())
     assert found.texts == {"text_a": ["one, two"], "text_b": ["three"]}
     assert found.labels is None
 
 
-def test_rows_with_a_text_that_is_evaluated_are_left_out_whatever_its_case_and_punctuation(tmp_path: Path) -> None:
+def test_evaluated_texts_are_left_out_regardless_of_case_and_punctuation(tmp_path: Path) -> None:
     rows = [("text_a", "text_b"), ("A dog  runs!", "x"), ("y", "a DOG, runs."), ("a dog ran", "z")]
-    asked = {normal_form("A dog runs.")}
+    evaluated = {normal_form("A dog runs.")}
     file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, asked)
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, evaluated)
     assert found.texts == {"text_a": ["a dog ran"], "text_b": ["z"]}
     assert found.removed == 2
     with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
-        read_rows(file, ["text_a", "text_b"], None, SbertNli().number, {*asked, "a dog ran"})
+        read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {*evaluated, "a dog ran"})
 
 
 @given(st.text())
 @example("J\N{COMBINING CARON}")
-def test_the_ways_to_write_one_text_in_unicode_have_one_normal_form(text: str) -> None:
+def test_equivalent_unicode_texts_have_one_normal_form(text: str) -> None:
     apart = unicodedata.normalize("NFD", text)
     assert normal_form(apart) == normal_form(text) == normal_form(normal_form(text))
 
 
-def test_rows_with_an_evaluated_text_whose_accents_are_written_apart_are_left_out(tmp_path: Path) -> None:
+def test_evaluated_texts_are_left_out_in_any_unicode_normalization(tmp_path: Path) -> None:
     rows = [("text_a", "text_b"), (unicodedata.normalize("NFD", "Le café, là."), "x"), ("y", "z")]
     file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().number, {normal_form("le café là")})
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {normal_form("le café là")})
     assert found.texts == {"text_a": ["y"], "text_b": ["z"]}
 
 
-def test_every_text_of_a_task_counts_as_evaluated() -> None:
+def test_all_texts_of_a_task_count_as_evaluated() -> None:
     assert set(texts_of(GradedPairs(["a"], ["b"], [1.0], ["t"]))) == {"a", "b"}
     assert set(texts_of(Triplets(["a"], ["b"], ["c"]))) == {"a", "b", "c"}
     assert set(texts_of(Rankings(["q"], [["a", "b"]], [[1, 0]]))) == {"q", "a", "b"}

@@ -1,4 +1,4 @@
-"""A model that waits to be let go, and what to wait for meanwhile: states of the queue, never a length of time."""
+"""An encoder that blocks until permitted, and helpers that wait for states of the queue."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from semblance.models.errors import DeviceLost
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.worker import Worker
 
-WAIT_S = 30  # for what happens at once unless the machine is busy
+WAIT_S = 30  # timeout of what happens at once unless the machine is busy
 
 
 class Panic(BaseException):
-    """What libraries in Rust raise where they fail: no Exception."""
+    """A panic of a Rust library: not an Exception."""
 
 
-class Slow:
-    """An encoder of one token a text whose vector is the text's number, and which waits until it may go on."""
+class SlowEncoder:
+    """Encodes each text as one token with its number as vector; each batch needs a permit."""
 
     name, dim, max_tokens, space, build = "slow", 1, 8, "s", "b"
 
     def __init__(self, room: int = 1000) -> None:
         self.room = room
         self.entered = threading.Event()
-        self.may_go = threading.Semaphore(0)
+        self.permits = threading.Semaphore(0)
         self.batches: list[list[str]] = []
         self.thread: set[str] = set()
 
@@ -41,7 +41,7 @@ class Slow:
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         del want
         self.entered.set()
-        self.may_go.acquire()
+        self.permits.acquire()
         self.thread.add(threading.current_thread().name)
         self.batches.append([text.text for text in tokenized])
         texts = {text.text for text in tokenized}
@@ -52,29 +52,29 @@ class Slow:
         if "lost" in texts:
             raise DeviceLost("the device fell off the bus")
         if len(texts) > self.room:
-            raise MemoryError("no room for so many")
+            raise MemoryError("out of memory")
         one = np.ones(1, np.float32)
         return [TokenEmbeddings(np.array([[float(text.text)]], np.float32), one, text) for text in tokenized]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    give_up = time.monotonic() + WAIT_S
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + WAIT_S
     while not holds():
-        assert time.monotonic() < give_up, "it never happened"
+        assert time.monotonic() < deadline, "timeout"
         await asyncio.sleep(0.001)
 
 
-async def held(slow: Slow) -> None:
-    """Wait until the model is busy, so that what comes now gathers in the queue."""
+async def model_busy(slow: SlowEncoder) -> None:
+    """Wait until the model is busy, so that later calls gather in the queue."""
     assert await asyncio.to_thread(slow.entered.wait, WAIT_S)
 
 
 async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:
-    """Wait until so many texts are in the queue; `Slow` makes a token of each, and tokens are counted."""
+    """Wait until the queue contains that number of texts of one token each."""
     await until(lambda: worker._queue._tokens == {"interactive": texts, "bulk": bulk})
 
 
-async def numbers(worker: Worker, slow: Slow, texts: list[str], *, bulk: bool = False) -> list[float]:
+async def numbers(worker: Worker, slow: SlowEncoder, texts: list[str], *, bulk: bool = False) -> list[float]:
     embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens", bulk=bulk)
     return [float(each.vectors[0, 0]) for each in embeddings]

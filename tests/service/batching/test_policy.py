@@ -5,22 +5,22 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.service.batching.policy import Limits, Waiting, due, next_batch
+from semblance.service.batching.policy import Candidate, Limits, due_time, next_batch
 
 GROUPS = st.sampled_from("ab")
-QUEUES = st.lists(st.builds(Waiting, st.integers(1, 300), GROUPS, st.floats(0, 100)), max_size=60).map(
+QUEUES = st.lists(st.builds(Candidate, st.integers(1, 300), GROUPS, st.floats(0, 100)), max_size=60).map(
     lambda queue: sorted(queue, key=lambda text: text.due)
 )
 
 
 def roomy(batch_tokens: int, window: int = 1024) -> Limits:
-    """Limits that only the size of a pass can reach."""
+    """Limits that only the size of a batch can reach."""
     return Limits(batch_tokens, request_tokens=10**6, queued_tokens=10**6, window=window)
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000), window=st.integers(1, 80))
-def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
-    waiting: list[Waiting], budget: int, window: int
+def test_a_batch_keeps_group_and_budget_and_contains_the_first(
+    waiting: list[Candidate], budget: int, window: int
 ) -> None:
     batch = next_batch(waiting, roomy(budget, window))
     if not waiting:
@@ -33,7 +33,7 @@ def test_a_batch_fits_its_budget_has_one_group_and_holds_the_first_due(
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
-def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: list[Waiting], budget: int) -> None:
+def test_texts_left_out_are_no_nearer_in_length(waiting: list[Candidate], budget: int) -> None:
     batch = next_batch(waiting, roomy(budget))
     left_out = [i for i, text in enumerate(waiting) if i not in batch and text.group == waiting[0].group]
     if len(batch) > 1 and left_out:
@@ -42,13 +42,13 @@ def test_nobody_left_out_of_a_batch_is_nearer_in_length_than_one_in_it(waiting: 
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 20_000))
-def test_nobody_in_a_batch_is_padded_to_much_more_than_twice_its_length(waiting: list[Waiting], budget: int) -> None:
+def test_padding_is_limited_to_about_twice_the_length(waiting: list[Candidate], budget: int) -> None:
     lengths = [waiting[i].tokens for i in next_batch(waiting, roomy(budget))]
     assert max(lengths, default=0) <= 2 * min(lengths, default=0) + 16
 
 
 @given(waiting=QUEUES, budget=st.integers(1, 2000))
-def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], budget: int) -> None:
+def test_repeated_batches_run_every_text_once(waiting: list[Candidate], budget: int) -> None:
     queue = list(enumerate(waiting))
     served: list[int] = []
     while queue:
@@ -59,16 +59,12 @@ def test_taking_batch_after_batch_serves_everyone_once(waiting: list[Waiting], b
 
 
 @given(st.integers(1, 5000), st.integers(1, 5000), st.floats(0, 1000))
-def test_of_two_that_came_together_the_smaller_runs_first_and_background_work_last(
-    one: int, other: int, now: float
-) -> None:
+def test_small_requests_run_first_and_background_work_last(one: int, other: int, now: float) -> None:
     small, large = sorted((one, other))
-    assert due(now, small, bulk=False) <= due(now, large, bulk=False) < due(now, 1, bulk=True)
+    assert due_time(now, small, bulk=False) <= due_time(now, large, bulk=False) < due_time(now, 1, bulk=True)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.booleans(), st.floats(0.1, 1000))
-def test_nobody_is_passed_by_who_comes_later_than_a_millisecond_a_token(
-    mine: int, theirs: int, bulk: bool, later: float
-) -> None:
+def test_overtaking_ends_after_a_millisecond_a_token(mine: int, theirs: int, bulk: bool, later: float) -> None:
     latest = 0.001 * mine + (15 if bulk else 0) + later
-    assert due(0.0, mine, bulk=bulk) < due(latest, theirs, bulk=False)
+    assert due_time(0.0, mine, bulk=bulk) < due_time(latest, theirs, bulk=False)

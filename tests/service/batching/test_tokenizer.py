@@ -1,4 +1,4 @@
-"""The thread that tokenises: everybody gets their own tokens, or a reason, and the event loop goes on."""
+"""The tokenizer thread: callers get their own tokens or an error, without blocking the loop."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.batching.tokenizer import Tokeniser
+from semblance.service.batching.tokenizer import TokenizerThread
 from semblance.service.errors import NotReady
-from tests.service.batching.slow_encoder import WAIT_S, Panic, Slow, until
+from tests.service.batching.slow_encoder import WAIT_S, Panic, SlowEncoder, until
 
 
-class Held(Slow):
-    """Tokenises once it may, refuses a bad text, and remembers where."""
+class BlockingTokenizer(SlowEncoder):
+    """Needs a permit for each call, refuses a bad text, and records texts and threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Held(Slow):
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         self.entered.set()
-        assert self.may_go.acquire(timeout=WAIT_S)
+        assert self.permits.acquire(timeout=WAIT_S)
         self.seen += texts
         self.threads.add(threading.current_thread().name)
         if "bad" in texts:
@@ -35,71 +35,59 @@ class Held(Slow):
         return super().tokenize(texts, role, truncate)
 
 
-async def tokens(tokeniser: Tokeniser, held: Held, *texts: str) -> list[str]:
-    return [each.text for each in await tokeniser.tokenize(held, texts, "query", "END")]
+async def tokens(tokenizer: TokenizerThread, encoder: BlockingTokenizer, *texts: str) -> list[str]:
+    return [each.text for each in await tokenizer.tokenize(encoder, texts, "query", "END")]
 
 
-def test_everybody_gets_their_own_in_the_order_in_which_they_came_and_the_loop_goes_on() -> None:
-    async def use() -> None:
-        tokeniser, held = Tokeniser(), Held()
-        calls = [[f"{n}", f"{n} again"] for n in range(30)]
-        tasks = [asyncio.create_task(tokens(tokeniser, held, *texts)) for texts in calls]
-        await until(held.entered.is_set)  # while one is tokenised, this goes on
-        held.may_go.release(30)
-        assert await asyncio.gather(*tasks) == calls
-        assert held.seen == [text for texts in calls for text in texts]
-        assert held.threads == {"tokeniser"}
-        tokeniser.stop()
-
-    asyncio.run(use())
+async def test_callers_get_their_tokens_in_order_without_blocking_the_loop() -> None:
+    tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+    calls = [[f"{n}", f"{n} again"] for n in range(30)]
+    tasks = [asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in calls]
+    await until(encoder.entered.is_set)  # the event loop runs while a text is tokenized
+    encoder.permits.release(30)
+    assert await asyncio.gather(*tasks) == calls
+    assert encoder.seen == [text for texts in calls for text in texts]
+    assert encoder.threads == {"tokenizer"}
+    tokenizer.stop()
 
 
-def test_a_bad_text_fails_its_own_caller_only_and_of_one_who_left_nothing_is_done() -> None:
-    async def use() -> None:
-        tokeniser, held = Tokeniser(), Held()
-        first, bad, leaving, last = [
-            asyncio.create_task(tokens(tokeniser, held, *texts)) for texts in (["1"], ["2", "bad"], ["3"], ["4"])
-        ]
-        await until(held.entered.is_set)
-        leaving.cancel()
-        await asyncio.wait({leaving})
-        held.may_go.release(10)
-        assert (await first, await last) == (["1"], ["4"])
-        with pytest.raises(BadTexts, match="text 1: it is bad"):
-            await bad
-        assert held.seen == ["1", "2", "bad", "4"]
-        tokeniser.stop()
-
-    asyncio.run(use())
+async def test_bad_texts_fail_one_caller_and_cancelled_calls_are_skipped() -> None:
+    tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+    first, bad, leaving, last = [
+        asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in (["1"], ["2", "bad"], ["3"], ["4"])
+    ]
+    await until(encoder.entered.is_set)
+    leaving.cancel()
+    await asyncio.wait({leaving})
+    encoder.permits.release(10)
+    assert (await first, await last) == (["1"], ["4"])
+    with pytest.raises(BadTexts, match="text 1: it is bad"):
+        await bad
+    assert encoder.seen == ["1", "2", "bad", "4"]
+    tokenizer.stop()
 
 
-def test_a_panic_of_the_library_fails_its_own_caller_by_what_is_an_exception_and_the_thread_lives_on() -> None:
-    async def use() -> None:
-        tokeniser, held = Tokeniser(), Held()
-        panicking, same_go = [asyncio.create_task(tokens(tokeniser, held, text)) for text in ("panic", "1")]
-        await until(held.entered.is_set)
-        held.may_go.release(10)
-        with pytest.raises(RuntimeError, match="a library panicked") as failed:
-            await asyncio.wait_for(panicking, WAIT_S)
-        assert isinstance(failed.value.__cause__, Panic)
-        assert await asyncio.wait_for(same_go, WAIT_S) == ["1"]
-        assert await asyncio.wait_for(tokens(tokeniser, held, "2"), WAIT_S) == ["2"]
-        tokeniser.stop()
-
-    asyncio.run(use())
+async def test_a_library_panic_fails_one_caller_and_the_thread_continues() -> None:
+    tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+    panicking, same_round = [asyncio.create_task(tokens(tokenizer, encoder, text)) for text in ("panic", "1")]
+    await until(encoder.entered.is_set)
+    encoder.permits.release(10)
+    with pytest.raises(RuntimeError, match="a library panicked") as failed:
+        await asyncio.wait_for(panicking, WAIT_S)
+    assert isinstance(failed.value.__cause__, Panic)
+    assert await asyncio.wait_for(same_round, WAIT_S) == ["1"]
+    assert await asyncio.wait_for(tokens(tokenizer, encoder, "2"), WAIT_S) == ["2"]
+    tokenizer.stop()
 
 
-def test_when_it_stops_nobody_is_left_waiting() -> None:
-    async def use() -> None:
-        tokeniser, held = Tokeniser(), Held()
-        running, waiting = [asyncio.create_task(tokens(tokeniser, held, text)) for text in ("1", "2")]
-        await until(held.entered.is_set)
-        tokeniser.stop()
-        held.may_go.release(10)
-        assert await running == ["1"]
-        for late in (waiting, tokens(tokeniser, held, "3")):
-            with pytest.raises(NotReady):
-                await late
-        assert held.seen == ["1"]
-
-    asyncio.run(use())
+async def test_stopping_answers_every_caller() -> None:
+    tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+    running, waiting = [asyncio.create_task(tokens(tokenizer, encoder, text)) for text in ("1", "2")]
+    await until(encoder.entered.is_set)
+    tokenizer.stop()
+    encoder.permits.release(10)
+    assert await running == ["1"]
+    for late in (waiting, tokens(tokenizer, encoder, "3")):
+        with pytest.raises(NotReady):
+            await late
+    assert encoder.seen == ["1"]

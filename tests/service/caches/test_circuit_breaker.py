@@ -1,4 +1,4 @@
-"""The circuit breaker, as a state machine with a clock of its own."""
+"""The circuit breaker as a state machine with a fake clock."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.service.caches.circuit_breaker import CircuitBreaker
-from tests.support.standing_clock import Clock
+from tests.support.fake_clock import FakeClock
 
 FAILURES, REST_S = 3, 10.0
 
-Outcome: TypeAlias = Literal["succeeds", "fails", "leaves"]
+CallResult: TypeAlias = Literal["succeeds", "fails", "leaves"]
 
 
-def test_it_opens_after_failures_in_a_row_and_says_so_once() -> None:
-    circuit = CircuitBreaker(FAILURES, REST_S, Clock())
+def test_it_opens_after_failures_and_reports_it_once() -> None:
+    circuit = CircuitBreaker(FAILURES, REST_S, FakeClock())
     assert [circuit.failed(), circuit.failed(), circuit.succeeded()] == [False, False, False]
     assert [circuit.failed(), circuit.failed()] == [False, False]
     assert circuit.admits()
@@ -24,8 +24,8 @@ def test_it_opens_after_failures_in_a_row_and_says_so_once() -> None:
     assert not circuit.admits()
 
 
-def test_after_the_rest_one_call_probes_and_its_success_closes() -> None:
-    clock = Clock()
+def test_one_probe_follows_the_rest_and_its_success_closes() -> None:
+    clock = FakeClock()
     circuit = CircuitBreaker(FAILURES, REST_S, clock)
     for _ in range(FAILURES):
         circuit.failed()
@@ -37,8 +37,8 @@ def test_after_the_rest_one_call_probes_and_its_success_closes() -> None:
     assert (circuit.admits(), circuit.admits()) == (True, True)
 
 
-def test_a_probe_that_fails_or_never_ends_is_followed_by_another_one_rest_later() -> None:
-    clock = Clock()
+def test_failed_or_hanging_probes_repeat_after_another_rest() -> None:
+    clock = FakeClock()
     circuit = CircuitBreaker(FAILURES, REST_S, clock)
     for _ in range(FAILURES):
         circuit.failed()
@@ -52,9 +52,9 @@ def test_a_probe_that_fails_or_never_ends_is_followed_by_another_one_rest_later(
 
 
 @given(st.lists(st.tuples(st.floats(0, 8), st.sampled_from(["succeeds", "fails", "leaves"]))))
-def test_against_a_server_that_fails_a_call_is_made_at_most_once_a_rest(steps: list[tuple[float, Outcome]]) -> None:
-    """Replays any history of calls, and checks each admission against the history itself."""
-    clock = Clock()
+def test_a_failing_server_is_called_at_most_once_a_rest(steps: list[tuple[float, CallResult]]) -> None:
+    """Replay any history of calls, and check each admission against the history."""
+    clock = FakeClock()
     circuit = CircuitBreaker(FAILURES, REST_S, clock)
     in_a_row, last_call = 0, -REST_S
     for wait, outcome in steps:

@@ -1,4 +1,4 @@
-"""The format of embeddings in a shared cache: exact, and never mistaken."""
+"""The record format of the shared cache: exact, and never read as something else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from semblance.models.embeddings import Floats, TokenEmbeddings
 from semblance.service.caches.record import CorruptRecord, SwappedRecord, pack, unpack
-from tests.support.bits import bits
+from tests.support.vectors import bits
 
 SIZES = st.integers(0, 6)
 ANY_FLOAT = npst.from_dtype(np.dtype(np.float32))  # infinities, subnormals and every kind of NaN among them
@@ -25,17 +25,17 @@ def embeddings(draw: st.DrawFn) -> TokenEmbeddings:
     return TokenEmbeddings(
         vectors=floats(n, d),
         weights=floats(draw(SIZES)),
-        given=draw(st.none() | st.just(floats(draw(SIZES)))),
+        pooled_vector=draw(st.none() | st.just(floats(draw(SIZES)))),
         mean_pooled=draw(st.booleans()),
     )
 
 
 @given(key=st.text(), entry=embeddings())
-def test_a_record_gives_back_every_bit(key: str, entry: TokenEmbeddings) -> None:
+def test_records_round_trip_bit_for_bit(key: str, entry: TokenEmbeddings) -> None:
     assert bits(unpack(key, pack(key, entry))) == bits(entry)
 
 
-def test_arrays_that_do_not_lie_in_rows_are_kept_too() -> None:
+def test_non_contiguous_arrays_round_trip() -> None:
     vectors = np.arange(12, dtype=np.float32).reshape(3, 4).T
     found = unpack("k", pack("k", TokenEmbeddings(vectors, np.ones(8, np.float32)[::2])))
     assert found.vectors.tolist() == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
@@ -43,7 +43,7 @@ def test_arrays_that_do_not_lie_in_rows_are_kept_too() -> None:
 
 
 @given(key=st.text(), entry=embeddings(), data=st.data(), flip=st.integers(1, 255))
-def test_one_wrong_byte_is_found(key: str, entry: TokenEmbeddings, data: st.DataObject, flip: int) -> None:
+def test_one_changed_byte_is_detected(key: str, entry: TokenEmbeddings, data: st.DataObject, flip: int) -> None:
     record = bytearray(pack(key, entry))
     record[data.draw(st.integers(0, len(record) - 1))] ^= flip
     with pytest.raises(CorruptRecord):
@@ -51,7 +51,7 @@ def test_one_wrong_byte_is_found(key: str, entry: TokenEmbeddings, data: st.Data
 
 
 @given(key=st.text(), entry=embeddings(), data=st.data(), more=st.binary(min_size=1))
-def test_a_record_too_short_or_too_long_is_found(
+def test_a_shortened_or_extended_record_is_detected(
     key: str, entry: TokenEmbeddings, data: st.DataObject, more: bytes
 ) -> None:
     record = pack(key, entry)
@@ -61,12 +61,12 @@ def test_a_record_too_short_or_too_long_is_found(
 
 
 @given(anything=st.binary())
-def test_no_other_bytes_pass_for_a_record(anything: bytes) -> None:
+def test_arbitrary_bytes_are_not_accepted(anything: bytes) -> None:
     with pytest.raises(CorruptRecord):
         unpack("k", anything)
 
 
 @given(keys=st.lists(st.text(), min_size=2, max_size=2, unique=True), entry=embeddings())
-def test_a_record_of_another_key_is_told_from_a_damaged_one(keys: list[str], entry: TokenEmbeddings) -> None:
+def test_a_record_of_another_key_is_distinguished_from_damage(keys: list[str], entry: TokenEmbeddings) -> None:
     with pytest.raises(SwappedRecord):
         unpack(keys[0], pack(keys[1], entry))

@@ -1,4 +1,4 @@
-"""`semblance backup` and `semblance restore`, run as an operator runs them: and as they go wrong."""
+"""`semblance backup`, `restore` and `snapshot` on the command line, with their failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
 from semblance.service.documents import backup_folder
-from semblance.service.documents.lock import hold
+from semblance.service.documents.lock import lock_home
 from semblance.service.documents.postgresql import postgresql_engine
 from semblance.service.documents.schema import documents
 from semblance.service.documents.sql import SqlDocumentStore
@@ -22,15 +22,15 @@ from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import BadBackup
 from semblance.service.ports.documents import Document, Write
 from tests.contracts.test_backups import content
-from tests.contracts.test_copies import SETTINGS, made_of
-from tests.support.dying import DEAD, Death, in_a_process
+from tests.contracts.test_copies import SETTINGS, embedding
+from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 
-TEXT = "A text of which many make a file that is larger than a small disk."
+TEXT = "Many copies of this text make a file larger than the limited disk of a test."
 
 
 def fill(store: SqlDocumentStore, name: str, count: int) -> None:
     collection, _ = store.create(name, SETTINGS)
-    made = made_of("space-0", TEXT)
+    made = embedding("space-0", TEXT)
     store.upsert(collection, [Write(Document(f"{i:04}", TEXT, {"i": i}), made) for i in range(count)])
 
 
@@ -42,20 +42,20 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def held(home: Path) -> list[object]:
+def stored(home: Path) -> list[object]:
     engine = sqlite_engine(home / "documents.sqlite")
-    found = content(engine)
+    rows = content(engine)
     engine.dispose()
-    return found
+    return rows
 
 
 def semblance(*arguments: str, **environment: str) -> Result:
-    """`semblance ARGUMENTS` within this process."""
+    """Run `semblance ARGUMENTS` in this process."""
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "200", **environment})
 
 
-def cramped(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`semblance ARGUMENTS` where no file may grow beyond 128 KiB: a full disk."""
+def semblance_on_full_disk(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `semblance ARGUMENTS` where no file may grow beyond 128 KiB, as on a full disk."""
     command = [
         "sh",
         "-c",
@@ -69,68 +69,66 @@ def cramped(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_deployment_moves_from_one_kind_of_store_to_the_other_and_back(
-    home: Path, postgres: str, tmp_path: Path
-) -> None:
-    before = held(home)
+def test_a_deployment_moves_to_postgresql_and_back(home: Path, postgres: str, tmp_path: Path) -> None:
+    before = stored(home)
     for step in (
         partial(semblance, "backup", str(tmp_path / "first"), "--home", str(home)),
         partial(semblance, "restore", str(tmp_path / "first"), SEMBLANCE_DATABASE_URL=postgres),
         partial(semblance, "backup", str(tmp_path / "second"), SEMBLANCE_DATABASE_URL=postgres),
         partial(semblance, "restore", str(tmp_path / "second"), "--home", str(tmp_path / "new")),
     ):
-        done = step()
-        assert done.exit_code == 0, done.output
+        ran = step()
+        assert ran.exit_code == 0, ran.output
     engine = postgresql_engine(postgres, connections=1, timeout_s=10)
     assert content(engine) == before
     engine.dispose()
-    assert held(tmp_path / "new") == before
+    assert stored(tmp_path / "new") == before
     for path in (tmp_path / "second", *(tmp_path / "second").iterdir()):
         assert path.stat().st_mode & 0o077 == 0, "it holds texts"
 
 
-def test_restore_shows_what_it_would_replace_and_asks(home: Path, tmp_path: Path) -> None:
+def test_restore_shows_the_changes_and_asks(home: Path, tmp_path: Path) -> None:
     assert semblance("backup", str(tmp_path / "backup"), "--home", str(home)).exit_code == 0
     store = SqlDocumentStore(sqlite_engine(home / "documents.sqlite"))
     fill(store, "later", 7)
     store.close()
-    before = held(home)
+    before = stored(home)
     unanswered = semblance("restore", str(tmp_path / "backup"), "--home", str(home))
     assert unanswered.exit_code == 1
     assert "later" in unanswered.output
     assert "1,000" in unanswered.output
-    assert held(home) == before
+    assert stored(home) == before
     assert semblance("restore", str(tmp_path / "backup"), "--home", str(home), "--yes").exit_code == 0
-    assert held(home) != before
+    assert stored(home) != before
 
 
-def test_what_cannot_be_is_said_and_nothing_changes(home: Path, tmp_path: Path) -> None:
+def test_failures_are_messages_and_change_nothing(home: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     url = "postgresql://someone:hidden-word@127.0.0.1:1/none"
     assert semblance("backup", str(tmp_path / "backup"), "--home", str(home)).exit_code == 0
-    before = held(home)
+    before = stored(home)
     backup, there, nowhere = str(tmp_path / "backup"), str(home), str(tmp_path / "nowhere")
-    with hold(home):
-        for arguments, environment, said in (
-            (["backup", str(tmp_path / "full"), "--home", there], {}, "exists already"),
+    with lock_home(home):
+        for arguments, environment, message in (
+            (["backup", str(tmp_path / "full"), "--home", there], {}, "already exists"),
             (["backup", nowhere, "--home", nowhere], {}, "there are no documents in"),
             (["backup", nowhere], {"SEMBLANCE_DATABASE_URL": url}, "does not answer"),
             (["restore", backup, "--yes"], {"SEMBLANCE_DATABASE_URL": url}, "does not answer"),
-            (["restore", nowhere, "--home", there, "--yes"], {}, "holds no backup"),
+            (["restore", nowhere, "--home", there, "--yes"], {}, "has no manifest.json"),
             (["restore", backup, "--home", there, "--yes"], {}, "another process serves the documents"),
             (["snapshot", nowhere, "--home", nowhere], {}, "name the folder of the service"),
         ):
             ran = semblance(*arguments, **environment)
             assert ran.exit_code == 1
-            assert said in ran.output
+            assert message in ran.output
             assert "hidden-word" not in ran.output
             assert not Path(nowhere).exists()
-    assert held(home) == before
+    assert stored(home) == before
 
 
-def test_a_full_disk_leaves_no_backup_and_no_half_restored_store(home: Path, tmp_path: Path) -> None:
-    failed = cramped("backup", str(tmp_path / "backup"), "--home", str(home))
+def test_a_full_disk_leaves_no_backup_and_no_partial_restore(home: Path, tmp_path: Path) -> None:
+    failed = semblance_on_full_disk("backup", str(tmp_path / "backup"), "--home", str(home))
     assert failed.returncode == 1
     assert "no backup was made" in failed.stderr
     assert "Traceback" not in failed.stderr
@@ -139,47 +137,47 @@ def test_a_full_disk_leaves_no_backup_and_no_half_restored_store(home: Path, tmp
     store = SqlDocumentStore(sqlite_engine(tmp_path / "other" / "documents.sqlite"))
     fill(store, "small", 3)
     store.close()
-    before = held(tmp_path / "other")
-    failed = cramped("restore", str(tmp_path / "backup"), "--home", str(tmp_path / "other"), "--yes")
+    before = stored(tmp_path / "other")
+    failed = semblance_on_full_disk("restore", str(tmp_path / "backup"), "--home", str(tmp_path / "other"), "--yes")
     assert failed.returncode == 1
     assert "nothing was restored" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert held(tmp_path / "other") == before
+    assert stored(tmp_path / "other") == before
 
 
-def test_a_backup_that_is_killed_at_any_step_is_none_or_a_whole_one(tmp_path: Path) -> None:
+def test_a_backup_killed_at_any_step_is_absent_or_complete(tmp_path: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(tmp_path / "home" / "documents.sqlite"))
     fill(store, "c", 3)
     store.close()
-    before, backups = held(tmp_path / "home"), tmp_path / "backups"
+    before, backups = stored(tmp_path / "home"), tmp_path / "backups"
 
-    def die(at: int) -> None:
-        death = Death(backups, at)
-        death.take_over()
+    def back_up_until(at: int) -> None:
+        crash = CrashPoint(backups, at)
+        crash.install()
         for name in ("before_cursor_execute", "commit"):
-            event.listen(Engine, name, lambda *_: death.step())
+            event.listen(Engine, name, lambda *_: crash.step())
         app(["backup", str(backups / "monday"), "--home", str(tmp_path / "home")], standalone_mode=False)
 
     ends = []
     for at in range(1, 1000, 3):
         shutil.rmtree(backups, ignore_errors=True)
         backups.mkdir()
-        status = in_a_process(partial(die, at))
+        status = run_in_fork(partial(back_up_until, at))
         try:
-            backup_folder.check(backups / "monday")
-            assert held(backups / "monday") == before
-            ends.append("whole")
+            backup_folder.verify(backups / "monday")
+            assert stored(backups / "monday") == before
+            ends.append("present")
         except BadBackup:
-            ends.append("none")
-        assert held(tmp_path / "home") == before
-        if status != DEAD:
+            ends.append("absent")
+        assert stored(tmp_path / "home") == before
+        if status != CRASHED:
             break
     assert status == 0
     assert ends == sorted(ends)
-    assert ends.count("none") > 15
+    assert ends.count("absent") > 15
 
 
-def test_a_snapshot_of_a_replica_is_its_copy_with_what_is_only_in_the_log_yet(tmp_path: Path) -> None:
+def test_a_snapshot_includes_rows_still_in_the_write_ahead_log(tmp_path: Path) -> None:
     engine = sqlite_engine(tmp_path / "home" / "copy.sqlite")
     store = SqlDocumentStore(engine)
     fill(store, "c", 5)

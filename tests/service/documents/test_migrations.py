@@ -1,4 +1,4 @@
-"""Stores of earlier releases are brought up to this one, and those of later ones left alone."""
+"""Stores of earlier releases are migrated, and those of later releases refused."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import StoreTooNew
 from semblance.service.ports.documents import Version
 
-# as the first release made its tables, without Alembic
-FIRST = """
+# the tables of the first release, which had no Alembic
+FIRST_TABLES = """
 CREATE TABLE collections (name VARCHAR NOT NULL, epoch VARCHAR NOT NULL, version INTEGER NOT NULL,
   model VARCHAR NOT NULL, space VARCHAR NOT NULL, dim INTEGER NOT NULL, measure VARCHAR NOT NULL,
   "index" VARCHAR NOT NULL, tokens VARCHAR NOT NULL, PRIMARY KEY (name));
@@ -42,22 +42,22 @@ INSERT INTO vectors VALUES ('c', 'd', 'space', x'00000000');
 """
 
 
-def test_the_steps_lead_to_the_tables_that_the_code_works_with(engine: Engine) -> None:
+def test_migrations_lead_to_the_schema_of_the_code(engine: Engine) -> None:
     migrate(engine)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-def test_the_newest_step_is_the_one_that_a_start_looks_for() -> None:
+def test_the_newest_revision_is_the_expected_one() -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     assert ScriptDirectory.from_config(config).get_heads() == [NEWEST]
 
 
-def test_a_store_of_the_first_release_keeps_what_it_holds(tmp_path: Path) -> None:
+def test_a_store_of_the_first_release_keeps_its_documents(tmp_path: Path) -> None:
     engine = sqlite_engine(tmp_path / "documents.sqlite")
     with engine.begin() as connection:
-        for statement in FIRST.split(";\n"):
+        for statement in FIRST_TABLES.split(";\n"):
             if statement.strip():
                 connection.execute(text(statement))
     store = SqlDocumentStore(engine)
@@ -69,7 +69,7 @@ def test_a_store_of_the_first_release_keeps_what_it_holds(tmp_path: Path) -> Non
     store.close()
 
 
-def test_a_store_of_a_later_release_is_left_alone(engine: Engine) -> None:
+def test_a_store_of_a_later_release_is_refused(engine: Engine) -> None:
     migrate(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -77,7 +77,7 @@ def test_a_store_of_a_later_release_is_left_alone(engine: Engine) -> None:
         migrate(engine)
 
 
-def test_replicas_that_start_together_make_the_tables_once(postgres: str) -> None:
+def test_concurrent_replicas_create_the_tables_once(postgres: str) -> None:
     engine = postgresql_engine(postgres, connections=4, timeout_s=10)
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(migrate, engine) for _ in range(4)]:

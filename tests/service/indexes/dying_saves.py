@@ -1,9 +1,9 @@
-"""Saves one snapshot over another and dies at every step of it, one step further each time; see test_snapshots.py.
+"""Replace a snapshot in processes that die one step later each time; see test_snapshots.py.
 
     python -m tests.service.indexes.dying_saves ENGINE FOLDER
 
-prints a line for every death: what the folder held afterwards, "old" or "new", and how many files; and a last line,
-"survived". A death takes with it all that was not yet brought to disk: files written but not synced are cut in half.
+prints a line for every death, with the snapshot found afterwards ("old" or "new") and the number of files, and a last
+line, "survived". A death loses what was not flushed to disk: files written but not synced are truncated to half.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
 from semblance.service.indexes import snapshots
 from semblance.service.indexes.collection_index import CollectionIndex
-from semblance.service.ports.documents import Change, Collection, CollectionSettings, Version
-from tests.support.dying import DEAD, Death, in_a_process
+from semblance.service.ports.documents import Collection, CollectionSettings, VectorChange, Version
+from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
 
 DIM = 4
 
 
 def settings(engine: str) -> CollectionSettings:
-    """Of a collection that an engine is chosen for."""
+    """Settings of a collection with this engine."""
     return CollectionSettings("minilm", "space", DIM, "cosine", engine, "none")
 
 
 def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
-    """An index as it was saved, and after some more writes."""
+    """An index, and the same one after some more writes."""
     rng = np.random.default_rng(0)
     vectors = unit_rows(rng.normal(size=(60, DIM))).astype(np.float32)
-    first = [Change(f"d{i}", 1, vectors[i], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
-    second = [Change("d3", 2, None, {}), Change("d4", 2, vectors[4], {"n": "relabelled"})]
-    second += [Change(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
+    first = [VectorChange(f"d{i}", 1, vectors[i], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
+    second = [VectorChange("d3", 2, None, {}), VectorChange("d4", 2, vectors[4], {"n": "relabelled"})]
+    second += [VectorChange(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
         index = CollectionIndex(catalogue.find("semblance.service.indexes.engines", engine)(DIM), "epoch", engine)
@@ -49,7 +49,7 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
 
 
 def content(index: CollectionIndex) -> dict[str, Any]:
-    """All that an index holds, vectors bit by bit."""
+    """Complete contents of an index, with vectors as bytes."""
     vectors = index.vectors([f"d{i}" for i in range(60)])
     metadata = {index._ids[row]: dict(index._metadata[row]) for row in index._live}
     return {
@@ -63,24 +63,24 @@ def content(index: CollectionIndex) -> dict[str, Any]:
 
 
 def count_steps(folder: Path, at: int) -> None:
-    """Die at that step of this process; the writing of an index is a step as well."""
-    death, write = Death(folder, at, loses_unsynced=True), faiss.write_index
-    death.take_over()
+    """Die at that step of this process; writing an index counts as a step."""
+    crash, write = CrashPoint(folder, at, loses_unsynced=True), faiss.write_index
+    crash.install()
 
     def counted(index: Any, name: str) -> None:
         write(index, name)
-        death.step()
+        crash.step()
 
     faiss.write_index = counted  # type: ignore[assignment]
 
 
 def main(engine: str, folder: Path) -> None:
-    """Die and look, until a save survives."""
+    """Die and check, until a save survives."""
     old, new = two_states(engine)
     collection = Collection("c", Version("epoch", 2), settings(engine))
     expected = {str(content(old)): "old", str(content(new)): "new"}
-    status, step = DEAD, 0
-    while status == DEAD:
+    status, step = CRASHED, 0
+    while status == CRASHED:
         step += 1
         shutil.rmtree(folder, ignore_errors=True)
         snapshots.save(folder, old, settings(engine))
@@ -89,7 +89,7 @@ def main(engine: str, folder: Path) -> None:
             count_steps(folder, at)
             snapshots.save(folder, new, settings(engine))
 
-        status = in_a_process(save_and_die)
+        status = run_in_fork(save_and_die)
         loaded = snapshots.load(folder, collection)
         print(expected.get(str(loaded and content(loaded)), "neither"), len(list(folder.iterdir())))
     print("survived" if status == 0 else f"failed with {status}")

@@ -1,4 +1,4 @@
-"""Readers share, a writer is alone, and neither waits for ever."""
+"""Readers share the lock, a writer has it alone, and none starves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from semblance.service.indexes.shared_lock import SharedLock
 
 
-def test_readers_hold_it_together() -> None:
+def test_readers_share_the_lock() -> None:
     lock, inside = SharedLock(), threading.Barrier(3, timeout=10)
 
     def read() -> int:
@@ -21,7 +21,7 @@ def test_readers_hold_it_together() -> None:
         assert sorted(pool.map(lambda _: read(), range(3))) == [0, 1, 2]
 
 
-def test_a_writer_is_alone() -> None:
+def test_a_writer_is_exclusive() -> None:
     lock, state, torn = SharedLock(), [0, 0], []
 
     def write() -> None:
@@ -46,7 +46,7 @@ def test_a_writer_is_alone() -> None:
     assert not any(torn)
 
 
-def test_readers_without_a_pause_do_not_keep_a_writer_out() -> None:
+def test_continuous_readers_do_not_starve_a_writer() -> None:
     lock, done = SharedLock(), threading.Event()
 
     def read() -> None:
@@ -56,7 +56,7 @@ def test_readers_without_a_pause_do_not_keep_a_writer_out() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(read) for _ in range(3)]
-        time.sleep(0.05)  # by now they overlap all the time
+        time.sleep(0.05)  # by now the readers overlap
         try:
             writer = pool.submit(_enter, lock)
             writer.result(timeout=10)
@@ -66,7 +66,7 @@ def test_readers_without_a_pause_do_not_keep_a_writer_out() -> None:
             reader.result(timeout=10)
 
 
-def test_a_writer_without_a_pause_lets_a_reader_in_after_one_turn() -> None:
+def test_a_continuous_writer_does_not_starve_readers() -> None:
     lock, done, turns = SharedLock(), threading.Event(), [0]
 
     def write() -> None:
@@ -89,7 +89,7 @@ def test_a_writer_without_a_pause_lets_a_reader_in_after_one_turn() -> None:
     assert max(waited) <= 2
 
 
-def test_an_exception_lets_go() -> None:
+def test_an_exception_releases_the_lock() -> None:
     lock = SharedLock()
     for mode in (lock.reading, lock.writing):
         with suppress(KeyError), mode():

@@ -1,4 +1,4 @@
-"""The list of served models: one grammar for built-in ones, folders and files, and for what is asked of them."""
+"""The list of served models: built-in models, folders, files and their options."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from semblance.models.catalogue import similarity
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.lora import CONFIG, WEIGHTS
 from semblance.service.cli.main import app
-from semblance.service.cli.train.run import read_recipe
-from semblance.service.model_loading.registry import BUILT_IN, BuiltIn, read_served, read_source
+from semblance.service.cli.train import read_recipe
+from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
+from semblance.service.model_loading.registry import read_served, read_source
 from semblance.service.settings import Settings
 from tests.support.project import PROJECT
 from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
@@ -39,7 +40,7 @@ def counts(tmp_path: Path) -> Path:
     return file
 
 
-def test_models_of_every_kind_stand_in_one_list(tmp_path: Path, glove: Path, counts: Path) -> None:
+def test_one_list_holds_models_of_every_kind(tmp_path: Path, glove: Path, counts: Path) -> None:
     small = make_small(tmp_path / "small")
     served = read_served(
         f"minilm, mx=minilm?pooling=max ,small={small},g={glove},sif={glove}?weighting=sif&frequencies={counts}"
@@ -51,35 +52,36 @@ def test_models_of_every_kind_stand_in_one_list(tmp_path: Path, glove: Path, cou
     assert len({files.space for files in served.values()}) == 5
 
 
-def test_an_option_that_says_what_the_folder_says_changes_nothing() -> None:
+def test_an_option_equal_to_the_folder_setting_changes_nothing() -> None:
     assert (
         read_source("minilm?pooling=mean").space == read_source("minilm").space == read_served("minilm")["minilm"].space
     )
 
 
 def test_a_built_in_model_keeps_its_space() -> None:
-    """Collections that are stored belong to it."""
+    """Stored collections refer to it."""
     assert read_source("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
+    assert read_source("minilm-clrcmd").space == "0a5d28c7956c6ddb0e5f1cd4fc314fecc49e5bb1e7352e84dbe94e8deb867fe3"
 
 
-def test_the_default_models_are_the_tuned_one_and_then_the_one_below_it() -> None:
+def test_the_default_models_are_the_tuned_one_and_its_base() -> None:
     served = read_served(Settings().models)
     tuned, plain = served.values()
     assert list(served) == ["minilm-clrcmd", "minilm"]
     assert (tuned.location, tuned.pooling, tuned.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
 
 
-def test_a_built_in_model_with_an_adapter_is_the_one_below_it_with_that_option() -> None:
+def test_a_built_in_adapter_equals_the_base_with_that_option() -> None:
     folder = PROJECT / "service" / "adapters" / "minilm_clrcmd"
     tuned = read_source("minilm-clrcmd").space
     assert read_source(f"minilm?adapter={folder}").space == tuned
     assert len({tuned, read_source("minilm-clrcmd?pooling=max").space, read_source("minilm").space}) == 3
-    with pytest.raises(BadCheckpoint, match="minilm-clrcmd has an adapter of its own"):
+    with pytest.raises(BadCheckpoint, match="minilm-clrcmd includes an adapter and accepts no other"):
         read_source(f"minilm-clrcmd?adapter={folder}")
 
 
 @pytest.mark.parametrize("pin", ["weights_sha256", "adapter_sha256"])
-def test_both_files_of_a_built_in_model_are_pinned(monkeypatch: pytest.MonkeyPatch, pin: str) -> None:
+def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.MonkeyPatch, pin: str) -> None:
     other: Any = {pin: "0" * 64}
     monkeypatch.setitem(
         cast("dict[str, BuiltIn]", BUILT_IN), "minilm-clrcmd", replace(BUILT_IN["minilm-clrcmd"], **other)
@@ -88,7 +90,7 @@ def test_both_files_of_a_built_in_model_are_pinned(monkeypatch: pytest.MonkeyPat
         read_source("minilm-clrcmd")
 
 
-def test_a_shipped_adapter_is_small_and_comes_with_its_card_and_the_recipe_that_it_was_trained_by() -> None:
+def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
     for folder in (PROJECT / "service" / "adapters").iterdir():
         assert {file.name for file in folder.iterdir()} == {CONFIG, WEIGHTS, "README.md", "recipe.yaml", "training.png"}
         assert (folder / WEIGHTS).stat().st_size <= 3_000_000
@@ -100,21 +102,21 @@ def test_a_shipped_adapter_is_small_and_comes_with_its_card_and_the_recipe_that_
 
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
-def test_the_default_model_tells_like_from_unlike(measure: str) -> None:
+def test_the_default_model_ranks_similar_above_unrelated(measure: str) -> None:
     encoder = load("minilm-clrcmd")
     texts = ["A man is playing a guitar.", "Someone plays an instrument.", "Income tax returns are due in April."]
     guitar, instrument, tax = encoder.encode(encoder.tokenize(texts, "query", "END"), "tokens")
-    found = similarity(measure)
-    assert found.score(guitar, instrument) > found.score(guitar, tax) + 0.2
+    scorer = similarity(measure)
+    assert scorer.score(guitar, instrument) > scorer.score(guitar, tax) + 0.2
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
-        ("minilm?puling=max", "no option 'puling': there are adapter, pooling, projection, weighting"),
-        ("minilm?pooling=sum", "no pooling 'sum': there are mean, cls, max"),
+        ("minilm?puling=max", "no option 'puling': choose one of adapter, pooling, projection, weighting"),
+        ("minilm?pooling=sum", "unknown pooling 'sum': choose one of mean, cls, max"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
-        ("{glove}?pooling=max", "no option 'pooling': there are projection, weighting"),
+        ("{glove}?pooling=max", "no option 'pooling': choose one of projection, weighting"),
         ("{glove}?weighting=idf", "there is no 'idf' among the weightings: choose one of sif, uniform"),
         ("{glove}?weighting=sif", "weighting=sif needs frequencies=FILE"),
         ("{glove}?weighting=sif&frequencies={glove}.no", "cannot read"),
@@ -123,16 +125,16 @@ def test_the_default_model_tells_like_from_unlike(measure: str) -> None:
         ("{glove}?projection={counts}", "cannot read"),
         ("minilm?pooling=cls&projection={map}", "pools by cls: projection needs"),
         ("minilm?pooling=max&weighting=uniform", "pools by max: weighting needs"),
-        ("{glove}?weighting=uniform&projection={map}", "fitted to vectors of another model or other options"),
+        ("{glove}?weighting=uniform&projection={map}", "fitted to another model or other options"),
         ("{glove}?", "is not of the form option=value"),
         ("{glove}?weighting", "is not of the form option=value"),
-        ("{glove}?weighting=uniform&weighting=sif", "or stands there twice"),
-        ("{glove}.no", "is not a folder, and no file either"),
+        ("{glove}?weighting=uniform&weighting=sif", "or is repeated"),
+        ("{glove}.no", "no such file or folder"),
         ("{counts}", "line 1"),
     ],
 )
-def test_what_is_not_there_is_refused_by_name(
-    tmp_path: Path, glove: Path, counts: Path, source: str, said: str
+def test_unknown_options_and_files_are_rejected_by_name(
+    tmp_path: Path, glove: Path, counts: Path, source: str, message: str
 ) -> None:
     from semblance.models.projections.whitening import Whitening
 
@@ -140,16 +142,16 @@ def test_what_is_not_there_is_refused_by_name(
     save_map(Whitening().fit(random_vectors(40).astype(np.float64)), tmp_path / "map", str(glove))
     if "frequencies={glove}" in source and ".no" not in source:
         glove.write_text("w0 1 x\n" * 2)
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=message):
         read_source(source.format(glove=glove, counts=counts, map=tmp_path / "map"))
 
 
-def test_a_built_in_model_with_options_needs_a_name_of_its_own() -> None:
-    with pytest.raises(BadCheckpoint, match="with a name of its own"):
+def test_a_built_in_model_with_options_needs_a_new_name() -> None:
+    with pytest.raises(BadCheckpoint, match="with a new name"):
         read_served("minilm?pooling=max")
 
 
-def test_torch_is_imported_neither_to_list_models_nor_for_a_cpu(tmp_path: Path, glove: Path, counts: Path) -> None:
+def test_listing_models_and_serving_on_cpu_do_not_import_torch(tmp_path: Path, glove: Path, counts: Path) -> None:
     program = f"""
 import sys
 from semblance.models.runtime import Compute
@@ -197,7 +199,7 @@ def test_a_projection_is_fitted_saved_and_served(
 ) -> None:
     source, out = f"{glove}?weighting=sif&frequencies={counts}", tmp_path / "map"
     texts = corpus(tmp_path / f"texts{suffix}")
-    code, said = project(
+    code, output = project(
         "--model",
         f"m={source}",
         "--projection",
@@ -208,9 +210,9 @@ def test_a_projection_is_fitted_saved_and_served(
         out,
         *(["--dims", dims] if dims else []),
     )
-    assert code == 0, said
-    assert f"to {dims or WORD_DIM} dimensions, fitted to 100 texts" in said
-    about = read_affine_map(out).about
+    assert code == 0, output
+    assert f"to {dims or WORD_DIM} dimensions, fitted to 100 texts" in output
+    about = read_affine_map(out).metadata
     assert (about["kind"], about["space"], about["texts"]) == (kind, read_source(source).space, "100")
     encoder = load(f"{source}&projection={out}")
     assert encoder.dim == (dims or WORD_DIM)
@@ -223,12 +225,12 @@ def test_a_projection_is_fitted_saved_and_served(
         assert np.linalg.matrix_rank(pooled, tol=1e-4) == WORD_DIM - 1
 
 
-def test_a_projection_that_cannot_be_fitted_says_why(tmp_path: Path, glove: Path) -> None:
+def test_a_projection_that_cannot_be_fitted_reports_the_reason(tmp_path: Path, glove: Path) -> None:
     few, broken = tmp_path / "few.txt", tmp_path / "broken.jsonl"
     few.write_text("w0\nw1\n")
     broken.write_text('{"text": "w0"}\n{"txet": "w1"}\n')
     whitening = ("--projection", "whitening", "--out", tmp_path / "map")
-    for arguments, said in (
+    for arguments, message in (
         (("--model", f"m={glove}", "--texts", few, *whitening), "2 texts are too few for 8 dimensions"),
         (("--model", f"m={glove}", "--texts", broken, *whitening), "broken.jsonl, line 2"),
         (("--model", f"m={glove},n={glove}", "--texts", few, *whitening), "name one model, not 2"),
@@ -240,5 +242,5 @@ def test_a_projection_that_cannot_be_fitted_says_why(tmp_path: Path, glove: Path
     ):
         code, output = project(*arguments)
         assert code == 1
-        assert said in output
+        assert message in output
     assert not (tmp_path / "map").exists()

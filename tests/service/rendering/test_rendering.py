@@ -1,8 +1,7 @@
-"""Pictures of explanations: well-formed for any text, true to the numbers, and with real letters in every script."""
+"""Pictures of explanations: well-formed, true to the numbers, with glyphs for every script."""
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import re
 import struct
@@ -18,24 +17,21 @@ from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
 from semblance.models.text import Unit
 from semblance.service.rendering import fonts
-from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.colours import Scale, ink_on
-from semblance.service.rendering.drawing_process import DrawingProcess
-from semblance.service.rendering.figures import rounded_parts
+from semblance.service.rendering.caption import Caption, select
+from semblance.service.rendering.colors import ColorScale, ink_on
 from semblance.service.rendering.html import render_html
-from semblance.service.rendering.labels import em_width, legal, shorten
+from semblance.service.rendering.labels import em_width, legal, rounded_parts, shorten
 from semblance.service.rendering.layout import angle_for, cell_for
-from semblance.service.rendering.png import render_png
-from semblance.service.rendering.selection import select
+from semblance.service.rendering.png import DrawingProcess, render_png
 from semblance.service.rendering.svg import render_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 BIDI_CONTROLS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
-# Text that XML, HTML or a renderer could trip over is drawn more often than chance would.
-nasty = st.sampled_from(
+# Text that could break XML, HTML or a renderer is generated more often than by chance.
+hostile = st.sampled_from(
     ["<script>alert(1)</script>", "]]>", "&amp;", '"', "\x00\x0b\x1f\ufffe", "\u202eabc\u2069", "\r\n"]
 )
-anything = st.lists(st.one_of(st.text(max_size=12), nasty), max_size=6).map("".join)
+anything = st.lists(st.one_of(st.text(max_size=12), hostile), max_size=6).map("".join)
 
 
 def units_of(text: str) -> tuple[Unit, ...]:
@@ -44,7 +40,7 @@ def units_of(text: str) -> tuple[Unit, ...]:
 
 
 def explained(a: str, b: str, contribution: Doubles | None = None, special: float = 0.1) -> tuple[Explanation, Caption]:
-    """An explanation between the words of two texts; its parts are drawn from a seeded generator if not given."""
+    """An explanation of the words of two texts, with random contributions by default."""
     left, right = units_of(a), units_of(b)
     shape = (len(left), len(right))
     parts = np.random.default_rng(0).normal(0.01, 0.02, shape) if contribution is None else contribution
@@ -54,12 +50,12 @@ def explained(a: str, b: str, contribution: Doubles | None = None, special: floa
 
 
 def words(count: int, stem: str = "w") -> str:
-    """A text of so many different words."""
+    """A text of `count` different words."""
     return " ".join(f"{stem}{i}" for i in range(count))
 
 
 def texts_in(svg: str) -> list[str]:
-    """All that is written in the picture, tooltips apart."""
+    """All text of the picture, without tooltips."""
     return ["".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
@@ -72,7 +68,7 @@ def printed(svg: str) -> dict[str, float]:
 @settings(max_examples=60, deadline=None)
 @given(anything, anything, anything)
 def test_any_texts_and_names_give_well_formed_svg(a: str, b: str, name: str) -> None:
-    """The parser accepts the picture, and finds no element that this package did not mean to draw."""
+    """The parser accepts the picture, and finds only the elements that this package draws."""
     explanation, caption = explained(a, b)
     named = Caption(name, name, caption.a, caption.b, "word")
     tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(render_svg(explanation, named)).iter()}
@@ -81,15 +77,15 @@ def test_any_texts_and_names_give_well_formed_svg(a: str, b: str, name: str) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(anything, anything)
-def test_controls_of_direction_never_reach_the_picture(a: str, b: str) -> None:
-    """No override of a text can turn around what stands beside it; isolates are closed where they were opened."""
+def test_direction_controls_never_reach_the_picture(a: str, b: str) -> None:
+    """No text can reorder its neighbors; every isolate is closed."""
     svg = render_svg(*explained(a, b))
     assert not BIDI_CONTROLS & set(svg)
     assert svg.count("\u2068") == svg.count("\u2069")
 
 
 class Page(HTMLParser):
-    """What a browser would find: the tags, their attributes, and the text of both paragraphs."""
+    """Parsed page: tags, attributes, and the text of both paragraphs."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -116,8 +112,8 @@ class Page(HTMLParser):
 
 @settings(max_examples=60, deadline=None)
 @given(anything, anything)
-def test_a_page_shows_the_whole_texts_and_runs_nothing(a: str, b: str) -> None:
-    """Both texts read as they were sent; no text adds a script, a resource or an event handler."""
+def test_a_page_shows_the_whole_texts_without_active_content(a: str, b: str) -> None:
+    """Both texts are shown as sent; no text adds a script, a resource or an event handler."""
     page = Page(render_html(*explained(a, b)))
     assert page.paragraphs == [legal(a), legal(b)]
     assert not page.tags & {"script", "img", "link", "iframe", "a", "object", "form", "base"}
@@ -125,7 +121,7 @@ def test_a_page_shows_the_whole_texts_and_runs_nothing(a: str, b: str) -> None:
 
 
 def test_units_that_share_characters_show_each_character_once() -> None:
-    """Two byte-level tokens of one emoji do not double it in the running text."""
+    """Two byte-level tokens of one emoji do not repeat it."""
     units = (Unit("\U0001f600", 0, 1, 0), Unit("\U0001f600", 0, 1, 0), Unit("x", 1, 2, 1))
     explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
     assert Page(render_html(explanation, Caption("m", "m", "\U0001f600x", "x", "token"))).paragraphs == [
@@ -135,12 +131,12 @@ def test_units_that_share_characters_show_each_character_once() -> None:
 
 
 def test_a_page_forbids_scripts_and_resources() -> None:
-    """The policy stands in the head, so that even a mistake in escaping runs nothing."""
+    """The policy in the head holds even if escaping fails."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in render_html(*explained("a", "b"))
 
 
-def test_the_table_holds_the_thirty_strongest_links_in_order() -> None:
+def test_the_table_lists_the_thirty_strongest_links_in_order() -> None:
     """Of 64 links the 30 largest by absolute value, the largest first."""
     parts = np.arange(1.0, 65.0).reshape(8, 8) / 1000
     page = render_html(*explained(words(8), words(8), -parts))
@@ -150,7 +146,7 @@ def test_the_table_holds_the_thirty_strongest_links_in_order() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=4, max_size=4), st.floats(-1, 1))
-@example([0.10295, 0.0, 0.0, 0.0], 0.0)  # less than 0.10295 by a hair, which is lost once it is multiplied
+@example([0.10295, 0.0, 0.0, 0.0], 0.0)  # slightly less than 0.10295, until it is multiplied
 def test_the_printed_parts_sum_to_the_printed_score(parts: list[float], special: float) -> None:
     """Read back from the picture: links + special + omitted = score, to the last digit."""
     numbers = printed(render_svg(*explained("a b", "c d", np.array(parts).reshape(2, 2), special)))
@@ -167,13 +163,13 @@ def bars(svg: str) -> dict[str, tuple[float, float]]:
 
 
 @pytest.mark.parametrize("size", [0.01, 1.0, 30.0, 2000.0])
-def test_a_score_that_is_all_distance_is_drawn_from_nought_to_the_left(size: float) -> None:
-    """As of `word_movers`: every part is negative, and they still stand end to end."""
+def test_a_negative_score_is_drawn_from_zero_to_the_left(size: float) -> None:
+    """As of `word_movers`: all parts are negative, and still end to end."""
     svg = render_svg(*explained("a b", "c d", np.array([[-3.0, 0.0], [0.0, -1.5]]) * size, -0.5 * size))
     drawn = bars(svg)
-    nought = drawn["score"][1]
-    reached = nought - 0.9 * (nought - drawn["score"][0])
-    assert list(drawn["links"]) == pytest.approx([reached, nought], abs=0.2)
+    zero = drawn["score"][1]
+    reached = zero - 0.9 * (zero - drawn["score"][0])
+    assert list(drawn["links"]) == pytest.approx([reached, zero], abs=0.2)
     assert list(drawn["special"]) == pytest.approx([drawn["score"][0], reached], abs=0.2)
     assert drawn["omitted"][0] == pytest.approx(drawn["omitted"][1], abs=1e-9)
     assert printed(svg)["score"] == pytest.approx(-5.0 * size)
@@ -182,13 +178,13 @@ def test_a_score_that_is_all_distance_is_drawn_from_nought_to_the_left(size: flo
     assert "lowers the score" in texts_in(svg)
 
 
-def test_a_broken_sum_is_not_rounded_away() -> None:
-    """Parts that do not make up the score are printed as they are."""
+def test_a_wrong_sum_is_not_hidden_by_rounding() -> None:
+    """Parts that do not sum to the score are printed unchanged."""
     assert rounded_parts([0.1, 0.1, 0.1], 0.5, 4) == (0.1, 0.1, 0.1)
 
 
-def test_long_texts_are_cropped_and_the_picture_says_so() -> None:
-    """Both notes stand there, forty labels a side are left, and the law still holds."""
+def test_long_texts_are_cropped_with_a_note() -> None:
+    """Both notes are shown, forty labels of each text remain, and the printed sum holds."""
     explanation, caption = explained(words(212), words(90, "v"))
     svg = render_svg(explanation, caption)
     written = texts_in(svg)
@@ -201,14 +197,14 @@ def test_long_texts_are_cropped_and_the_picture_says_so() -> None:
 
 
 def test_short_texts_are_not_cropped() -> None:
-    """Forty units are drawn as they are, without a note."""
+    """Forty units are drawn without a note."""
     explanation, caption = explained(words(40), words(3))
     assert select(explanation, caption).explanation is explanation
     assert "Showing" not in render_svg(explanation, caption)
 
 
 def test_cropping_keeps_partners_together() -> None:
-    """Where each unit has one partner, every unit that stays keeps it."""
+    """If each unit has one partner, every unit that remains keeps it."""
     strength = np.random.default_rng(1).permutation(np.linspace(0.5, 1.0, 100))
     partner = np.random.default_rng(2).permutation(100)
     parts = np.zeros((100, 100))
@@ -219,15 +215,15 @@ def test_cropping_keeps_partners_together() -> None:
 
 
 @given(st.text(max_size=80), st.floats(3, 20))
-def test_a_shortened_label_fits_and_a_short_one_is_left_alone(text: str, max_em: float) -> None:
-    """An ellipsis stands for the middle of what is too wide, and only of that."""
+def test_labels_are_shortened_only_if_too_wide(text: str, max_em: float) -> None:
+    """An ellipsis replaces the middle of a wide label."""
     short = shorten(text, max_em)
     assert em_width(short) <= max_em
     assert short == text if em_width(text) <= max_em else "\u2026" in short
 
 
-def test_a_long_word_is_shortened_with_its_full_text_in_the_tooltip() -> None:
-    """A URL keeps its beginning and end on the axis; the pointer shows all of it."""
+def test_a_shortened_word_has_its_full_text_as_tooltip() -> None:
+    """A URL keeps its beginning and end on the axis."""
     url = "https://example.org/a/very/long/path/index.html?q=1#end"
     root = ET.fromstring(render_svg(*explained(f"see {url}", "x")))
     labels = [e for e in root.iter(f"{SVG}text") if "\u2026" in "".join(e.itertext())]
@@ -235,16 +231,16 @@ def test_a_long_word_is_shortened_with_its_full_text_in_the_tooltip() -> None:
     assert re.search(r"https://.*\u2026.*#end$", "".join(labels[0].itertext()))
 
 
-def test_a_cell_tells_its_link() -> None:
+def test_a_cell_describes_its_link() -> None:
     """Words, similarity and signed contribution, in one sentence."""
     svg = render_svg(*explained("cat", "dog", np.array([[0.041]])))
-    told = [title.text for title in ET.fromstring(svg).iter(f"{SVG}title")]
-    assert told == ["cat \u2013 dog: similarity 0.83, contributes +0.041"]
+    tooltips = [title.text for title in ET.fromstring(svg).iter(f"{SVG}title")]
+    assert tooltips == ["cat \u2013 dog: similarity 0.83, contributes +0.041"]
 
 
 @pytest.mark.parametrize(("a", "b"), [("", ""), ("", "x y"), ("x y", ""), ("x", "y")])
 def test_empty_sides_and_links_of_zero_are_drawn(a: str, b: str) -> None:
-    """Nothing to link is no error, in any of the three forms."""
+    """No links are no error in any of the three formats."""
     shape = (len(a.split()), len(b.split()))
     explanation, caption = explained(a, b, np.zeros(shape), special=0.0)
     assert printed(render_svg(explanation, caption))["score"] == 0.0
@@ -258,8 +254,8 @@ def size_of(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-def test_a_png_is_the_svg_at_twice_its_size_and_bounded() -> None:
-    """The largest picture there can be stays below 4,000 px a side."""
+def test_a_png_has_twice_the_size_of_the_svg() -> None:
+    """The largest possible picture has less than 4,000 px a side."""
     explanation, caption = explained(words(60, "W" * 50), words(60, "W" * 50))
     caption = Caption("M" * 200, "M" * 200, caption.a, caption.b, "token")
     png, svg = render_png(explanation, caption), ET.fromstring(render_svg(explanation, caption))
@@ -269,7 +265,7 @@ def test_a_png_is_the_svg_at_twice_its_size_and_bounded() -> None:
 
 
 def picture_of(label: str) -> bytes:
-    """A picture in which only one label differs, on a machine without fonts; the layout stays as it is."""
+    """A picture that differs only in one label, without system fonts and with the same layout."""
     return render_png(*explained(label, "x", np.array([[0.5]])), system_fonts=False)
 
 
@@ -284,27 +280,27 @@ def picture_of(label: str) -> bytes:
         pytest.param("ж", "λ", "\u0378", id="cyrillic and greek"),
     ],
 )
-def test_letters_of_every_promised_script_are_really_drawn(one: str, other: str, unassigned: str) -> None:
-    """Two letters look different, and neither looks like the box that stands for a missing one."""
+def test_letters_of_every_supported_script_are_drawn(one: str, other: str, unassigned: str) -> None:
+    """Two letters look different, and neither looks like the box of a missing glyph."""
     assert size_of(picture_of(one)) == size_of(picture_of(other)) == size_of(picture_of(unassigned))
     assert len({picture_of(one), picture_of(other), picture_of(unassigned)}) == 3
     assert picture_of(one) == picture_of(one)
 
 
 def test_arabic_letters_are_joined() -> None:
-    """Two letters in a row take other shapes than the same two kept apart."""
+    """Two adjacent letters have other shapes than the same two apart."""
     assert picture_of("بب") != picture_of("ب\u200cب")
 
 
 def test_a_label_of_mixed_scripts_has_all_its_letters() -> None:
-    """Each part is drawn from its own font, also where the number of glyphs would differ between fonts."""
+    """Each run has its own font, even if the number of glyphs differs between fonts."""
     whole = picture_of("ab漢é")
     assert whole != picture_of("ab\U0002fa20é")
     assert whole != picture_of("ab漢\u0378")
 
 
-def test_chinese_characters_take_the_shape_of_the_texts_language() -> None:
-    """The character for bone looks different in Japan and in China."""
+def test_han_characters_have_the_shapes_of_the_language() -> None:
+    """The character for bone has different shapes in Japan and in China."""
     japanese, chinese = explained("骨 が", "x"), explained("骨 头", "x")
     family = {
         name: render_svg(*pair).count(f"Noto Sans CJK {name}") for name, pair in (("JP", japanese), ("SC", chinese))
@@ -316,7 +312,7 @@ def test_chinese_characters_take_the_shape_of_the_texts_language() -> None:
 
 
 def test_a_missing_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation without a font package learns which one it lacks, not a picture of boxes."""
+    """The error names the missing font package, instead of a picture of boxes."""
     monkeypatch.setattr(fonts, "_FILES", (("no_such_fonts", "Some.ttf"),))
     fonts.font_files.cache_clear()
     with pytest.raises(RuntimeError, match=r"Some\.ttf of the Python package no_such_fonts"):
@@ -324,28 +320,28 @@ def test_a_missing_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.floats(0, 1))
-def test_colours_are_symmetric_and_figures_on_them_legible(value: float) -> None:
-    """Both signs of a value are as far along their arm; text reaches the WCAG contrast of 4.5 on any colour."""
-    scale = Scale.over(np.array([1.0, -0.5]))
+def test_colors_are_symmetric_and_numbers_on_them_legible(value: float) -> None:
+    """Text has the WCAG contrast of 4.5 on the color of any value."""
+    scale = ColorScale.over(np.array([1.0, -0.5]))
     for signed in (value, -value):
-        assert contrast(scale.colour(signed), ink_on(scale.colour(signed))) >= 4.5
+        assert contrast(scale.color(signed), ink_on(scale.color(signed))) >= 4.5
     if value > 0.01:  # below, the rounding of a channel decides
-        assert scale.colour(0.0) not in (scale.colour(value), scale.colour(-value))
+        assert scale.color(0.0) not in (scale.color(value), scale.color(-value))
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2 contrast ratio, written out anew."""
+    """WCAG 2 contrast ratio, computed independently."""
     brightness = []
-    for colour in (one, other):
-        channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    for color in (one, other):
+        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
         linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
         brightness.append(float(linear @ [0.2126, 0.7152, 0.0722]))
     return (max(brightness) + 0.05) / (min(brightness) + 0.05)
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.floats(0.6, 14))
-def test_labels_of_neighbours_do_not_touch(rows: int, columns: int, longest_em: float) -> None:
-    """Between baselines there is a line's height, however the labels are turned."""
+def test_adjacent_labels_do_not_touch(rows: int, columns: int, longest_em: float) -> None:
+    """Baselines are a line's height apart, at any rotation of the labels."""
     cell = cell_for(rows, columns)
     angle = angle_for(cell, longest_em)
     across = cell.width * np.sin(np.radians(-angle)) if angle else cell.width
@@ -353,16 +349,13 @@ def test_labels_of_neighbours_do_not_touch(rows: int, columns: int, longest_em: 
     assert across >= (1.2 * cell.label_size if angle else longest_em * cell.label_size)
 
 
-def test_pictures_are_drawn_in_a_process_apart_which_comes_back_when_it_dies() -> None:
-    async def use() -> None:
-        drawing = DrawingProcess()
-        explanation, caption = explained("a cat", "a dog")
-        first = await drawing.png(explanation, caption)
-        assert first == render_png(explanation, caption)
-        for child in multiprocessing.active_children():
-            child.kill()
-            child.join()
-        assert await drawing.png(explanation, caption) == first
-        drawing.close()
-
-    asyncio.run(use())
+async def test_the_drawing_process_restarts_after_it_dies() -> None:
+    drawing = DrawingProcess()
+    explanation, caption = explained("a cat", "a dog")
+    first = await drawing.png(explanation, caption)
+    assert first == render_png(explanation, caption)
+    for child in multiprocessing.active_children():
+        child.kill()
+        child.join()
+    assert await drawing.png(explanation, caption) == first
+    drawing.close()

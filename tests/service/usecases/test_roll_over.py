@@ -1,10 +1,10 @@
-"""A collection rolls over to another model beside its writers and searchers."""
+"""Roll-over of a collection to another model, during writes and searches."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from sqlalchemy import Engine, Table, select
 
 from semblance.models.catalogue import similarity
 from semblance.models.errors import SemblanceError
-from semblance.models.measures.quantized_tokens import encode_tokens
+from semblance.models.measures.quantized_tokens import quantize
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
@@ -35,59 +35,58 @@ from semblance.service.errors import (
     UnknownModel,
 )
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.observability.metrics import Metrics
+from semblance.service.observability import Metrics
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Rollover, Write
-from semblance.service.replication.local_node import LocalCollections
+from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases import roll_over
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed_documents import DocumentEmbedder
-from semblance.service.usecases.embed_texts import Given, TextEmbedder
+from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.roll_over import RollOver
-from semblance.service.usecases.search import Search, SearchFor, SearchResults
-from tests.support.drawn_encoder import DrawnEncoder
+from semblance.service.usecases.search import Search, SearchParams, SearchResults
+from tests.support.random_encoder import RandomEncoder
 
 Result = TypeVar("Result")
 Step: TypeAlias = tuple[str, int]
 
-OLD = DrawnEncoder("old", "space-a", 8)
-NEW = DrawnEncoder("new", "space-b", 6, unread="zzz")
-OTHER = DrawnEncoder("other", "space-c", 4)
-ALL = {each.name: each for each in (OLD, NEW, OTHER)}
+OLD = RandomEncoder("old", "space-a", 8)
+NEW = RandomEncoder("new", "space-b", 6, ignored_word="zzz")
+OTHER = RandomEncoder("other", "space-c", 4)
+ENCODERS = {each.name: each for each in (OLD, NEW, OTHER)}
 WORDS = ("cat", "dog", "tax", "law", "moon", "tea", "rain", "zzz")
 
 
-class Served:
-    """The models of this process."""
+class StaticModels:
+    """Serves the encoders of a test."""
 
-    def __init__(self, encoders: Mapping[str, DrawnEncoder]) -> None:
+    def __init__(self, encoders: Mapping[str, RandomEncoder]) -> None:
         self._encoders = encoders
 
-    async def get(self, name: str | None) -> DrawnEncoder:
+    async def get(self, name: str | None) -> RandomEncoder:
         if name is None or name not in self._encoders:
             raise UnknownModel(f"no model {name!r} is served")
         return self._encoders[name]
 
 
-class Intruding(LocalCollections):
-    """Lets a test in once, between what a step reads and what it writes."""
+class InterruptedNode(LocalNode):
+    """Calls back once between the read and the write of a step."""
 
-    intrusion: Callable[[], object] | None = None
+    interruption: Callable[[], object] | None = None
 
-    async def read_truth(self, query: Callable[[DocumentStore], Result]) -> Result:
-        found = await super().read_truth(query)
-        if self.intrusion is not None:
-            intrude, self.intrusion = self.intrusion, None
-            intrude()
+    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+        found = await super().read_primary(query)
+        if self.interruption is not None:
+            interrupt, self.interruption = self.interruption, None
+            interrupt()
         return found
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process on a store."""
+    """One service process on a store."""
 
     store: SqlDocumentStore
-    local: Intruding
+    local: InterruptedNode
     index: IndexDocuments
     roll: RollOver
     search: Search
@@ -100,17 +99,19 @@ class Process:
             pass
 
     async def ask(self, text: str, measure: str | None = None) -> SearchResults:
-        return await self.search(SearchFor([Given(text, "/query")], "c", k=50, candidates=50, measure=measure))
+        return await self.search(SearchParams([InputText(text, "/query")], "c", k=50, candidates=50, measure=measure))
 
 
 @asynccontextmanager
-async def process(engine: Engine, folder: Path, encoders: Mapping[str, DrawnEncoder] = ALL) -> AsyncIterator[Process]:
+async def process(
+    engine: Engine, folder: Path, encoders: Mapping[str, RandomEncoder] = ENCODERS
+) -> AsyncIterator[Process]:
     store = SqlDocumentStore(engine)
     metrics = Metrics()
     worker = Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60)
-    local = Intruding(store, IndexFolder(folder / "indexes"))
+    local = InterruptedNode(store, IndexFolder(folder / "indexes"))
     texts = TextEmbedder(worker, MemoryCache(1 << 20), metrics, 1000)
-    served = Served(encoders)
+    served = StaticModels(encoders)
     collections = Collections(served, local)
     embedder = DocumentEmbedder(texts)
     index = IndexDocuments(collections, local, embedder)
@@ -122,7 +123,7 @@ async def process(engine: Engine, folder: Path, encoders: Mapping[str, DrawnEnco
         await asyncio.to_thread(worker.stop)
 
 
-def made_by(encoder: DrawnEncoder) -> CollectionSettings:
+def settings_for(encoder: RandomEncoder) -> CollectionSettings:
     return CollectionSettings(encoder.name, encoder.space, encoder.dim, "cosine", "exact", "int8")
 
 
@@ -132,54 +133,50 @@ def engine(tmp_path: Path) -> Engine:
 
 
 @pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roll_over, "STEP", 3)
-
-
-def run(act: Callable[[], Coroutine[None, None, None]]) -> None:
-    asyncio.run(act())
+def small_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roll_over, "STEP_DOCUMENTS", 3)
 
 
 def rows(engine: Engine, table: Table) -> dict[tuple[str, str], bytes]:
-    """What the table holds of "c", by document and space."""
+    """Rows of collection "c", by document and space."""
     content = table.c.vector if table is vectors else table.c.codes
     with engine.connect() as connection:
         found = connection.execute(select(table.c.id, table.c.space, content).where(table.c.collection == "c"))
         return {(row[0], row[1]): row[2] for row in found}
 
 
-def require_embedded(engine: Engine, texts: Mapping[str, str], *encoders: DrawnEncoder) -> None:
-    """Every document has just the vectors and codes that those encoders make of its text, and nobody else has any."""
+def require_embedded(engine: Engine, texts: Mapping[str, str], *encoders: RandomEncoder) -> None:
+    """The store has exactly the vectors and codes that these encoders make of these texts."""
     expected_vectors, expected_codes = {}, {}
     for encoder in encoders:
         for doc_id, text in texts.items():
             expected_vectors[doc_id, encoder.space] = encoder.vector(text).astype("<f4").tobytes()
             [tokens] = encoder.encode(encoder.tokenize([text], "document", "END"), "tokens")
-            expected_codes[doc_id, encoder.space] = encode_tokens(tokens)[0]
+            expected_codes[doc_id, encoder.space] = quantize(tokens)[0]
     assert rows(engine, vectors) == expected_vectors
     assert rows(engine, token_codes) == expected_codes
 
 
-def require_true(results: SearchResults, query: str) -> None:
-    """Every score is that of the text it comes with, by the model that the answer names."""
-    encoder = ALL[results.encoder.name]
-    asked = encoder.vector(query).astype(np.float64)
+def require_own_scores(results: SearchResults, query: str) -> None:
+    """Every score is that of its text, by the model that the results name."""
+    encoder = ENCODERS[results.encoder.name]
+    query_vector = encoder.vector(query).astype(np.float64)
     for hit in results.hits[0]:
-        assert hit.score == pytest.approx(float(asked @ encoder.vector(hit.document.text)), abs=1e-5)
+        assert hit.score == pytest.approx(float(query_vector @ encoder.vector(hit.document.text)), abs=1e-5)
 
 
-def require_measured(results: SearchResults, query: str) -> None:
-    """The same by RCMD's first half, from token codes, which are a little off."""
-    encoder = ALL[results.encoder.name]
-    measured = similarity("rcmd1")
-    [asked] = encoder.encode(encoder.tokenize([query], "query", "END"), "tokens")
+def require_rcmd1_scores(results: SearchResults, query: str) -> None:
+    """The same by rcmd1, from token codes, which are approximate."""
+    encoder = ENCODERS[results.encoder.name]
+    rcmd1 = similarity("rcmd1")
+    [query_tokens] = encoder.encode(encoder.tokenize([query], "query", "END"), "tokens")
     for hit in results.hits[0]:
         [text] = encoder.encode(encoder.tokenize([hit.document.text], "document", "END"), "tokens")
-        assert hit.score == pytest.approx(measured.score(asked, text), abs=0.02)
+        assert hit.score == pytest.approx(rcmd1.score(query_tokens, text), abs=0.02)
 
 
-class Life:
-    """Does to a collection what users and operators do, and remembers what it should hold."""
+class History:
+    """Performs random operations on a collection, and tracks its expected documents."""
 
     def __init__(self, at: Process) -> None:
         self.at = at
@@ -215,7 +212,7 @@ class Life:
 
     async def begin(self, number: int) -> None:
         rollover = self.at.store.collection("c").rollover
-        model = rollover.model if rollover else list(ALL)[number % 3]
+        model = rollover.model if rollover else list(ENCODERS)[number % 3]
         collection, _ = await self.at.roll.begin("c", model)
         assert (collection.rollover is None) == (model == self.serves.name)
 
@@ -240,18 +237,18 @@ class Life:
                 await self.at.roll.switch("c")
             await self.at.fill()
         assert await self.at.roll.switch("c") == self.at.store.collection("c").version
-        self.serves = ALL[rollover.model]
+        self.serves = ENCODERS[rollover.model]
 
     async def drop(self, _: int) -> None:
         await self.at.roll.drop("c")
 
-    async def require_right(self) -> None:
-        """A search finds all there is, by the model that serves."""
+    async def require_current(self) -> None:
+        """A search finds all documents, by the serving model."""
         results = await self.at.ask("cat law")
         assert results.encoder is self.serves
         assert results.version == self.at.store.collection("c").version
         assert {hit.document.id: hit.document.text for hit in results.hits[0]} == self.texts
-        require_true(results, "cat law")
+        require_own_scores(results, "cat law")
 
 
 STEPS = st.lists(
@@ -265,7 +262,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_whatever_happens_meanwhile_it_ends_as_if_embedded_from_nothing(
+def test_any_history_ends_as_if_embedded_from_scratch(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:
     folder = tmp_path_factory.mktemp("home")
@@ -273,33 +270,33 @@ def test_whatever_happens_meanwhile_it_ends_as_if_embedded_from_nothing(
 
     async def use() -> None:
         async with process(engine, folder) as at:
-            at.store.create("c", made_by(OLD))
-            life = Life(at)
+            at.store.create("c", settings_for(OLD))
+            history = History(at)
             for step in steps:
-                await life.perform(step)
-                await life.require_right()
+                await history.perform(step)
+                await history.require_current()
             for step in ("begin", 1), ("switch", 0):
-                await life.perform(step)
-            await life.require_right()
-            require_embedded(engine, life.texts, life.serves)
+                await history.perform(step)
+            await history.require_current()
+            require_embedded(engine, history.texts, history.serves)
 
-    run(use)
+    asyncio.run(use())
 
 
 class Traffic:
-    """Writers and searchers beside a roll-over."""
+    """Writers and searchers that run during roll-overs."""
 
     def __init__(self, at: Process) -> None:
         self.at = at
         self.texts: dict[str, str] = {}
         self.served: list[str] = []
-        self._written = [asyncio.Event(), asyncio.Event()]  # by each writer, since the last roll-over
+        self._written = [asyncio.Event(), asyncio.Event()]  # set by each writer; cleared after each roll-over
         self._chance = random.Random(5)
         self._over = False
 
-    async def write(self, mine: int) -> None:
+    async def write(self, writer: int) -> None:
         while not self._over:
-            doc_id = f"{mine}-{self._chance.randrange(8)}"
+            doc_id = f"{writer}-{self._chance.randrange(8)}"
             if doc_id in self.texts and self._chance.random() < 0.3:
                 await self.at.index.delete("c", doc_id)
                 del self.texts[doc_id]
@@ -307,16 +304,16 @@ class Traffic:
                 text = f"{self._chance.choice(WORDS)} {self._chance.randrange(50)}"
                 await self.at.put((doc_id, text))
                 self.texts[doc_id] = text
-            self._written[mine].set()
+            self._written[writer].set()
 
     async def look(self, measure: str | None) -> None:
         while not self._over:
             results = await self.at.ask("cat law", measure)
             if measure is None:
-                require_true(results, "cat law")
+                require_own_scores(results, "cat law")
                 self.served.append(results.encoder.name)
             else:
-                require_measured(results, "cat law")
+                require_rcmd1_scores(results, "cat law")
 
     async def roll(self, *models: str) -> None:
         for model in models:
@@ -325,223 +322,187 @@ class Traffic:
             version = await self.at.roll.switch("c")
             now = await self.at.ask("cat law")
             assert (now.encoder.name, now.version.number >= version.number) == (model, True)
-            for written in self._written:  # several roll-overs within one write would have it give up
+            for written in self._written:  # several roll-overs within one write would exhaust its retries
                 written.clear()
                 await written.wait()
         self._over = True
 
 
-def test_every_answer_is_true_while_writers_and_a_roll_over_run_side_by_side(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            traffic = Traffic(at)
-            users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
-            await asyncio.gather(*users, traffic.roll("new", "other", "old", "new"))
-            require_embedded(engine, traffic.texts, NEW)
-            found = (await at.ask("cat law")).hits[0]
-            assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
-            turns = [name for i, name in enumerate(traffic.served) if i == 0 or traffic.served[i - 1] != name]
-            assert turns == ["old", "new", "other", "old", "new"][: len(turns)], "no answer is of a former model"
-            assert len(turns) >= 3
-
-    run(use)
+async def test_scores_stay_correct_while_writers_and_roll_overs_run(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        traffic = Traffic(at)
+        users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
+        await asyncio.gather(*users, traffic.roll("new", "other", "old", "new"))
+        require_embedded(engine, traffic.texts, NEW)
+        found = (await at.ask("cat law")).hits[0]
+        assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
+        turns = [name for i, name in enumerate(traffic.served) if i == 0 or traffic.served[i - 1] != name]
+        assert turns == ["old", "new", "other", "old", "new"][: len(turns)], "no answer is by a former model"
+        assert len(turns) >= 3
 
 
-def test_until_the_switch_the_present_model_answers_and_then_the_next(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
-            _, size = await at.roll.begin("c", "new")
-            assert size.unfilled == 4
-            await at.fill()
-            await at.put(("5", "rain moon"), ("1", "cat law tax"))
-            assert at.store.sizes(["c"])[0][1].unfilled == 0, "what is written meanwhile is embedded by both"
-            before = await at.ask("cat")
-            assert (before.encoder, len(before.hits[0])) == (OLD, 5)
-            require_true(before, "cat")
-            version = await at.roll.switch("c")
-            after = await at.ask("cat")
-            assert (after.encoder, after.version) == (NEW, version)
-            require_true(after, "cat")
-            _, index = await at.local.current("c", version)
-            assert index.version == version
-            assert index.vectors(["1"])["1"].shape == (6,)
-
-    run(use)
+async def test_the_present_model_serves_until_the_switch(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
+        _, size = await at.roll.begin("c", "new")
+        assert size.unfilled == 4
+        await at.fill()
+        await at.put(("5", "rain moon"), ("1", "cat law tax"))
+        assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the roll-over are embedded by both"
+        before = await at.ask("cat")
+        assert (before.encoder, len(before.hits[0])) == (OLD, 5)
+        require_own_scores(before, "cat")
+        version = await at.roll.switch("c")
+        after = await at.ask("cat")
+        assert (after.encoder, after.version) == (NEW, version)
+        require_own_scores(after, "cat")
+        _, index = await at.local.current("c", version)
+        assert index.version == version
+        assert index.vectors(["1"])["1"].shape == (6,)
 
 
-def test_a_dropped_roll_over_leaves_nothing(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
-            await at.roll.begin("c", "other")
+async def test_a_dropped_roll_over_leaves_no_embeddings(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
+        await at.roll.begin("c", "other")
+        await at.roll.step("c")
+        await at.put(("late", "tea"))
+        assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
+        await at.roll.drop("c")
+        version = at.store.collection("c").version
+        await at.roll.drop("c")
+        assert at.store.collection("c").version == version, "there was no roll-over left to drop"
+        texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
+        require_embedded(engine, texts, OLD)
+        await at.put(("later", "rain"))
+        require_embedded(engine, texts | {"later": "rain"}, OLD)
+
+
+async def test_beginning_is_idempotent_and_refuses_another_model(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        nothing, _ = await at.roll.begin("c", "old")
+        assert (nothing.rollover, nothing.version.number) == (None, 0)
+        first, _ = await at.roll.begin("c", "new")
+        assert await at.roll.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
+        for another in ("old", "other"):
+            with pytest.raises(RolloverDiffers, match="'new'"):
+                await at.roll.begin("c", another)
+        with pytest.raises(UnknownModel, match="nosuch"):
+            await at.roll.begin("c", "nosuch")
+
+
+async def test_of_two_concurrent_roll_overs_one_is_refused(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        both = await asyncio.gather(*(at.roll.begin("c", model) for model in ("new", "other")), return_exceptions=True)
+        refused = [each for each in both if isinstance(each, SemblanceError)]
+        assert [type(each) for each in refused] == [RolloverDiffers]
+
+
+async def test_a_step_overtaken_by_another_roll_over_retries(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat"), ("2", "dog"))
+        await at.roll.begin("c", "new")
+
+        def replace() -> None:
+            at.store.drop_rollover("c")
+            rollover = Rollover("other", "space-c", 4)
+            at.store.begin_rollover(at.store.collection("c"), rollover)
+
+        at.local.interruption = replace
+        assert (await at.roll.step("c")).left == 0
+        require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
+
+
+async def test_a_document_changed_during_a_step_is_left(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat"), ("2", "dog"))
+        await at.roll.begin("c", "new")
+
+        def relabel() -> None:
+            changed = Document("1", "cat", {"label": 1})
+            at.store.upsert(at.store.collection("c"), [Write(changed, None)])
+
+        at.local.interruption = relabel
+        done = await at.roll.step("c")
+        assert (done.embedded, done.left) == (2, 1)
+        await at.fill()
+        require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
+
+
+async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat"))
+        await at.roll.begin("c", "new")
+    async with process(engine, tmp_path, {"old": OLD}) as at:
+        for refused in (at.put(("2", "dog")), at.roll.step("c"), at.roll.switch("c"), at.index.check_writable("c")):
+            with pytest.raises(SpaceMismatch, match=r"'new'.*serve it too, or drop the roll-over"):
+                await refused
+        require_own_scores(await at.ask("cat"), "cat")
+        await at.roll.drop("c")
+        await at.put(("2", "dog"))
+        require_embedded(engine, {"1": "cat", "2": "dog"}, OLD)
+
+
+async def test_a_roll_over_rescues_a_collection_without_its_model(engine: Engine, tmp_path: Path) -> None:
+    """Also by another version of it, under the same name."""
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat"))
+    renewed = RandomEncoder("old", "space-b", 6)
+    async with process(engine, tmp_path, {"old": renewed}) as at:
+        with pytest.raises(SpaceMismatch, match="another version of model 'old'"):
+            await at.ask("cat")
+        await at.roll.begin("c", "old")
+        await at.fill()
+        await at.roll.switch("c")
+        assert [hit.document.id for hit in (await at.ask("cat")).hits[0]] == ["1"]
+        require_embedded(engine, {"1": "cat"}, renewed)
+
+
+async def test_a_text_that_the_next_model_refuses_is_located(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("a", "cat"), ("b", "zzz"))
+        await at.roll.begin("c", "new")
+        with pytest.raises(InvalidRequest) as refused:
             await at.roll.step("c")
-            await at.put(("late", "tea"))
-            assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
-            await at.roll.drop("c")
-            version = at.store.collection("c").version
-            await at.roll.drop("c")
-            assert at.store.collection("c").version == version, "there was none any more"
-            texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
-            require_embedded(engine, texts, OLD)
-            await at.put(("later", "rain"))
-            require_embedded(engine, texts | {"later": "rain"}, OLD)
-
-    run(use)
+        assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
+        with pytest.raises(InvalidRequest) as refused:
+            await at.put(("c", "dog"), ("d", "zzz"))
+        assert [each.pointer for each in refused.value.problems] == ["/documents/1/text"]
+        with pytest.raises(UnknownDocument):
+            await at.index.get("c", "c")
+        await at.index.delete("c", "b")
+        await at.fill()
+        await at.roll.switch("c")
+        require_embedded(engine, {"a": "cat"}, NEW)
 
 
-def test_begun_twice_it_is_one_and_another_has_to_wait(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            nothing, _ = await at.roll.begin("c", "old")
-            assert (nothing.rollover, nothing.version.number) == (None, 0)
-            first, _ = await at.roll.begin("c", "new")
-            assert await at.roll.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
-            for another in ("old", "other"):
-                with pytest.raises(RolloverDiffers, match="'new'"):
-                    await at.roll.begin("c", another)
-            with pytest.raises(UnknownModel, match="nosuch"):
-                await at.roll.begin("c", "nosuch")
-
-    run(use)
-
-
-def test_of_two_who_begin_different_ones_at_once_one_is_refused(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            both = await asyncio.gather(
-                *(at.roll.begin("c", model) for model in ("new", "other")), return_exceptions=True
-            )
-            refused = [each for each in both if isinstance(each, SemblanceError)]
-            assert [type(each) for each in refused] == [RolloverDiffers]
-
-    run(use)
-
-
-def test_a_step_that_was_overtaken_by_another_roll_over_embeds_for_that(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat"), ("2", "dog"))
-            await at.roll.begin("c", "new")
-
-            def replace() -> None:
-                at.store.drop_rollover("c")
-                rollover = Rollover("other", "space-c", 4)
-                at.store.begin_rollover(at.store.collection("c"), rollover)
-
-            at.local.intrusion = replace
-            assert (await at.roll.step("c")).left == 0
-            require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
-
-    run(use)
-
-
-def test_a_document_changed_while_a_step_embeds_it_is_left_for_the_next(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat"), ("2", "dog"))
-            await at.roll.begin("c", "new")
-
-            def relabel() -> None:
-                changed = Document("1", "cat", {"label": 1})
-                at.store.upsert(at.store.collection("c"), [Write(changed, None)])
-
-            at.local.intrusion = relabel
-            done = await at.roll.step("c")
-            assert (done.embedded, done.left) == (2, 1)
-            await at.fill()
-            require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
-
-    run(use)
-
-
-def test_a_process_that_lacks_the_next_model_takes_no_writes_and_no_steps(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat"))
-            await at.roll.begin("c", "new")
-        async with process(engine, tmp_path, {"old": OLD}) as at:
-            for refused in (at.put(("2", "dog")), at.roll.step("c"), at.roll.switch("c"), at.index.require_open("c")):
-                with pytest.raises(SpaceMismatch, match=r"'new'.*serve it too, or drop the roll-over"):
-                    await refused
-            require_true(await at.ask("cat"), "cat")
-            await at.roll.drop("c")
-            await at.put(("2", "dog"))
-            require_embedded(engine, {"1": "cat", "2": "dog"}, OLD)
-
-    run(use)
-
-
-def test_a_collection_whose_model_is_gone_is_rescued_by_another(engine: Engine, tmp_path: Path) -> None:
-    """Or by another version of it, under the same name."""
-
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat"))
-        renewed = DrawnEncoder("old", "space-b", 6)
-        async with process(engine, tmp_path, {"old": renewed}) as at:
-            with pytest.raises(SpaceMismatch, match="another version of model 'old'"):
-                await at.ask("cat")
-            await at.roll.begin("c", "old")
-            await at.fill()
-            await at.roll.switch("c")
-            assert [hit.document.id for hit in (await at.ask("cat")).hits[0]] == ["1"]
-            require_embedded(engine, {"1": "cat"}, renewed)
-
-    run(use)
-
-
-def test_a_text_that_the_next_model_cannot_read_is_named_by_its_document(engine: Engine, tmp_path: Path) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("a", "cat"), ("b", "zzz"))
-            await at.roll.begin("c", "new")
-            with pytest.raises(InvalidRequest) as refused:
-                await at.roll.step("c")
-            assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
-            with pytest.raises(InvalidRequest) as refused:
-                await at.put(("c", "dog"), ("d", "zzz"))
-            assert [each.pointer for each in refused.value.problems] == ["/documents/1/text"]
-            with pytest.raises(UnknownDocument):
-                await at.index.get("c", "c")
-            await at.index.delete("c", "b")
-            await at.fill()
-            await at.roll.switch("c")
-            require_embedded(engine, {"a": "cat"}, NEW)
-
-    run(use)
-
-
-def test_a_start_after_the_switch_takes_the_snapshot_of_the_new_index(
+async def test_a_start_after_the_switch_loads_the_new_snapshot(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def use() -> None:
-        async with process(engine, tmp_path) as at:
-            at.store.create("c", made_by(OLD))
-            await at.put(("1", "cat"), ("2", "dog tea"))
-            await at.local.save()
-            await at.roll.begin("c", "new")
-            await at.fill()
-            version = await at.roll.switch("c")
-            await at.index.delete("c", "2")
-        monkeypatch.setattr(IndexFolder, "new", None)  # it could build nothing
-        async with process(engine, tmp_path) as at:
-            await at.local.follow_all()
-            results = await at.search(
-                SearchFor([Given("cat", "/query")], "c", k=5, candidates=5, measure=None, min_version=version)
-            )
-            assert [hit.document.id for hit in results.hits[0]] == ["1"]
-            assert results.encoder is NEW
-            require_true(results, "cat")
-
-    run(use)
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD))
+        await at.put(("1", "cat"), ("2", "dog tea"))
+        await at.local.save()
+        await at.roll.begin("c", "new")
+        await at.fill()
+        version = await at.roll.switch("c")
+        await at.index.delete("c", "2")
+    monkeypatch.setattr(IndexFolder, "new", None)  # so that no index can be built
+    async with process(engine, tmp_path) as at:
+        await at.local.refresh_indexes()
+        results = await at.search(
+            SearchParams([InputText("cat", "/query")], "c", k=5, candidates=5, measure=None, min_version=version)
+        )
+        assert [hit.document.id for hit in results.hits[0]] == ["1"]
+        assert results.encoder is NEW
+        require_own_scores(results, "cat")

@@ -1,1 +1,1 @@
-"""Readers and writers that know what every answer has to be."""
+"""Readers and writers, a ledger of acknowledged writes, and checks of every answer."""

@@ -1,4 +1,4 @@
-"""What every replica holds, once it is quiet, against what was acknowledged."""
+"""Compare the documents of every replica with the acknowledged writes."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ import httpx2
 from tests.soak.traffic.checks import Checks, Kind
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.reader import ALL, search_answer
-from tests.soak.traffic.tally import Tally
+from tests.soak.traffic.request_log import RequestLog
 from tests.support.running_service import Service
 from tests.support.servers.deployment import DATABASE_TIMEOUT_S, Deployment
 from tests.support.servers.word_models import sentence
 
-MARKER = "marker"  # a document that is written to learn where the truth is
+MARKER = "marker"  # a document that is written to learn the current version
 REACHED_S = 30.0
 
 
 class Audit:
-    """Looks at all that there is, replica by replica.
+    """Checks the whole contents of each replica.
 
     Args:
-        deployment: at rest: no write is under way, and all of it is healthy.
-        collection: whose documents are looked at.
-        ledger: what it was said to hold.
+        deployment: healthy, without running writes.
+        collection: name of the collection.
+        ledger: acknowledged writes.
     """
 
     def __init__(self, deployment: Deployment, collection: str, ledger: Ledger, seed: int) -> None:
         self._deployment = deployment
         self._collection = collection
         self._ledger = ledger
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
 
-    def settle(self, tally: Tally) -> None:
-        """Look what became of the writes without an answer.
+    def settle(self, log: RequestLog) -> None:
+        """Find out what unanswered writes did.
 
-        A process that was stopped may still go on with one: as long as a write may take is waited.
+        A process that was suspended may still complete one; therefore wait as long as a write may take.
         """
         if not self._ledger.any_open:
             return
-        time.sleep(max(0.0, tally.last_failure + 2 * DATABASE_TIMEOUT_S - time.monotonic()))
+        time.sleep(max(0.0, log.last_failure + 2 * DATABASE_TIMEOUT_S - time.monotonic()))
         version = self._mark()
-        found = self._listed(self._deployment.replicas[0], version)
-        tally.stored_unanswered += self._ledger.settle(found, version)
+        stored = self._list(self._deployment.replicas[0], version)
+        log.stored_unanswered += self._ledger.settle(stored, version)
 
-    def look(self, checks: Checks) -> None:
-        """Each replica lists and finds just what was acknowledged, with true scores."""
+    def check_replicas(self, checks: Checks) -> None:
+        """Check that each replica lists and finds exactly the acknowledged documents."""
         version = self._mark()
-        expected = {doc_id: text for doc_id, text in self._ledger.held().items() if text is not None}
+        expected = {doc_id: text for doc_id, text in self._ledger.contents().items() if text is not None}
         for replica in self._deployment.replicas:
-            listed = self._listed(replica, version)
+            listed = self._list(replica, version)
             for doc_id in {*expected, *listed}:
                 if listed.get(doc_id) != expected.get(doc_id):
                     kind: Kind = "deleted seen" if doc_id not in expected else "missing"
-                    said = f"{replica.url} lists {doc_id} as {listed.get(doc_id)!r}, not {expected.get(doc_id)!r}"
-                    checks.fault(kind, said)
-            query, found = self._searched(replica, version)
-            checks.search(search_answer(query, found, whole=True, after=version))
+                    what = f"{replica.url} lists {doc_id} as {listed.get(doc_id)!r}, not {expected.get(doc_id)!r}"
+                    checks.fault(kind, what)
+            query, body = self._search_all(replica, version)
+            checks.check_search(search_answer(query, body, complete=True, after=version))
 
     def _mark(self) -> str:
-        """A version that holds all that was written before."""
-        change = {MARKER: sentence(self._chance)}
+        """Write the marker document and return the version, which contains all earlier writes."""
+        change = {MARKER: sentence(self._rng)}
         self._ledger.attempt(change)
         documents = [{"id": doc_id, "text": text} for doc_id, text in change.items()]
         answer = httpx2.post(
@@ -75,21 +75,21 @@ class Audit:
         self._ledger.acknowledge(change, version)
         return version
 
-    def _searched(self, replica: Service, version: str) -> tuple[str, object]:
-        """A search for all, and its answer, once the replica has that version."""
-        query = sentence(self._chance)
+    def _search_all(self, replica: Service, version: str) -> tuple[str, object]:
+        """Search for everything at this version or later; returns the query and the answer."""
+        query = sentence(self._rng)
         body = {"query": query, "collection": self._collection, "k": ALL, "min_version": version}
-        give_up = time.monotonic() + REACHED_S
+        deadline = time.monotonic() + REACHED_S
         while True:
             answer = httpx2.post(f"{replica.url}/search", json=body, timeout=60)
-            if answer.is_success or time.monotonic() > give_up:
+            if answer.is_success or time.monotonic() > deadline:
                 answer.raise_for_status()
                 return query, answer.json()
             time.sleep(0.1)
 
-    def _listed(self, replica: Service, version: str) -> dict[str, str]:
-        """All documents of a replica that has come to this version."""
-        self._searched(replica, version)
+    def _list(self, replica: Service, version: str) -> dict[str, str]:
+        """All documents of a replica once it has reached the version."""
+        self._search_all(replica, version)
         address = f"{replica.url}/collections/{self._collection}/documents"
         answer = httpx2.get(address, params={"limit": ALL}, timeout=60).raise_for_status()
         return {document["id"]: document["text"] for document in answer.json()["documents"]}

@@ -1,4 +1,4 @@
-"""Somebody who searches, compares and looks documents up."""
+"""Client that searches, compares texts and reads documents."""
 
 from __future__ import annotations
 
@@ -11,30 +11,36 @@ from typing import Any
 
 import httpx2
 
-from tests.soak.traffic.caller import caller
 from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.tally import PairAnswer, SearchAnswer, Tally, failure_in, failure_of
+from tests.soak.traffic.request_log import (
+    PairAnswer,
+    RequestLog,
+    SearchAnswer,
+    client_headers,
+    failure_of,
+    transport_failure,
+)
 from tests.support.servers.word_models import sentence
 
-ALL = 1000  # hits, more than there are documents
+ALL = 1000  # hits; more than there are documents
 TIMEOUT_S = 45.0
 PAUSE_S = 0.02
-LIKELY = {"search": 8, "search all": 1, "search after": 3, "similarity": 3, "explain": 2, "get": 3}
+WEIGHTS = {"search": 8, "search all": 1, "search after": 3, "similarity": 3, "explain": 2, "get": 3}
 
 
 class Reader:
-    """Asks one question after the other until it is told to stop; answers are kept to be checked."""
+    """Sends one request after the other until `stop` is set, and records the answers."""
 
     def __init__(
-        self, url: str, collection: str, ledger: Ledger, tally: Tally, stop: threading.Event, seed: int
+        self, url: str, collection: str, ledger: Ledger, log: RequestLog, stop: threading.Event, seed: int
     ) -> None:
         self._url = url
         self._collection = collection
         self._ledger = ledger
-        self._tally = tally
+        self._log = log
         self._stop = stop
-        self._chance = random.Random(seed)
-        self._asks: dict[str, Callable[[httpx2.Client], httpx2.Response]] = {
+        self._rng = random.Random(seed)
+        self._requests: dict[str, Callable[[httpx2.Client], httpx2.Response]] = {
             "search": lambda http: self._search(http, 10),
             "search all": lambda http: self._search(http, ALL),
             "search after": lambda http: self._search(http, 10, self._ledger.latest),
@@ -44,59 +50,61 @@ class Reader:
         }
 
     def run(self) -> None:
-        """Ask until told to stop."""
-        kinds, weights = [*LIKELY], [*LIKELY.values()]
-        with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S, headers=caller()) as http:
+        """Send requests until `stop` is set."""
+        kinds, weights = [*WEIGHTS], [*WEIGHTS.values()]
+        with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S, headers=client_headers()) as http:
             while not self._stop.wait(PAUSE_S):
-                [kind] = self._chance.choices(kinds, weights)
-                self._ask(kind, http)
+                [kind] = self._rng.choices(kinds, weights)
+                self._send(kind, http)
 
-    def _ask(self, kind: str, http: httpx2.Client) -> None:
-        began = time.monotonic()
+    def _send(self, kind: str, http: httpx2.Client) -> None:
+        start = time.monotonic()
         try:
-            failure = failure_of(self._asks[kind](http))
+            failure = failure_of(self._requests[kind](http))
         except httpx2.HTTPError as error:
-            failure = failure_in(error)
-        self._tally.count(kind, began, failure)
+            failure = transport_failure(error)
+        self._log.count(kind, start, failure)
 
     def _search(self, http: httpx2.Client, k: int, after: str | None = None) -> httpx2.Response:
-        query = sentence(self._chance)
+        query = sentence(self._rng)
         body = {"query": query, "collection": self._collection, "k": k, "min_version": after}
         answer = http.post("/search", json=body)
         if answer.is_success:
-            self._tally.searches.append(search_answer(query, answer.json(), whole=k == ALL, after=after))
+            self._log.searches.append(search_answer(query, answer.json(), complete=k == ALL, after=after))
         return answer
 
     def _similarity(self, http: httpx2.Client) -> httpx2.Response:
-        pairs = [{"a": sentence(self._chance), "b": sentence(self._chance)} for _ in range(3)]
+        pairs = [{"a": sentence(self._rng), "b": sentence(self._rng)} for _ in range(3)]
         answer = http.post("/similarity", json={"pairs": pairs})
         if answer.is_success:
-            said = answer.json()
-            self._tally.pairs.extend(
-                PairAnswer(pair["a"], pair["b"], said["space"], score, score)
-                for pair, score in zip(pairs, said["scores"], strict=True)
+            result = answer.json()
+            self._log.pairs.extend(
+                PairAnswer(pair["a"], pair["b"], result["space"], score, score)
+                for pair, score in zip(pairs, result["scores"], strict=True)
             )
         return answer
 
     def _explain(self, http: httpx2.Client) -> httpx2.Response:
-        body = {"a": sentence(self._chance), "b": sentence(self._chance)}
+        body = {"a": sentence(self._rng), "b": sentence(self._rng)}
         answer = http.post("/explain", json=body)
         if answer.is_success:
-            said = answer.json()
-            parts = math.fsum([*(link["contribution"] for link in said["links"]), said["special"], said["omitted"]])
-            self._tally.pairs.append(PairAnswer(body["a"], body["b"], said["space"], said["score"], parts))
+            result = answer.json()
+            parts = math.fsum(
+                [*(link["contribution"] for link in result["links"]), result["special"], result["omitted"]]
+            )
+            self._log.pairs.append(PairAnswer(body["a"], body["b"], result["space"], result["score"], parts))
         return answer
 
     def _get(self, http: httpx2.Client) -> httpx2.Response:
-        doc_id = self._chance.choice(self._ledger.ids_of(self._ledger.epoch) or ["nobody"])
+        doc_id = self._rng.choice(self._ledger.ids_of(self._ledger.epoch) or ["no-such-document"])
         answer = http.get(f"/collections/{self._collection}/documents/{doc_id}")
         if answer.is_success:
-            self._tally.gotten.append((doc_id, answer.json()["text"]))
+            self._log.documents.append((doc_id, answer.json()["text"]))
         return answer
 
 
-def search_answer(query: str, said: Any, *, whole: bool, after: str | None = None) -> SearchAnswer:
-    """What is kept of an answer to /search."""
-    [result] = said["results"]
+def search_answer(query: str, body: Any, *, complete: bool, after: str | None = None) -> SearchAnswer:
+    """The checked parts of an answer to /search."""
+    [result] = body["results"]
     hits = [(hit["id"], hit["text"], hit["score"]) for hit in result["hits"]]
-    return SearchAnswer(query, said["version"], said["space"], hits, whole, after)
+    return SearchAnswer(query, body["version"], body["space"], hits, complete, after)

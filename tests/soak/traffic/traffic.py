@@ -1,4 +1,4 @@
-"""Readers and writers at work."""
+"""Readers and writers in threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.reader import Reader
-from tests.soak.traffic.tally import Tally
+from tests.soak.traffic.request_log import RequestLog
 from tests.soak.traffic.writer import Writer
 
 READERS = 3
@@ -19,68 +19,67 @@ IDS_PER_WRITER = 300
 
 
 class Traffic:
-    """A mixed load on one collection for as long as the block runs.
+    """A mixed load on one collection while the block runs.
 
     Args:
-        url: where requests go.
-        collection: its name.
-        ledger: what it holds.
-        seed: what chance decides comes from here.
+        url: URL of the load balancer.
+        collection: name of the collection.
+        ledger: acknowledged writes.
+        seed: seed of all random choices.
     """
 
     def __init__(self, url: str, collection: str, ledger: Ledger, seed: int) -> None:
-        self.tally = Tally()
+        self.log = RequestLog()
         self._url = url
         self._collection = collection
         self._ledger = ledger
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._no_writes, self._no_reads = threading.Event(), threading.Event()
         self._writers: list[threading.Thread] = []
         self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
         readers = [
-            Reader(self._url, self._collection, self._ledger, self.tally, self._no_reads, self._chance.getrandbits(32))
+            Reader(self._url, self._collection, self._ledger, self.log, self._no_reads, self._rng.getrandbits(32))
             for _ in range(READERS)
         ]
-        self._readers = [_started(reader.run) for reader in readers]
-        self._write()
+        self._readers = [_start(reader.run) for reader in readers]
+        self._start_writers()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._no_reads.set()
-        self._stop_writing()
+        self._stop_writers()
         for reader in self._readers:
             reader.join()
 
     @contextmanager
     def without_writers(self) -> Iterator[None]:
-        """No write is under way while the block runs."""
-        self._stop_writing()
+        """Stop the writers while the block runs."""
+        self._stop_writers()
         yield
-        self._write()
+        self._start_writers()
 
-    def _write(self) -> None:
+    def _start_writers(self) -> None:
         documents = f"{self._url}/collections/{self._collection}/documents"
         self._no_writes.clear()
         writers = [
-            Writer(documents, owned(i), self._ledger, self.tally, self._no_writes, self._chance.getrandbits(32))
+            Writer(documents, _ids_of(i), self._ledger, self.log, self._no_writes, self._rng.getrandbits(32))
             for i in range(WRITERS)
         ]
-        self._writers = [_started(writer.run) for writer in writers]
+        self._writers = [_start(writer.run) for writer in writers]
 
-    def _stop_writing(self) -> None:
+    def _stop_writers(self) -> None:
         self._no_writes.set()
         for writer in self._writers:
             writer.join()
 
 
-def _started(work: Callable[[], None]) -> threading.Thread:
+def _start(work: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     return thread
 
 
-def owned(writer: int) -> list[str]:
-    """The documents of a writer."""
+def _ids_of(writer: int) -> list[str]:
     return [f"w{writer}-{i}" for i in range(IDS_PER_WRITER)]

@@ -1,1 +1,1 @@
-"""Real servers on loopback ports of their own, each of which can be killed, stopped, continued and started again."""
+"""Real servers as child processes; each can be killed, suspended and restarted."""

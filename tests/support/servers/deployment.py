@@ -1,4 +1,4 @@
-"""A whole deployment on loopback: PostgreSQL, Redis, replicas and nginx in front of them."""
+"""A deployment on loopback: PostgreSQL, Redis, replicas, and nginx in front of them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SETTINGS = {
 
 
 class Unhealthy(Exception):
-    """A deployment did not come back to health in time."""
+    """The deployment did not become healthy in time."""
 
 
 class Deployment:
-    """Starts with the block and ends with it. The clock of the last replica goes as `clock` says.
+    """Runs while the block runs; the file `clock` shifts the clock of the last replica.
 
     Args:
-        folder: where models and the homes of replicas are kept.
-        replicas: how many there are.
+        folder: folder for models and for the home folders of replicas.
+        replicas: number of replicas.
     """
 
     def __init__(self, folder: Path, replicas: int) -> None:
@@ -65,8 +65,8 @@ class Deployment:
                 "LD_PRELOAD": str(FAKETIME),
                 "FAKETIME_TIMESTAMP_FILE": str(self.clock),
                 "FAKETIME_CACHE_DURATION": "1",
-                "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # else Python's threads wait for each other far too long
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # setting a clock moves no monotonic one
+                "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # otherwise Python's threads wait for each other far too long
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # setting a clock does not affect monotonic ones
             }
         return Service(home, PROJECT, SEMBLANCE, environment, **self.settings)
 
@@ -76,7 +76,7 @@ class Deployment:
             self.redis.start()
             self.postgres.start()
             self.postgres.create_database()
-            with ThreadPoolExecutor() as pool:  # all at once: each may be the one that makes the tables
+            with ThreadPoolExecutor() as pool:  # concurrently: each of them may be the one that creates the tables
                 list(pool.map(Service.start, self.replicas))
             self.nginx.start()
             self.await_health()
@@ -94,34 +94,34 @@ class Deployment:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a command of `semblance` needs to know of it."""
+        """Environment variables for `semblance` commands on this deployment."""
         return {f"SEMBLANCE_{name.upper()}": value for name, value in self.settings.items()}
 
     def jump_clock(self, seconds: int) -> None:
-        """Set the clock of the last replica, so many seconds from the true time."""
+        """Set the clock of the last replica this many seconds ahead of the true time."""
         self.clock.write_text(f"{seconds:+d}\n")
 
-    def mend(self) -> None:
-        """Start the replicas that do not run, and wait for health. Raises Unhealthy."""
+    def restart_stopped(self) -> None:
+        """Start replicas that are not running, and wait until all are healthy. Raises Unhealthy."""
         for replica in self.replicas:
             if replica.pid is None:
                 replica.start()
         self.await_health()
 
     def await_health(self) -> None:
-        """Wait until every replica calls itself ready, with all it needs. Raises Unhealthy."""
-        give_up = time.monotonic() + HEALTHY_S
+        """Wait until every replica reports `ready`. Raises Unhealthy."""
+        deadline = time.monotonic() + HEALTHY_S
         for replica in self.replicas:
-            while (said := readiness(replica))[1] != "ready":
-                if time.monotonic() > give_up:
-                    raise Unhealthy(f"{replica.url} says {said} after {HEALTHY_S:g} s; its log: {replica.log}")
+            while (state := readiness(replica))[1] != "ready":
+                if time.monotonic() > deadline:
+                    raise Unhealthy(f"{replica.url} reports {state} after {HEALTHY_S:g} s; its log: {replica.log}")
                 time.sleep(0.05)
 
 
 def readiness(replica: Service) -> tuple[int, str]:
-    """What /ready of a replica says: status, and in a word."""
+    """Status and state that /ready of a replica reports."""
     with suppress(httpx2.HTTPError, ValueError, KeyError):
         answer = httpx2.get(f"{replica.url}/ready", timeout=5)
-        said = answer.json()
-        return answer.status_code, str(said.get("status") or said.get("code"))
+        body = answer.json()
+        return answer.status_code, str(body.get("status") or body.get("code"))
     return 0, "no answer"

@@ -1,4 +1,4 @@
-"""A real nginx in front of the replicas."""
+"""A real nginx as load balancer of the replicas."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from tests.support.running_service import free_port
 from tests.support.servers.server_process import ServerProcess
 
 DEPLOYED = PROJECT / "deploy" / "nginx"
-FIRST, SECOND = "127.0.0.1:8001", "127.0.0.1:8002"  # the replicas that the deployed file names
+FIRST, SECOND = "127.0.0.1:8001", "127.0.0.1:8002"  # the replicas in the deployed file
 
 
 class NginxServer:
-    """`nginx` with the configuration of `deploy/nginx`, on a port of its own and before these addresses."""
+    """`nginx` with the configuration of `deploy/nginx`, on its own port and with these backends."""
 
-    def __init__(self, behind: Sequence[str]) -> None:
+    def __init__(self, backends: Sequence[str]) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = Path(tempfile.mkdtemp(prefix="nginx-"))  # not below a folder that only root may enter
+        self._folder = Path(tempfile.mkdtemp(prefix="nginx-"))  # its user may not enter folders of root
         self._folder.chmod(0o755)
         shutil.copy(DEPLOYED / "nginx.conf", self._folder)
         (self._folder / "listen.conf").write_text(f"listen 127.0.0.1:{self.port};\naccess_log access.log semblance;\n")
         (self._folder / "upstreams.conf").write_text(
-            upstreams((DEPLOYED / "upstreams.conf").read_text("utf-8"), behind), "utf-8"
+            upstreams((DEPLOYED / "upstreams.conf").read_text("utf-8"), backends), "utf-8"
         )
         folder = str(self._folder)
         command = ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/log", "-g", "daemon off;"]
         self._process = ServerProcess(command, self._answers, self._folder)
 
     def start(self) -> None:
-        """Run it, and wait until it answers."""
+        """Start nginx, and wait until it accepts connections."""
         self._process.start()
 
     def stop(self) -> None:
-        """Ask it to end, and wait until it did."""
+        """Ask nginx to end, and wait for it."""
         self._process.stop()
 
     @property
     def access_log(self) -> str:
-        """A JSON object a line, for each request that is over."""
+        """A JSON object per line, one for each completed request."""
         return (self._folder / "access.log").read_text()
 
     @property
-    def written(self) -> bytes:
-        """All that it wrote, to files and as messages."""
+    def all_output(self) -> bytes:
+        """Everything that nginx wrote, to files and as messages."""
         return b"\n".join(path.read_bytes() for path in self._folder.rglob("*") if path.is_file())
 
     def remove(self) -> None:
-        """End it, and remove its folder."""
+        """Kill nginx and remove its folder."""
         self._process.kill()
         shutil.rmtree(self._folder)
 
@@ -65,13 +65,13 @@ class NginxServer:
         return True
 
 
-def upstreams(deployed: str, behind: Sequence[str]) -> str:
-    r"""The deployed upstreams with other addresses: a line of the first for each of them, none of the second.
+def upstreams(deployed: str, backends: Sequence[str]) -> str:
+    r"""Replace the backends: repeat the line of the first, drop that of the second.
 
     >>> print(upstreams("server 127.0.0.1:8001 backup;\nserver 127.0.0.1:8002 backup;\n", ["a:1", "b:2"]), end="")
     server a:1 backup;
     server b:2 backup;
     """
     lines = [line for line in deployed.splitlines() if not re.match(rf"\s*server {SECOND}\b", line)]
-    written = [[line.replace(FIRST, each) for each in behind] if FIRST in line else [line] for line in lines]
-    return "".join(f"{line}\n" for group in written for line in group)
+    groups = [[line.replace(FIRST, each) for each in backends] if FIRST in line else [line] for line in lines]
+    return "".join(f"{line}\n" for group in groups for line in group)

@@ -22,28 +22,28 @@ DEBIAN = Path("/usr/lib/postgresql/15/bin")
 
 
 class PostgresServer:
-    """`postgres` in a folder of its own, which syncs to the disk as it does in earnest.
+    """`postgres` in a temporary folder, with fsync on, as in production.
 
-    The service's role owns its own database, and may do nothing else.
+    The role of the service owns its own database and has no other rights.
     """
 
     def __init__(self) -> None:
         self.port = free_port()
         self.url = f"postgresql://{NAME}:{PASSWORD}@127.0.0.1:{self.port}/{NAME}"
-        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # not below a folder that only root may enter
+        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # its user may not enter folders of root
         data = self._folder / "data"
         settings = ["fsync=on", "max_connections=60", "unix_socket_directories="]
         options = [part for each in settings for part in ("-c", each)]
-        command = [program("postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(self.port), *options]
+        command = [find_program("postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(self.port), *options]
         self._process = ServerProcess(command, self._answers, self._folder, USER)
-        self._make(data)
+        self._initialize(data)
 
     def start(self) -> None:
-        """Run it, and wait until it answers; after a crash it recovers first."""
+        """Start the server, and wait until it answers; after a crash it recovers first."""
         self._process.start()
 
     def create_database(self) -> None:
-        """Make the service's role and database, anew if they are there."""
+        """Create the service's role and database; drop existing ones first."""
         role, password = sql.Identifier(NAME), sql.Literal(PASSWORD)
         with self._superuser() as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(role))
@@ -53,28 +53,28 @@ class PostgresServer:
             connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(role))
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Kill the server, as in a crash."""
         self._process.kill()
 
     def stop(self) -> None:
-        """Ask it to end: sessions are cut off, what was committed is on the disk."""
+        """Shut down: sessions are aborted, committed data is on disk."""
         self._process.stop(signal.SIGINT)
 
     def pause(self) -> None:
-        """It still accepts connections and bytes, and answers nothing."""
+        """Suspend the server: it accepts connections and bytes, and answers nothing."""
         self._process.pause()
 
     def resume(self) -> None:
-        """It answers again."""
+        """Resume the server after `pause`."""
         self._process.resume()
 
     def remove(self) -> None:
-        """End it, and remove what it stored."""
+        """Kill the server and remove its data."""
         self.kill()
         shutil.rmtree(self._folder)
 
-    def _make(self, data: Path) -> None:
-        """A new cluster, of which the superuser's password is the same as the role's."""
+    def _initialize(self, data: Path) -> None:
+        """Create a cluster whose superuser has the same password as the role."""
         secret = self._folder / "password"
         secret.write_text(PASSWORD)
         owner = USER if os.geteuid() == 0 else None
@@ -83,7 +83,7 @@ class PostgresServer:
                 shutil.chown(path, owner, owner)
         options = ["-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8"]
         subprocess.run(
-            [program("initdb"), "-D", str(data), *options],
+            [find_program("initdb"), "-D", str(data), *options],
             check=True,
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
@@ -103,9 +103,9 @@ class PostgresServer:
             return False
 
 
-def program(name: str) -> str:
-    """Where a program of PostgreSQL is, on the path or where Debian puts it. Raises FileNotFoundError."""
-    found = shutil.which(name) or shutil.which(name, path=str(DEBIAN))
-    if found is None:
-        raise FileNotFoundError(f"{name} of PostgreSQL: install postgresql")
-    return found
+def find_program(name: str) -> str:
+    """Path of a PostgreSQL program, from PATH or Debian's folder. Raises FileNotFoundError."""
+    path = shutil.which(name) or shutil.which(name, path=str(DEBIAN))
+    if path is None:
+        raise FileNotFoundError(f"no program {name} of PostgreSQL; install postgresql")
+    return path

@@ -10,7 +10,7 @@ from tests.support.servers.server_process import ServerProcess
 
 
 class RedisServer:
-    """`redis-server` in a folder of its own, without persistence, on the same port every time."""
+    """`redis-server` without persistence, on the same port every time."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -19,23 +19,23 @@ class RedisServer:
         self._process: ServerProcess | None = None
 
     def start(self, *options: str) -> None:
-        """Run it, and wait until it answers."""
-        given = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *options]
-        self._process = ServerProcess(["redis-server", *given], self._answers, self._folder)
+        """Start the server, and wait until it answers."""
+        arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *options]
+        self._process = ServerProcess(["redis-server", *arguments], self._answers, self._folder)
         self._process.start()
 
     def kill(self) -> None:
-        """End it at once, as a crash would; what it held is gone."""
+        """Kill the server, as in a crash; its data is lost."""
         if self._process is not None:
             self._process.kill()
 
     def pause(self) -> None:
-        """It still accepts connections and bytes, and answers nothing."""
+        """Suspend the server: it accepts connections and bytes, and answers nothing."""
         assert self._process is not None
         self._process.pause()
 
     def resume(self) -> None:
-        """It answers again."""
+        """Resume the server after `pause`."""
         assert self._process is not None
         self._process.resume()
 

@@ -1,4 +1,4 @@
-"""A server of somebody else's as a child process."""
+"""A third-party server as a child process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ END_S = 30
 
 
 class ServerProcess:
-    """A process and its children, which live and die together.
+    """A server process, controlled together with its children.
 
     Args:
-        command: what is run, in the foreground.
-        answers: whether the server can be used now.
-        folder: where it runs; its output is kept there in `log`.
-        user: who runs it, if we are root; else we do.
-        start_s: seconds that it may take until it answers.
+        command: foreground command.
+        answers: returns whether the server is ready.
+        folder: working folder; output goes to `log` in it.
+        user: user to run as if the current user is root.
+        start_s: maximum seconds until the server is ready.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Run it, and wait until it answers.
+        """Start the server, and wait until it is ready.
 
         Raises:
             RuntimeError: it did not start; the message holds the end of its log.
@@ -50,36 +50,36 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 self._command, cwd=self._folder, stdout=log, stderr=log, user=self._user, group=self._user
             )
-        give_up = time.monotonic() + self._start_s
+        deadline = time.monotonic() + self._start_s
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > give_up:
-                said = (self._folder / "log").read_text(errors="replace")[-2000:]
-                raise RuntimeError(f"{self._command[0]} did not start: {said}")
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                log_end = (self._folder / "log").read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{self._command[0]} did not start: {log_end}")
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """End all of it at once, as a crash of the machine would."""
+        """Kill the process and its children."""
         self.signal(signal.SIGKILL)
         self._wait()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it to end, and wait until it did."""
+        """Ask the process to end, and wait for it."""
         if self._process is not None:
             self._process.send_signal(how)
         self._wait()
 
     def pause(self) -> None:
-        """It still accepts connections and bytes, and answers nothing."""
+        """Suspend the server: it accepts connections and bytes, and answers nothing."""
         self.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """It answers again."""
+        """Resume the server after `pause`."""
         self.signal(signal.SIGCONT)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it and all its children: they may have left its process group."""
+        """Signal the process and all its children, which may be in other process groups."""
         if self._process is not None:
-            for pid in family(self._process.pid):
+            for pid in process_tree(self._process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
 
@@ -89,10 +89,10 @@ class ServerProcess:
             self._process = None
 
 
-def family(pid: int) -> list[int]:
-    """A process, its children and theirs."""
-    found = [pid]
-    for each in found:  # it grows meanwhile
+def process_tree(pid: int) -> list[int]:
+    """The process and all its descendants."""
+    pids = [pid]
+    for each in pids:  # grows during the loop
         with suppress(OSError):
-            found += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
-    return found
+            pids += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+    return pids

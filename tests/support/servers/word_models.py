@@ -1,4 +1,4 @@
-"""Models that cost next to nothing, so that a few cores carry a whole deployment; and sentences of their words."""
+"""Word-vector models that cost next to nothing, and random sentences of their words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WORDS = [
 
 
 def write_model(file: Path, seed: int, dim: int = DIM) -> Path:
-    """Random vectors of all words, in the form that SEMBLANCE_MODELS may name."""
+    """Write random vectors of all words as a file that SEMBLANCE_MODELS accepts."""
     vectors = np.random.default_rng(seed).normal(size=(len(WORDS), dim)).astype(np.float32)
     np.savez(file, vectors=vectors, words=np.array(WORDS))
     return file
 
 
-def sentence(chance: random.Random) -> str:
-    """Some words."""
-    return " ".join(chance.choices(WORDS, k=chance.randint(3, 9)))
+def sentence(rng: random.Random) -> str:
+    """A random sentence of 3 to 9 words."""
+    return " ".join(rng.choices(WORDS, k=rng.randint(3, 9)))

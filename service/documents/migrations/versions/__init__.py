@@ -1,1 +1,1 @@
-"""One step a file."""
+"""Migrations, one file each."""

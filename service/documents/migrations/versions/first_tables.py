@@ -12,7 +12,7 @@ NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "collections",
         sa.Column("name", NAME, primary_key=True),
@@ -36,8 +36,8 @@ def upgrade() -> None:
         sa.Column("metadata", sa.JSON, nullable=False),
     )
     op.create_index("documents_by_version", "documents", ["collection", "version", "id"])
-    _made_of_documents("vectors", sa.Column("vector", sa.LargeBinary, nullable=False))
-    _made_of_documents(
+    _create_embeddings_table("vectors", sa.Column("vector", sa.LargeBinary, nullable=False))
+    _create_embeddings_table(
         "token_codes",
         sa.Column("size", sa.Integer, nullable=False),
         sa.Column("error", sa.Float, nullable=False),
@@ -45,7 +45,7 @@ def upgrade() -> None:
     )
 
 
-def _made_of_documents(name: str, *columns: sa.Column[object]) -> None:
+def _create_embeddings_table(name: str, *columns: sa.Column[object]) -> None:
     op.create_table(
         name,
         sa.Column("collection", NAME, primary_key=True),

@@ -1,4 +1,4 @@
-"""The encoder that a collection is being re-embedded under."""
+"""The next encoder of a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence intervals: the worked example, SciPy, laws, and how often an interval holds the truth."""
+"""Confidence intervals: the worked example, SciPy, laws, and coverage."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from semblance.models.embeddings import Doubles
 from semblance.models.evaluation.statistics.bootstrap import (
     Interval,
     Resampling,
-    Statistic,
     _alphas,
     bca,
     bca_mean,
     difference,
 )
 from semblance.models.evaluation.statistics.correlation import pearson
+from semblance.models.evaluation.statistics.counts import Statistic
 from tests.support.project import GOLDEN_FILES
 
 GOLDEN = json.loads((GOLDEN_FILES / "dynamax_bootstrap.json").read_text())
@@ -57,12 +57,12 @@ def test_the_worked_example(worked: Interval) -> None:
     assert worked.significant
 
 
-def test_the_first_resample_is_that_of_the_seed() -> None:
+def test_first_resample_is_determined_by_the_seed() -> None:
     first = bca(lambda counts: counts @ np.arange(12.0), 12, Resampling(draws=1))
     assert first.draws.tolist() == [sum(GOLDEN["first_draw"])]
 
 
-def test_resamples_are_drawn_one_after_the_other_however_many_go_into_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semblance.models.evaluation.statistics.bootstrap._ELEMENTS", 1000)  # 16 draws in a block
     values = np.random.default_rng(0).integers(0, 1000, 60).astype(np.float64)
     random = np.random.RandomState(7)
@@ -70,15 +70,15 @@ def test_resamples_are_drawn_one_after_the_other_however_many_go_into_a_block(mo
     assert bca(lambda counts: counts @ values, 60, Resampling(draws=150, seed=7)).draws.tolist() == one_by_one
 
 
-def test_the_mean_agrees_with_scipy() -> None:
-    """Both with 20,000 draws of their own: an end differs by a few hundredths of the interval's width."""
+def test_interval_of_a_mean_agrees_with_scipy() -> None:
+    """Both with 20,000 independent draws: ends differ by a few hundredths of the width."""
     values = np.random.default_rng(3).exponential(size=60)
     ours = bca(mean_of(values), 60, Resampling(draws=20_000))
     theirs = bootstrap((values,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(4))
     _ends_agree(ours, theirs.confidence_interval)
 
 
-def test_a_correlation_agrees_with_scipy() -> None:
+def test_interval_of_a_correlation_agrees_with_scipy() -> None:
     rng = np.random.default_rng(5)
     x = rng.normal(size=40)
     y = x + rng.normal(size=40)
@@ -95,8 +95,8 @@ def test_a_correlation_agrees_with_scipy() -> None:
     _ends_agree(ours, theirs.confidence_interval)
 
 
-def test_the_mean_over_sets_agrees_with_scipys_bootstrap_of_several_samples() -> None:
-    """Also where the two sets are alike and resampled from one seed: their draws must not go together."""
+def test_mean_over_sets_agrees_with_scipy() -> None:
+    """Also for two equal sets resampled with one seed: their draws must be independent."""
     rng = np.random.default_rng(8)
     few = rng.exponential(size=25)
     for many in (rng.normal(size=70), few.copy()):
@@ -118,7 +118,7 @@ def _ends_agree(ours: Interval, theirs: tuple[float, float]) -> None:
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=0.04 * width)
 
 
-def test_the_acceleration_of_a_mean_is_a_sixth_of_the_skewness_over_root_n() -> None:
+def test_acceleration_of_a_mean_has_its_closed_form() -> None:
     """Known in closed form (efron-1987-bca, section 4)."""
     values = np.random.default_rng(2).exponential(size=50)
     deviations = values - values.mean()
@@ -130,18 +130,18 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_the_skewness_over_root_n() -> 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 0.0, 1.0]), min_size=20, max_size=60))
-def test_a_difference_of_few_answers_is_as_significant_the_other_way_round(values: list[float]) -> None:
-    """Draws that equal the estimate must not tilt the interval; the positions of its ends round to one of two draws."""
+def test_swapping_systems_keeps_the_significance_of_discrete_differences(values: list[float]) -> None:
+    """Draws that equal the estimate must not shift the interval."""
     there, back = (bca(mean_of(sign * np.array(values)), len(values), Resampling(draws=1001)) for sign in (1, -1))
     assert there.z0 == pytest.approx(-back.z0, abs=1e-12)
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-12)
 
 
-def test_groups_stand_for_items_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jackknife_of_many_items_leaves_out_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """The acceleration of a mean is known in closed form; groups of four leave a little noise."""
     values = np.random.default_rng(2).exponential(size=4000)
     exact = bca(mean_of(values), 4000, Resampling(draws=10))
-    monkeypatch.setattr("semblance.models.evaluation.statistics.bootstrap._MOST_LEFT_OUT", 1000)
+    monkeypatch.setattr("semblance.models.evaluation.statistics.bootstrap._JACKKNIFE_SAMPLES", 1000)
     grouped = bca(mean_of(values), 4000, Resampling(draws=10))
     assert len(grouped.influence) == 1000
     assert grouped.influence.sum() == pytest.approx(0, abs=1e-12)
@@ -155,7 +155,7 @@ def test_groups_stand_for_items_where_there_are_many(monkeypatch: pytest.MonkeyP
     draws=st.integers(1, 200),
     level=st.floats(0.01, 0.9999999),
 )
-def test_ends_are_elements_of_the_sample_in_order_and_finite(values: list[float], draws: int, level: float) -> None:
+def test_interval_ends_are_ordered_finite_draws(values: list[float], draws: int, level: float) -> None:
     found = bca(mean_of(np.array(values)), len(values), Resampling(draws=draws, level=level))
     assert found.low in found.draws
     assert found.high in found.draws
@@ -163,13 +163,13 @@ def test_ends_are_elements_of_the_sample_in_order_and_finite(values: list[float]
     assert np.isfinite([found.estimate, found.z0, found.acceleration]).all()
 
 
-def test_a_symmetric_figure_has_no_acceleration() -> None:
+def test_symmetric_figures_have_no_acceleration() -> None:
     found = bca(mean_of(np.tile([-1.0, 1.0], 25)), 50, Resampling(draws=100))
     assert found.acceleration == pytest.approx(0, abs=1e-12)
 
 
-def test_a_figure_without_bias_and_acceleration_has_the_percentile_interval() -> None:
-    """As many draws lie below the figure as above, and leaving out an item changes nothing."""
+def test_percentile_interval_without_bias_and_acceleration() -> None:
+    """Half of the draws lie below the figure, and leaving out an item changes nothing."""
     values = iter([np.zeros(1), np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0] * 50), np.zeros(2)])
     found = bca(lambda _: next(values), 2, Resampling(draws=300))
     assert (found.z0, found.acceleration) == (0.0, 0.0)
@@ -188,19 +188,19 @@ def test_swapping_the_systems_negates_the_difference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 30])
-def test_a_figure_that_never_changes_has_an_interval_of_one_point(n: int) -> None:
+def test_constant_figures_have_an_interval_of_one_point(n: int) -> None:
     found = bca(lambda counts: np.full(len(counts), 0.25), n, Resampling(draws=100))
     assert (found.estimate, found.low, found.high, found.z0, found.acceleration) == (0.25, 0.25, 0.25, 0.0, 0.0)
     assert found.significant
     assert not bca(lambda counts: np.zeros(len(counts)), n, Resampling(draws=100)).significant
 
 
-def test_a_system_is_not_better_than_itself() -> None:
+def test_system_does_not_differ_from_itself() -> None:
     itself = bca(partial(pearson, SYSTEM, GOLD), len(GOLD), Resampling(draws=100))
     assert not difference(itself, itself).significant
 
 
-def test_a_difference_is_that_of_the_statistics_on_the_same_resamples() -> None:
+def test_difference_uses_the_same_resamples() -> None:
     one, other = partial(pearson, SYSTEM, GOLD), partial(pearson, BASELINE, GOLD)
     ours = difference(*(bca(each, len(GOLD), Resampling(draws=200)) for each in (one, other)))
     directly = bca(lambda counts: one(counts) - other(counts), len(GOLD), Resampling(draws=200))
@@ -214,48 +214,48 @@ OTHER = (Resampling(draws=99), Resampling(draws=100, seed=2), Resampling(draws=1
 
 
 @pytest.mark.parametrize(("n", "resampling"), [*((12, each) for each in OTHER), (11, SAME)])
-def test_what_was_resampled_otherwise_has_no_paired_difference(n: int, resampling: Resampling) -> None:
+def test_paired_difference_rejects_different_resamples(n: int, resampling: Resampling) -> None:
     one, other = (bca(lambda counts: counts[:, 0], *each) for each in ((12, SAME), (n, resampling)))
     with pytest.raises(ValueError, match="the same resamples"):
         difference(one, other)
 
 
-def test_a_weighted_mean_over_sets_counts_each_by_its_share() -> None:
+def test_weighted_mean_over_sets_uses_the_shares() -> None:
     one, other = (bca(mean_of(each), 12, SAME) for each in (SYSTEM, BASELINE))
     mean = bca_mean([one, other], shares=[0.75, 0.25])
     assert mean.estimate == pytest.approx(0.75 * SYSTEM.mean() + 0.25 * BASELINE.mean(), abs=1e-12)
     assert bca_mean([one, other], shares=[1.0, 0.0]).low == pytest.approx(one.low, abs=1e-12)
 
 
-def test_an_estimate_beyond_all_draws_falls_back_to_the_percentile_interval() -> None:
+def test_estimate_beyond_all_draws_gives_the_percentile_interval() -> None:
     values = iter([np.full(1, 1000.0), np.arange(100.0), np.array([0.0, 1.0])])
     found = bca(lambda _: next(values), 2, Resampling(draws=100))
     assert (found.low, found.high) == percentile(found) == (2.0, 97.0)
 
 
-def test_nineteen_in_twenty_intervals_hold_the_true_mean() -> None:
+def test_intervals_cover_the_true_mean_at_their_level() -> None:
     rng = np.random.default_rng(10)
-    held = 0
+    covered = 0
     for _ in range(400):
         values = rng.exponential(size=40)
         found = bca(mean_of(values), 40, Resampling(draws=400, seed=int(rng.integers(2**31))))
-        held += found.low <= 1.0 <= found.high
-    print(f"{held} of 400 intervals hold the true mean")
-    assert 0.91 <= held / 400 <= 0.98  # short samples of a skewed kind are covered a little too rarely
+        covered += found.low <= 1.0 <= found.high
+    print(f"{covered} of 400 intervals cover the true mean")
+    assert 0.91 <= covered / 400 <= 0.98  # intervals of small skewed samples cover a little less
 
 
 @pytest.mark.parametrize(("n", "draws", "level"), [(0, 10, 0.95), (5, 0, 0.95), (5, 10, 1.0), (5, 10, 0.0)])
-def test_what_cannot_be_resampled_is_refused(n: int, draws: int, level: float) -> None:
+def test_invalid_resampling_settings_raise(n: int, draws: int, level: float) -> None:
     with pytest.raises(ValueError, match="a bootstrap needs"):
         bca(lambda counts: np.zeros(len(counts)), n, Resampling(draws=draws, level=level))
 
 
 @pytest.mark.parametrize("resampling", OTHER)
-def test_intervals_that_do_not_go_together_have_no_mean(resampling: Resampling) -> None:
-    with pytest.raises(ValueError, match="resampled in the same way"):
+def test_mean_of_differently_resampled_intervals_raises(resampling: Resampling) -> None:
+    with pytest.raises(ValueError, match="same resampling settings"):
         bca_mean([bca(mean_of(SYSTEM), 12, each) for each in (SAME, resampling)])
 
 
-def test_no_intervals_have_no_mean() -> None:
+def test_mean_of_no_intervals_raises() -> None:
     with pytest.raises(ValueError, match="needs intervals"):
         bca_mean([])

@@ -1,4 +1,4 @@
-"""Correlations from counts, against SciPy on the samples written out."""
+"""Correlations from counts, against SciPy on repeated samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOLDEN = json.loads((GOLDEN_FILES / "dynamax_bootstrap.json").read_text())
 
 @st.composite
 def samples(draw: st.DrawFn) -> tuple[Doubles, Doubles, Doubles]:
-    """Two sides with many ties, and counts of which some leave a side constant, or the whole sample empty."""
+    """Two sides with many ties, and counts that may leave a side constant or the sample empty."""
     n = draw(st.integers(1, 12))
     values = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(-1e6, 1e6, width=32))
     x, y = (draw(arrays(np.float64, n, elements=values)) for _ in range(2))
@@ -31,7 +31,7 @@ def samples(draw: st.DrawFn) -> tuple[Doubles, Doubles, Doubles]:
 
 
 @given(samples())
-def test_spearman_of_counts_is_scipys_of_the_sample_written_out(sample: tuple[Doubles, Doubles, Doubles]) -> None:
+def test_spearman_of_counts_equals_scipy_on_the_repeated_sample(sample: tuple[Doubles, Doubles, Doubles]) -> None:
     x, y, counts = sample
     for row, found in zip(counts, spearman(x, y, counts), strict=True):
         left, right = (np.repeat(side, row.astype(int)) for side in (x, y))
@@ -42,7 +42,7 @@ def test_spearman_of_counts_is_scipys_of_the_sample_written_out(sample: tuple[Do
 
 
 @given(samples())
-def test_pearson_of_counts_is_that_of_the_sample_written_out(sample: tuple[Doubles, Doubles, Doubles]) -> None:
+def test_pearson_of_counts_equals_that_of_the_repeated_sample(sample: tuple[Doubles, Doubles, Doubles]) -> None:
     x, y, counts = sample
     for row, found in zip(counts, pearson(x, y, counts), strict=True):
         left, right = (np.repeat(side, row.astype(int)) for side in (x, y))
@@ -53,7 +53,7 @@ def test_pearson_of_counts_is_that_of_the_sample_written_out(sample: tuple[Doubl
 
 
 def _exact_pearson(x: Doubles, y: Doubles) -> float:
-    """In whole numbers of any size, as SciPy warns of sides that are nearly constant."""
+    """Exact fractions, because SciPy warns of nearly constant sides."""
     from fractions import Fraction
 
     left, right = ([Fraction(value) for value in side.tolist()] for side in (x, y))
@@ -63,7 +63,7 @@ def _exact_pearson(x: Doubles, y: Doubles) -> float:
     return math.copysign(math.sqrt(squared), together)
 
 
-def test_without_counts_each_pair_stands_once() -> None:
+def test_without_counts_each_pair_counts_once() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 50))
     assert pearson(x, y) == pytest.approx([pearsonr(x, y)[0]], abs=1e-12)
@@ -76,8 +76,8 @@ def test_pearson_of_the_worked_example(name: str) -> None:
     assert found == pytest.approx([GOLDEN[f"r_{name}"]], abs=GOLDEN["tolerance"])
 
 
-def test_many_rows_are_computed_as_each_alone() -> None:
-    """More rows than go into one block."""
+def test_blocks_of_rows_equal_single_rows() -> None:
+    """With more rows than fit into one block."""
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=400), rng.integers(0, 6, size=400).astype(np.float64)
     counts = rng.integers(0, 3, size=(500, 400)).astype(np.float64)
@@ -93,7 +93,7 @@ def test_huge_and_tiny_values_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_has_no_correlation_is_refused(bad: float) -> None:
+def test_nan_and_infinite_values_raise(bad: float) -> None:
     x, y = np.array([bad, 1.0]), np.array([0.0, 1.0])
     with pytest.raises(ValueError, match="finite"):
         pearson(x, y)
@@ -102,7 +102,7 @@ def test_what_has_no_correlation_is_refused(bad: float) -> None:
             spearman(y, x)
 
 
-def test_ten_thousand_resamples_of_the_largest_sts_year_take_seconds() -> None:
+def test_thousand_resamples_of_the_largest_sts_year_take_seconds() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=3750), rng.integers(0, 26, size=3750) / 5
     counts = np.stack([np.bincount(rng.integers(3750, size=3750), minlength=3750) for _ in range(1000)])
@@ -110,4 +110,4 @@ def test_ten_thousand_resamples_of_the_largest_sts_year_take_seconds() -> None:
     spearman(x, y, counts.astype(np.float64))
     seconds = time.perf_counter() - began
     print(f"1,000 resamples of 3,750 pairs: {seconds:.2f} s")
-    assert seconds < 5  # ten times what it takes on one core, for a machine that is busy
+    assert seconds < 5  # ten times the time on one idle core

@@ -1,4 +1,4 @@
-"""Rankings: the worked numbers, scikit-learn as the oracle, and what a random ranking is worth."""
+"""Ranking metrics: worked examples, scikit-learn as oracle, and random rankings."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_the_worked_examples() -> None:
     assert ndcg_of_scores(scores, tied) == pytest.approx(GOLDEN["tied_ndcg"], abs=TOLERANCE)
 
 
-def test_the_lowest_ndcg_has_all_relevant_candidates_last() -> None:
+def test_lowest_ndcg_has_all_relevant_candidates_last() -> None:
     last = [0.0] * (CANDIDATES - RELEVANT) + [1.0] * RELEVANT
     assert ndcg_of_scores(falling(CANDIDATES), np.array(last)) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)
     assert ndcg(*by_rank(last), k=CANDIDATES) == pytest.approx(GOLDEN["lowest_ndcg"], abs=TOLERANCE)
 
 
-def test_equal_scores_are_worth_a_random_ranking() -> None:
+def test_equal_scores_give_the_expected_ndcg_of_random_rankings() -> None:
     relevance = np.r_[np.ones(RELEVANT), np.zeros(CANDIDATES - RELEVANT)]
     expected = GOLDEN["expected_ndcg_of_a_random_ranking"]
     assert ndcg_of_scores(np.zeros(CANDIDATES), relevance) == pytest.approx(expected, abs=TOLERANCE)
@@ -59,8 +59,8 @@ def test_equal_scores_are_worth_a_random_ranking() -> None:
     assert np.mean(drawn) == pytest.approx(expected, abs=0.006)  # 3 standard errors
 
 
-def test_the_average_precision_of_random_rankings() -> None:
-    """At rank k stands a relevant one with probability R/N, and then 1 + (k - 1)(R - 1)/(N - 1) of k are."""
+def test_average_precision_of_random_rankings_has_its_closed_form() -> None:
+    """Rank k is relevant with probability R/N, and then 1 + (k - 1)(R - 1)/(N - 1) of k are."""
     r, n = RELEVANT, CANDIDATES
     exact = sum((1 + (k - 1) * (r - 1) / (n - 1)) / k for k in range(1, n + 1)) / n
     expected = GOLDEN["expected_average_precision_of_a_random_ranking"]
@@ -72,7 +72,7 @@ def test_the_average_precision_of_random_rankings() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12), st.integers(1, 12))
-def test_ndcg_with_ties_is_scikit_learns(candidates: list[tuple[int, int]], k: int) -> None:
+def test_ndcg_with_ties_equals_scikit_learn(candidates: list[tuple[int, int]], k: int) -> None:
     scores, relevance = (np.array(side, float) for side in zip(*candidates, strict=True))
     for cut in (None, k):
         oracle = ndcg_score([relevance], [scores], k=cut)
@@ -80,7 +80,7 @@ def test_ndcg_with_ties_is_scikit_learns(candidates: list[tuple[int, int]], k: i
 
 
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=12))
-def test_average_precision_without_ties_is_scikit_learns(relevance: list[int]) -> None:
+def test_average_precision_without_ties_equals_scikit_learn(relevance: list[int]) -> None:
     if any(relevance):
         oracle = average_precision_score(np.array(relevance) > 0, falling(len(relevance)))
         assert average_precision(*by_rank(list(map(float, relevance)))) == pytest.approx(oracle, abs=1e-12)
@@ -88,12 +88,12 @@ def test_average_precision_without_ties_is_scikit_learns(relevance: list[int]) -
         assert average_precision(*by_rank(list(map(float, relevance)))) == 0.0
 
 
-def test_relevant_documents_that_were_not_found_count() -> None:
+def test_missing_relevant_documents_lower_average_precision() -> None:
     assert average_precision(["a"], {"a": 1, "b": 1}) == 0.5
     assert average_precision(["a"], {"b": 1}) == average_precision([], {}) == 0.0
 
 
-def test_the_reciprocal_rank_is_that_of_the_first_relevant_document_within_the_cut() -> None:
+def test_reciprocal_rank_of_the_first_relevant_document_within_k() -> None:
     ranking, relevance = ["a", "b", "c", "d"], {"a": 0.0, "c": 2.0, "d": 3.0}
     assert reciprocal_rank(ranking, relevance) == pytest.approx(1 / 3)
     assert reciprocal_rank(ranking, relevance, k=3) == pytest.approx(1 / 3)
@@ -101,7 +101,7 @@ def test_the_reciprocal_rank_is_that_of_the_first_relevant_document_within_the_c
     assert reciprocal_rank(ranking, {}) == 0.0
 
 
-def test_nothing_relevant_is_worth_nothing() -> None:
+def test_metrics_without_relevant_documents_are_zero() -> None:
     assert ndcg_of_scores(falling(3), np.zeros(3)) == 0.0
     assert ndcg_of_scores(falling(2), np.array([-1.0, 0.0])) == 0.0
     assert recall(["a"], {}, k=1) == 0.0
@@ -111,9 +111,7 @@ def test_nothing_relevant_is_worth_nothing() -> None:
     scores=st.lists(st.integers(-20, 20), min_size=2, max_size=12, unique=True),
     relevant=st.lists(st.booleans(), min_size=12, max_size=12),
 )
-def test_ndcg_is_one_only_with_all_relevant_on_top_and_knows_nothing_but_the_order(
-    scores: list[int], relevant: list[bool]
-) -> None:
+def test_ndcg_depends_on_the_order_of_scores_only(scores: list[int], relevant: list[bool]) -> None:
     given_scores, relevance = np.array(scores, np.float64), np.array(relevant[: len(scores)], np.float64)
     assume(bool(relevance.any()))
     found = ndcg_of_scores(given_scores, relevance)

@@ -1,25 +1,30 @@
-"""How long a body may take."""
+"""Limits of a body: its time, and the values in its JSON."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from semblance.service.api.edge.request_body import BodyLimits, RequestBody
+from semblance.service.api.edge.request_body import MAX_VALUES, BodyLimits, JsonValues, RequestBody, too_many_values
 
 
 async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -> int:
-    """How many bytes arrive of a body whose pieces, a byte each, come after these pauses."""
-    coming = iter(pauses)
+    """Number of bytes received of a body whose pieces, a byte each, follow these pauses."""
+    delays = iter(pauses)
     left = len(pauses)
 
     async def receive() -> Message:
         nonlocal left
-        await asyncio.sleep(next(coming))
+        await asyncio.sleep(next(delays))
         left -= 1
         return {"type": "http.request", "body": b"x", "more_body": left > 0}
 
@@ -33,32 +38,76 @@ async def received(pauses: list[float], limits: BodyLimits, *, streamed: bool) -
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_pause_in_a_body_ends_it(streamed: bool) -> None:
+async def test_a_long_pause_in_a_body_times_out(streamed: bool) -> None:
     with pytest.raises(HTTPException) as caught:
-        asyncio.run(received([0.0, 0.5], BodyLimits(1000, pause_s=0.1, timeout_s=9.0), streamed=streamed))
+        await received([0.0, 0.5], BodyLimits(1000, pause_s=0.1, timeout_s=9.0), streamed=streamed)
     assert (caught.value.status_code, caught.value.headers) == (408, {"connection": "close"})
 
 
-def test_a_body_that_trickles_is_held_to_its_whole_time_unless_it_is_streamed() -> None:
+async def test_a_trickling_body_times_out_unless_streamed() -> None:
     pauses, limits = [0.05] * 10, BodyLimits(1000, pause_s=0.4, timeout_s=0.2)
     with pytest.raises(HTTPException, match="408"):
-        asyncio.run(received(pauses, limits, streamed=False))
-    assert asyncio.run(received(pauses, limits, streamed=True)) == 10
+        await received(pauses, limits, streamed=False)
+    assert await received(pauses, limits, streamed=True) == 10
 
 
-def test_after_the_body_the_news_that_the_client_left_may_take_any_time() -> None:
-    async def use() -> str:
-        messages: Iterator[tuple[float, Message]] = iter(
-            [(0.0, {"type": "http.request", "body": b""}), (0.3, {"type": "http.disconnect"})]
-        )
+async def test_a_disconnect_after_the_body_may_come_at_any_time() -> None:
+    messages: Iterator[tuple[float, Message]] = iter(
+        [(0.0, {"type": "http.request", "body": b""}), (0.3, {"type": "http.disconnect"})]
+    )
 
-        async def receive() -> Message:
-            pause, message = next(messages)
-            await asyncio.sleep(pause)
-            return message
+    async def receive() -> Message:
+        pause, message = next(messages)
+        await asyncio.sleep(pause)
+        return message
 
-        request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.1, timeout_s=0.1), streamed=False)
-        await request_body.receive()
-        return str((await request_body.receive())["type"])
+    request_body = RequestBody(receive, BodyLimits(1000, pause_s=0.1, timeout_s=0.1), streamed=False)
+    await request_body.receive()
+    assert (await request_body.receive())["type"] == "http.disconnect"
 
-    assert asyncio.run(use()) == "http.disconnect"
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='ab\\",[{}]é\u2200🎉\n'),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(alphabet='k\\",['), inner),
+)
+
+
+def entries(value: Any) -> int:
+    """Entries of every list and object; an empty one counts as one."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return max(1, len(value)) + sum(map(entries, inner))
+    return 0
+
+
+@given(value=JSON_VALUES, ascii_only=st.booleans(), cuts=st.lists(st.integers(0, 200), max_size=6))
+def test_entries_are_counted_wherever_the_text_is_cut(value: Any, ascii_only: bool, cuts: list[int]) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only).encode()
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    values = JsonValues()
+    for start, end in itertools.pairwise(edges):
+        values.add(text[start:end])
+    assert values.count == entries(value)
+
+
+@given(value=JSON_VALUES, encoding=st.sampled_from(["utf-16", "utf-16-le", "utf-32"]))
+def test_other_encodings_count_no_less(value: Any, encoding: str) -> None:
+    values = JsonValues()
+    values.add(json.dumps(value).encode(encoding))
+    assert values.count >= entries(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (b"[" + b"1," * MAX_VALUES + b"1]", True),
+        (b"[" * (MAX_VALUES + 1), True),
+        (b"[" + b"1," * (MAX_VALUES - 1) + b"1]", False),
+        (b'["' + b"[{,}]" * 1_000_000 + b'"]', False),
+        (b'["' + rb"\\\"[," * 1_000_000 + b'"]', False),
+        (b'["\\\\"' + b",[]" * MAX_VALUES + b"]", True),
+    ],
+    ids=["numbers", "brackets", "just not too many", "one string", "one string of escapes", "after a string"],
+)
+def test_only_texts_that_are_slow_to_parse_are_refused(text: bytes, refused: bool) -> None:
+    assert too_many_values(text) is refused

@@ -1,0 +1,1 @@
+"""Third-party servers and libraries that benchmarks compare with ours."""

@@ -1,0 +1,48 @@
+"""Commands of encoders with the same model: this project's and sentence-transformers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias, get_args
+
+from benchmarks.baselines.environments import environment
+from benchmarks.baselines.servers import model_folder
+from semblance.models import catalogue
+from semblance.models.runtime import RUNTIMES, Precision
+
+BACKENDS = ("sentence-transformers[onnx,openvino]",)
+Command: TypeAlias = Callable[[], Sequence[str]]  # command of an encoder process; may first create an environment
+
+
+def _semblance(runtime: str, precision: Precision) -> Sequence[str]:
+    return (sys.executable, "-m", "benchmarks.baselines.semblance_encoder", runtime, precision)
+
+
+def _torch(precision: Precision) -> Sequence[str]:
+    return _sentence_transformers(sys.executable, "torch", precision)
+
+
+def _backend(backend: str, precision: Precision) -> Sequence[str]:
+    return _sentence_transformers(str(environment("sentence-transformers", BACKENDS)), backend, precision)
+
+
+def _sentence_transformers(python: str, backend: str, precision: Precision) -> Sequence[str]:
+    program = "benchmarks.baselines.sentence_transformers_encoder"
+    return (python, "-m", program, str(model_folder()), backend, precision)
+
+
+REFERENCE = "sentence-transformers float32"
+BASELINES: Mapping[str, Command] = {
+    REFERENCE: partial(_torch, "float32"),
+    "sentence-transformers bfloat16": partial(_torch, "bfloat16"),
+    "sentence-transformers onnx float32": partial(_backend, "onnx", "float32"),
+    "sentence-transformers openvino bfloat16": partial(_backend, "openvino", "bfloat16"),
+}
+OURS: Mapping[str, Command] = {
+    f"semblance {runtime} {precision}": partial(_semblance, runtime, precision)
+    for runtime in catalogue.names(RUNTIMES)
+    for precision in get_args(Precision)
+}
+ENCODERS = {**OURS, **BASELINES}

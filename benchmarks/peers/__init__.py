@@ -1,1 +1,0 @@
-"""Other people's servers and libraries, which benchmarks measure beside ours."""

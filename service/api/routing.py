@@ -1,0 +1,137 @@
+"""How routes receive their services and their JSON body, and how they answer.
+
+JSON routes go around FastAPI's argument resolution, which costs more than a small request itself:
+docs/decisions/0022-shortcuts-around-the-framework.md has the figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
+
+from fastapi import Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.threads import Offload
+
+_MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+
+_offload = Offload()
+
+Service = TypeVar("Service")
+
+
+class Services:
+    """Registry of services by type, created by the composition root.
+
+    >>> Services("a text", 3)[int]
+    3
+    """
+
+    def __init__(self, *services: object) -> None:
+        self._by_type = {type(service): service for service in services}
+
+    def __getitem__(self, kind: type[Service]) -> Service:
+        """The service of that type. Raises KeyError if there is none."""
+        return cast("Service", self._by_type[kind])
+
+
+if TYPE_CHECKING:
+    Use: TypeAlias = Annotated[Service, "injected"]
+else:
+
+    class Use:
+        """Annotation of a route's parameter: `search: Use[Search]` receives the `Search` service."""
+
+        def __class_getitem__(cls, kind: type[Any]) -> Any:
+            """`kind`, resolved by FastAPI from the registry in `app.state.services`."""
+
+            async def provide(request: Request) -> Any:
+                return request.app.state.services[kind]
+
+            provide.kind = kind  # for JsonRoute
+            return Annotated[kind, Depends(provide)]
+
+
+class JsonRoute(APIRoute):
+    """Route whose handler takes `body` and services (`Use[...]`), and returns a Response.
+
+    It documents, accepts and refuses the same as FastAPI's own route (tests/service/api/test_routing.py).
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._kinds = {str(each.name): cast("Any", each.call).kind for each in self.dependant.dependencies}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        Raises:
+            RequestValidationError, HTTPException: the body is invalid.
+        """
+        if scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+            return
+        body = self._validate(await _read(receive))
+        services: Services = scope["app"].state.services
+        answer = await self.endpoint(body=body, **{name: services[kind] for name, kind in self._kinds.items()})
+        await answer(scope, receive, send)
+
+    def _validate(self, content: bytes) -> Any:
+        if not content:
+            raise RequestValidationError([_MISSING])
+        assert self.body_field is not None
+        body, errors = self.body_field.validate(_parse(content), loc=("body",))
+        if errors:
+            raise RequestValidationError(errors)
+        return body
+
+
+def require_at_most(pointer: str, value: int, limit: int, what: str) -> None:
+    """Refuse a value over a limit that is a setting, and so not in a schema.
+
+    Raises:
+        InvalidRequest: it is over the limit.
+    """
+    if value > limit:
+        raise InvalidRequest([Problem(pointer, "out_of_range", f"{value:,} {what} exceed the limit of {limit:,}")])
+
+
+async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) -> Response:
+    """An answer with the JSON that `write` returns; large ones are written in a thread.
+
+    Args:
+        kind: what is written, for the estimate of the time that it takes.
+        size: its size, in the unit that the time grows with.
+        write: returns the JSON.
+    """
+    return Response(await _offload.run(kind, size, write), media_type="application/json")
+
+
+def _parse(content: bytes) -> Any:
+    # json.loads rather than pydantic's one-pass parser: that refuses a lone surrogate without saying in which field
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        details = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise RequestValidationError([details]) from error
+    except Exception as error:  # it is in no encoding of JSON, or nested too deep
+        raise HTTPException(400, "There was an error parsing the body") from error
+
+
+async def _read(receive: Receive) -> bytes:
+    """The whole body. Raises ClientDisconnect: the client left before it had sent all."""
+    pieces = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)

@@ -1,0 +1,64 @@
+"""Data sets by their names on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.contamination import texts_of
+from semblance.models.evaluation.datasets import DataSet, data_set, data_sets
+from semblance.models.evaluation.tasks import Task
+from semblance.models.evaluation.user_data import read_user_data
+
+EVALUATION = "evaluation"  # every set that is not for training
+
+
+def read_task(name: str, data: Path | None) -> Task:
+    """Read a set by its name from the folder of data; or KIND:PATH, a file of the user.
+
+    Raises:
+        BadDataSet: it is missing or malformed.
+        UnknownName: there is no such set.
+    """
+    kind, colon, path = name.partition(":")
+    if colon:
+        return read_user_data(kind, Path(path))
+    benchmark = data_set(name)
+    if data is None:
+        raise BadDataSet(f"{name} needs a folder of data: pass --data or set SEMBLANCE_DATA (docs/measures.md)")
+    file = find_file(benchmark, data)
+    if file is None:
+        names = ", ".join(benchmark.files)
+        raise BadDataSet(f"{name} is not in {data}: no such file as {names}; get it from {benchmark.source}")
+    return benchmark.read(file)
+
+
+def find_file(benchmark: DataSet, data: Path) -> Path | None:
+    """The file of a set in the folder of data, None if it is missing."""
+    return next((data / file for file in benchmark.files if (data / file).exists()), None)
+
+
+def excluded_texts(exclude: Sequence[str], data: Path | None) -> Iterator[str]:
+    """All texts of these sets, not normalized.
+
+    Args:
+        exclude: names of sets; `evaluation` is every set in `data` that is not for training.
+        data: the folder of data.
+
+    Raises:
+        BadDataSet: a set is missing or malformed, or `evaluation` lacks a folder of data.
+        UnknownName: there is no such set.
+    """
+    for name in _set_names(exclude, data):
+        yield from texts_of(read_task(name, data))
+
+
+def _set_names(exclude: Sequence[str], data: Path | None) -> list[str]:
+    if EVALUATION not in exclude:
+        return list(exclude)
+    if data is None:
+        raise BadDataSet("--exclude evaluation needs a folder of data: pass --data or set SEMBLANCE_DATA")
+    present = [each.name for each in data_sets().values() if find_file(each, data) is not None]
+    evaluation = (name for name in present if not name.endswith("_train"))
+    return [*(name for name in exclude if name != EVALUATION), *evaluation]

@@ -1,0 +1,1 @@
+"""What several verbs share: options, console output, progress bars, exits, output folders."""

@@ -1,0 +1,49 @@
+"""Options that several verbs have, and lists separated by commas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Url: TypeAlias = Annotated[str, typer.Option(help="Address of the running service.")]
+StoppedHome: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the documents; no service may be running on it.", show_default="~/.semblance"),
+]
+Data: TypeAlias = Annotated[
+    Path | None, typer.Option(envvar="SEMBLANCE_DATA", help="Folder of benchmark data (docs/measures.md).")
+]
+JsonFile: TypeAlias = Annotated[Path | None, typer.Option(help="Write all figures to this file.", dir_okay=False)]
+ReportFolder: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Write report.md with plots to this folder.", file_okay=False)
+]
+Resamples: TypeAlias = Annotated[int, typer.Option(min=100, help="Bootstrap resamples for the intervals.")]
+Exclude: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        help="Data sets, comma-separated, whose texts are left out; `evaluation` means every set in --data that is not "
+        "for training. Case, punctuation and spaces are ignored."
+    ),
+]
+
+LOCAL_URL = "http://127.0.0.1:8000"
+
+
+def split_lists(values: Iterable[str]) -> list[str]:
+    """Unique entries of comma-separated lists, in order.
+
+    >>> split_lists(["stsb, sickr", "stsb"])
+    ['stsb', 'sickr']
+    """
+    return list(dict.fromkeys(filter(None, (part.strip() for value in values for part in value.split(",")))))
+
+
+def require_entries(values: Iterable[str], option: str) -> list[str]:
+    """As `split_lists`. Raises BadParameter if there is no entry."""
+    entries = split_lists(values)
+    if not entries:
+        raise typer.BadParameter("name at least one", param_hint=option)
+    return entries

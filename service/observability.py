@@ -1,0 +1,191 @@
+"""Observability: Prometheus metrics, the time of a request by stage, and logs as JSON lines."""
+
+from __future__ import annotations
+
+import collections
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import cache
+from typing import Literal, TypeAlias, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from semblance.service.ports.embedding import Miss, Urgency
+from semblance.service.ports.indexes import IndexState
+
+Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search"]
+STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search")
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_COLLECTION_GAUGES = (
+    ("index_documents", "Documents in the collection."),
+    ("index_rows", "Rows that its index takes, those of replaced and deleted documents included."),
+    ("index_version_lag", "Versions of the collection that its index has not seen yet."),
+    ("bytes_per_document", "Bytes of vectors and token codes, a document on average."),
+)
+_LOGGED_EXTRAS = ("request_id", "milliseconds", "caller")
+
+_timings: ContextVar[defaultdict[Stage, float] | None] = ContextVar("timings", default=None)
+
+
+def start_timings() -> defaultdict[Stage, float]:
+    """Start the timings of this task's request: seconds by stage, for `server-timing`."""
+    timings: defaultdict[Stage, float] = defaultdict(float)
+    _timings.set(timings)
+    return timings
+
+
+def record_stage(stage: Stage, seconds: float) -> None:
+    """Add to a stage of the current request; a no-op outside of requests."""
+    timings = _timings.get()
+    if timings is not None:
+        timings[stage] += seconds
+
+
+@contextmanager
+def timed(stage: Stage) -> Iterator[None]:
+    """Add the time spent inside the block to a stage of the current request."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        record_stage(stage, time.perf_counter() - began)
+
+
+class Metrics:
+    """All series of one application, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = own = CollectorRegistry()
+        self.requests = Counter("semblance_requests", "Requests answered.", ("route", "method", "status"), registry=own)
+        self.request_seconds = Histogram(
+            "semblance_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=own
+        )
+        self.errors = Counter(
+            "semblance_errors", "Requests refused or failed, by problem code.", ("code",), registry=own
+        )
+        self.stage_seconds = Histogram(
+            "semblance_stage_seconds", "Time of a request by stage.", ("stage",), buckets=_SECONDS, registry=own
+        )
+        self.queued_tokens = Gauge(
+            "semblance_queued_tokens", "Tokens waiting for the model.", ("urgency",), registry=own
+        )
+        self.batch_seconds = Histogram(
+            "semblance_pass_seconds", "Time of one batch of the model.", buckets=_SECONDS, registry=own
+        )
+        self.failed_batches = Counter(
+            "semblance_failed_passes", "Batches of the model that failed and were retried in halves.", registry=own
+        )
+        self.batch_texts = Histogram(
+            "semblance_batch_texts", "Texts in one batch of the model.", buckets=_COUNTS, registry=own
+        )
+        self.batch_tokens = Counter("semblance_batch_tokens", "Tokens of the texts given to the model.", registry=own)
+        self.cache_lookups = Counter(
+            "semblance_cache_lookups", "Embeddings looked up: hit, or why not.", ("outcome",), registry=own
+        )
+        # looking up a series by its labels takes longer than counting
+        self._requests = cache(self.requests.labels)
+        self._request_seconds = cache(self.request_seconds.labels)
+        self._stage_seconds = cache(self.stage_seconds.labels)
+        self._cache_lookups = cache(self.cache_lookups.labels)
+        self._collection_gauges = {
+            name: Gauge(f"semblance_{name}", text, ("collection",), registry=own) for name, text in _COLLECTION_GAUGES
+        }
+        self._store_reachable = Gauge(
+            "semblance_store_reachable", "Whether the database of the documents answers.", registry=own
+        )
+        self._store_reachable.set(1)
+        self._store_contact = Gauge(
+            "semblance_store_seconds_since_contact", "Seconds since that database last answered.", registry=own
+        )
+        self._left_out = Gauge(
+            "semblance_collections_left_out", "Collections of it that could not be copied.", registry=own
+        )
+        for outcome in ("hit", *get_args(Miss)):  # a rate needs the zero that came before
+            self.cache_lookups.labels(outcome)
+        for stage in STAGES:
+            self.stage_seconds.labels(stage)
+        self._queued_tokens = {urgency: self.queued_tokens.labels(urgency) for urgency in get_args(Urgency)}
+
+    def add_request(self, route: str, method: str, status: int, seconds: float, stages: Mapping[Stage, float]) -> None:
+        """Count a request with its duration, in total and by stage."""
+        self._requests(route, method, str(status)).inc()
+        self._request_seconds(route).observe(seconds)
+        for stage, spent in stages.items():
+            self._stage_seconds(stage).observe(spent)
+
+    def set_queued(self, urgency: Urgency, tokens: int) -> None:
+        """Set the number of tokens that wait for the model."""
+        self._queued_tokens[urgency].set(tokens)
+
+    def add_batch(self, lengths: Sequence[int], seconds: float) -> None:
+        """Count a batch of the model, by the lengths of its texts in tokens."""
+        self.batch_texts.observe(len(lengths))
+        self.batch_tokens.inc(sum(lengths))
+        self.batch_seconds.observe(seconds)
+
+    def add_lookups(self, outcomes: Iterable[Miss | Literal["hit"]]) -> None:
+        """Count cache lookups of embeddings."""
+        for outcome, count in collections.Counter(outcomes).items():
+            self._cache_lookups(outcome).inc(count)
+
+    def initialize(self, routes: Iterable[tuple[str, str]], codes: Iterable[str]) -> None:
+        """Create the series of these routes (path, method) and problem codes at zero."""
+        for route, method in routes:
+            self.requests.labels(route, method, "200")
+            self.request_seconds.labels(route)
+        for code in codes:
+            self.errors.labels(code)
+
+    def set_collections(self, states: Iterable[IndexState]) -> None:
+        """Set the gauges of collections; the series of deleted collections are removed."""
+        for gauge in self._collection_gauges.values():
+            gauge.clear()
+        for state in states:
+            values = (state.size.documents, state.rows, state.lag, state.size.bytes_per_document)
+            for gauge, value in zip(self._collection_gauges.values(), values, strict=True):
+                gauge.labels(state.collection.name).set(value)
+
+    def set_store(self, *, reachable: bool, seconds_since_contact: float, left_out: int) -> None:
+        """Set the gauges of a primary database elsewhere."""
+        self._store_reachable.set(reachable)
+        self._store_contact.set(seconds_since_contact)
+        self._left_out.set(left_out)
+
+    def exposition(self) -> bytes:
+        """All series in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+
+class JsonLines(logging.Formatter):
+    """Format a record as one JSON object a line. Texts and query strings are never logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message, and the extra fields of the record."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: getattr(record, name) for name in _LOGGED_EXTRAS if hasattr(record, name)},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def configure_logging() -> None:
+    """Send the records of all loggers to standard error, as JSON lines."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # these fields are not logged
+    for chatty in ("faiss.loader", "httpx2", "uvicorn.error"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -1,1 +1,0 @@
-"""What the operator sees: metrics, logs, timings."""

@@ -1,0 +1,211 @@
+"""Encode texts through cache and model: for use cases, for storage, and for clients."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
+from semblance.models.errors import BadTexts
+from semblance.models.measures.quantized_tokens import quantize
+from semblance.models.protocols import Encoder
+from semblance.models.text import Role, Truncate
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.observability import Metrics
+from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
+from semblance.service.ports.embedding import Embedder, EmbeddingCache, ServedModels
+from semblance.service.threads import Offload
+
+
+class InputText(NamedTuple):
+    """A text of a request, and the JSON pointer to its place there."""
+
+    text: str
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextEmbeddings:
+    """Embeddings in the order of the texts; `tokens` is their total number of tokens."""
+
+    embeddings: Sequence[TokenEmbeddings]
+    truncated: Sequence[bool]
+    tokens: int
+
+
+class TextEmbedder:
+    """Encodes each distinct text of a request once, and only on a cache miss."""
+
+    def __init__(self, embedder: Embedder, cache: EmbeddingCache, metrics: Metrics, max_text_chars: int) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._metrics = metrics
+        self._max_text_chars = max_text_chars
+
+    async def embed(
+        self,
+        encoder: Encoder,
+        texts: Sequence[InputText],
+        role: Role,
+        want: Want,
+        truncate: Truncate = "END",
+        *,
+        bulk: bool = False,
+    ) -> TextEmbeddings:
+        """Embed texts; with `bulk`, as background work that does not fill the cache.
+
+        Raises:
+            InvalidRequest: some texts cannot be encoded; it names each of them with an error code.
+            TooManyTokens, Overloaded: see semblance.service.errors.
+        """
+        self._check_lengths(texts)
+        key_prefix = f"{encoder.build}:{want}:{role}:{truncate}:"
+        keys = {each.text: key_prefix + _digest(each.text) for each in texts}
+        found = await self._cached(keys)
+        tokens = {text: each.text for text, each in found.items() if each.text is not None}
+        untokenized = [text for text in keys if text not in tokens]
+        try:
+            tokenized = await self._embedder.tokenize(encoder, untokenized, role, truncate)
+        except BadTexts as error:
+            raise _located(error, untokenized, texts) from error
+        tokens |= {each.text: each for each in tokenized}
+        missing = [tokens[text] for text in keys if text not in found]
+        encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
+        new = {each.text: embeddings for each, embeddings in zip(missing, encoded, strict=True)}
+        if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
+            await self._cache.set_many({keys[text]: embeddings for text, embeddings in new.items()})
+        found |= new
+        found |= {text: replace(found[text], text=tokens[text]) for text in untokenized if text not in new}
+        return TextEmbeddings(
+            embeddings=[found[each.text] for each in texts],
+            truncated=[tokens[each.text].truncated for each in texts],
+            tokens=sum(len(tokens[each.text]) for each in texts),
+        )
+
+    async def _cached(self, keys: Mapping[str, str]) -> dict[str, TokenEmbeddings]:
+        """Look up texts in the cache; some caches return vectors without the tokens."""
+        results = await self._cache.get_many(list(keys.values()))
+        self._metrics.add_lookups("hit" if isinstance(each, TokenEmbeddings) else each for each in results)
+        pairs = zip(keys, results, strict=True)
+        return {text: each for text, each in pairs if isinstance(each, TokenEmbeddings)}
+
+    def _check_lengths(self, texts: Sequence[InputText]) -> None:
+        limit = self._max_text_chars
+        problems = [
+            Problem(each.pointer, "text_too_long", f"{len(each.text):,} characters exceed the limit of {limit:,}")
+            for each in texts
+            if len(each.text) > limit
+        ]
+        if problems:
+            raise InvalidRequest(problems)
+
+
+def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText]) -> InvalidRequest:
+    """Report the same problems at every place of the request that has one of those texts."""
+    problems = {distinct[problem.index]: problem for problem in error.problems}
+    return InvalidRequest(
+        [
+            Problem(each.pointer, problems[each.text].code, problems[each.text].detail)
+            for each in texts
+            if each.text in problems
+        ]
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEmbeddings:
+    """Embeddings of documents by id; `tokens` is their total number of tokens."""
+
+    by_id: Mapping[str, DocumentEmbedding]
+    tokens: int
+
+
+class DocumentEmbedder:
+    """Encodes documents for storage: a unit vector each, and token codes if kept."""
+
+    def __init__(self, texts: TextEmbedder) -> None:
+        self._texts = texts
+
+    async def embed(
+        self, encoder: Encoder, texts: Mapping[str, InputText], tokens: TokenStorage, *, bulk: bool
+    ) -> DocumentEmbeddings:
+        """Embed texts, keyed by the ids of their documents; with `bulk`, as background work.
+
+        Raises:
+            InvalidRequest, TooManyTokens, Overloaded: as `TextEmbedder.embed`.
+        """
+        keep_tokens = tokens == "int8"
+        want: Want = "tokens" if keep_tokens else "pooled"
+        embedded = await self._texts.embed(encoder, list(texts.values()), "document", want, bulk=bulk)
+
+        def convert() -> list[DocumentEmbedding]:
+            pairs = zip(embedded.embeddings, embedded.truncated, strict=True)
+            return [_storable(embeddings, truncated, keep_tokens) for embeddings, truncated in pairs]
+
+        by_id = dict(zip(texts, await asyncio.to_thread(convert), strict=True))
+        return DocumentEmbeddings(by_id, embedded.tokens)
+
+
+def _storable(embeddings: TokenEmbeddings, truncated: bool, keep_tokens: bool) -> DocumentEmbedding:
+    vector = unit_rows(embeddings.pooled()).astype(np.float32)
+    codes, error = quantize(embeddings) if keep_tokens else (None, 0.0)
+    return DocumentEmbedding(vector, truncated, codes, error)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorParams:
+    """Texts to encode, and how. `dimensions` keeps only the leading ones; None keeps all."""
+
+    texts: Sequence[InputText]
+    model: str
+    dimensions: int | None
+    truncate: Truncate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextVectors:
+    """(n, d) float32 unit vectors in the order of the texts, and which were truncated."""
+
+    encoder: Encoder
+    vectors: Floats
+    truncated: Sequence[bool]
+    tokens: int
+
+
+class Embed:
+    """Returns vectors of texts, as queries: they compare as /similarity compares the texts."""
+
+    def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
+        self._models = models
+        self._texts = texts
+        self._offload = Offload()
+
+    async def __call__(self, params: VectorParams) -> TextVectors:
+        """Encode each text.
+
+        Raises:
+            UnknownModel: no model of that name is served.
+            InvalidRequest: the model has fewer dimensions, or some texts cannot be encoded.
+        """
+        encoder = await self._models.get(params.model)
+        dimensions = encoder.dim if params.dimensions is None else params.dimensions
+        if dimensions > encoder.dim:
+            detail = f"{dimensions:,} dimensions exceed the {encoder.dim:,} of {encoder.name}"
+            raise InvalidRequest([Problem("/dimensions", "out_of_range", detail)])
+        embedded = await self._texts.embed(encoder, params.texts, "query", "pooled", params.truncate)
+
+        def shorten() -> Floats:
+            pooled = np.stack([each.pooled() for each in embedded.embeddings])
+            return unit_rows(pooled[:, :dimensions]).astype(np.float32)
+
+        vectors = await self._offload.run("shorten", len(params.texts) * encoder.dim, shorten)
+        return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens)

@@ -1,0 +1,67 @@
+"""Docstrings, messages, comments and pages keep to plain English: the worst idioms of earlier releases stay out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import PROJECT
+
+IDIOMS = re.compile(
+    r"\banew\b|\bwill not do\b|\bfor ever\b|(?<!`)\bnobody\b|\bwhoever\b|\bwhat there is\b|\blets? go\b"
+    r"|\bgoes? on with\b|\b(?:is|are) told\b|\bwhat .{1,30} comes? to\b|\bin the place of\b|\bso many\b"
+    r"|\bgone on\b|\bsends? home\b",
+    re.IGNORECASE,
+)
+TITLE = 90  # characters of the first line of a docstring
+HERE = Path(__file__)
+FILES = [
+    file
+    for folder in ("models", "service", "benchmarks", "tests", "docs")
+    for file in sorted((PROJECT / folder).rglob("*"))
+    if file.suffix in (".py", ".md") and file != HERE and "results" not in file.parts
+] + sorted(PROJECT.glob("*.md"))
+SOURCE = [
+    file for file in FILES if file.suffix == ".py" and file.relative_to(PROJECT).parts[0] in ("models", "service")
+]
+
+
+def test_no_text_uses_a_banned_idiom() -> None:
+    found = [
+        f"{file.relative_to(PROJECT)}:{number}: {match[0]}"
+        for file in FILES
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        for match in IDIOMS.finditer(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("phrase", ["is built anew", "Nobody waits", "what a pass comes to", "so many tokens"])
+def test_the_check_finds_the_idioms(phrase: str) -> None:
+    assert IDIOMS.search(phrase)
+
+
+def test_docstrings_begin_with_a_short_line() -> None:
+    long = []
+    for file in SOURCE:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                title = (ast.get_docstring(node) or "").partition("\n")[0]
+                if len(title) > TITLE:
+                    long.append(f"{file.relative_to(PROJECT)}: {title}")
+    assert long == []
+
+
+def test_test_names_are_short() -> None:
+    """At most ten words; what needs more belongs into a docstring."""
+    names = [
+        f"{file.relative_to(PROJECT)}: {node.name}"
+        for file in FILES
+        if file.suffix == ".py" and file.name.startswith("test_")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.count("_") > 10
+    ]
+    assert [name for name in names if ": test_" in name] == []

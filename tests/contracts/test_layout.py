@@ -1,0 +1,114 @@
+"""The folders keep their order: what is flat, how much a folder lists, where tests are, one name for one class."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import PROJECT
+
+NOUNS = {"text", "embeddings", "explanation", "protocols", "runtime", "errors", "catalogue"}
+MOST_MODULES = 12
+FAMILIES = {  # one method a file, found by its name
+    "models/similarities",
+    "models/weightings",
+    "models/projections",
+    "models/formats",
+    "models/runtimes",
+    "models/evaluation/datasets",
+    "models/evaluation/reproductions",
+    "models/training/objectives",
+    "models/training/recipes",
+    "service/indexes/engines",
+    "service/api/routes",
+    "service/cli",
+}
+MOST_CODE_LINES = 250
+EMPTY = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def modules(*folders: str) -> list[Path]:
+    return [
+        file.relative_to(PROJECT)
+        for folder in folders
+        for file in sorted((PROJECT / folder).rglob("*.py"))
+        if file.name != "__init__.py"
+    ]
+
+
+SOURCE = modules("models", "service")
+
+
+def test_models_holds_seven_modules_and_packages() -> None:
+    assert {file.stem for file in SOURCE if file.parent == Path("models")} == NOUNS
+
+
+def test_a_folder_lists_few_modules_unless_it_is_a_family() -> None:
+    listed = defaultdict(list)
+    for file in SOURCE:
+        listed[file.parent.as_posix()].append(file.name)
+    crowded = {folder: len(names) for folder, names in listed.items() if len(names) > MOST_MODULES}
+    assert crowded.keys() <= FAMILIES, crowded
+    assert listed.keys() >= FAMILIES
+
+
+def test_tests_mirror_the_packages() -> None:
+    for file in modules("tests/models", "tests/service"):
+        package = file.relative_to("tests").parent
+        assert (PROJECT / package / "__init__.py").is_file(), f"{file}: there is no package {package}"
+
+
+@pytest.mark.parametrize("file", SOURCE, ids=str)
+def test_a_module_has_few_lines_of_code(file: Path) -> None:
+    assert code_lines((PROJECT / file).read_text("utf-8")) <= MOST_CODE_LINES
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """Schemas name what clients see, and members of a family are named by their file."""
+    places = defaultdict(list)
+    for file in SOURCE:
+        if file.parent.as_posix() not in FAMILIES | {"service/api/schemas"}:
+            for node in ast.walk(ast.parse((PROJECT / file).read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places[node.name].append(file.as_posix())
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_the_page_of_places_names_files_that_exist() -> None:
+    page = (PROJECT / "tests" / "contracts" / "where_things_are.md").read_text("utf-8")
+    places = re.findall(r"`((?:models|service)/[\w/.]+)`", page)
+    assert len(places) >= 10
+    assert [place for place in places if not (PROJECT / place).exists()] == []
+
+
+def test_benchmarks_import_test_support_and_never_the_reverse() -> None:
+    for file in modules("tests/support", "tests/soak", "tests/models", "tests/service", "tests/contracts"):
+        for node in ast.walk(ast.parse((PROJECT / file).read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                assert not node.module.startswith("benchmarks"), f"{file} imports {node.module}"
+
+
+def code_lines(source: str) -> int:
+    """Lines that are neither blank, comment nor docstring."""
+    documented = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    lines = {line for token in tokens if token.type not in EMPTY for line in range(token.start[0], token.end[0] + 1)}
+    return len(lines - documented)

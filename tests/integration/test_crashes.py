@@ -1,0 +1,16 @@
+"""A process killed at any step of a commit, a snapshot or a rebuild loses no acknowledged write."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_a_kill_at_any_step_loses_no_acknowledged_write(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.integration.crashing_writes", str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    *crashes, end = process.stdout.splitlines()
+    assert end == "survived", process.stdout[-200:] + process.stderr[-3000:]
+    assert set(crashes) == {"crashed"}
+    assert len(crashes) > 150

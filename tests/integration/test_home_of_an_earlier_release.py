@@ -1,0 +1,90 @@
+"""A home folder written by release 0.1.0 opens without encoding any document again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from semblance.models.model_files.checkpoint import read_checkpoint
+from semblance.models.model_files.lora import read_low_rank_adapter
+from semblance.models.runtimes import openvino
+from tests.integration.conftest import Api
+from tests.support.project import PROJECT
+from tests.support.running_service import Service
+from tests.support.small_model import BUILT_IN_FOLDER
+
+RELEASE = PROJECT / "tests" / "integration" / "homes" / "v0.1.0"
+EXPECTED = json.loads((RELEASE / "expected.json").read_text("utf-8"))
+UNFILLED = 44  # documents of `words` that its roll-over to `second` had not embedded when the folder was copied
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service on a copy of that folder."""
+    copy = Path(shutil.copytree(RELEASE, tmp_path_factory.mktemp("release") / "copy"))
+    words = ",".join(f"{name}={copy / 'models' / name}.npz" for name in ("first", "second"))
+    running = Service(copy / "home", models=f"minilm-clrcmd,minilm,{words}")
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def opened(service: Service) -> Iterator[Api]:
+    with httpx2.Client(base_url=service.url, timeout=120) as http:
+        yield Api(http)
+
+
+def test_collections_keep_versions_spaces_and_roll_overs(opened: Api) -> None:
+    assert opened.http.get("/collections").json()["collections"] == EXPECTED["collections"]
+
+
+def test_models_keep_the_digests_of_their_spaces(opened: Api) -> None:
+    spaces = {model["name"]: model["space"] for model in opened.http.get("/models").json()["models"]}
+    assert spaces == {model["name"]: model["space"] for model in EXPECTED["models"]}
+
+
+def test_exports_keep_their_keys() -> None:
+    adapter = read_low_rank_adapter(PROJECT / "service" / "adapters" / "minilm_clrcmd")
+    keys = {
+        openvino._fingerprint(read_checkpoint(BUILT_IN_FOLDER, adapter=each), EXPECTED["exports"]["versions"])
+        for each in (None, adapter)
+    }
+    assert keys == set(EXPECTED["exports"]["keys"])
+
+
+def test_indexes_are_read_from_their_snapshots(opened: Api, service: Service) -> None:
+    opened.http.get("/ready").raise_for_status()
+    assert "snapshot" not in service.log.read_text("utf-8")  # the log tells why one is missing or refused
+
+
+@pytest.mark.parametrize("search", EXPECTED["searches"], ids=["token codes", "vectors", "words"])
+def test_searches_find_the_same_and_encode_only_the_query(opened: Api, search: dict[str, Any]) -> None:
+    before = encoded_texts(opened)
+    [result] = opened.ok("/search", search["request"])["results"]
+    assert [hit["id"] for hit in result["hits"]] == [doc_id for doc_id, _ in search["hits"]]
+    scores = [score for _, score in search["hits"]]
+    assert [hit["score"] for hit in result["hits"]] == pytest.approx(scores, abs=2e-5)
+    assert encoded_texts(opened) <= before + 1
+
+
+def test_a_roll_over_under_way_embeds_only_the_remaining_documents(opened: Api) -> None:
+    before = encoded_texts(opened)
+    assert opened.ok("/collections/words/rollover/step", {})["embedded"] == UNFILLED
+    assert encoded_texts(opened) == before + UNFILLED
+    opened.ok("/collections/words/rollover/switch", {})
+    assert opened.http.get("/collections/words").json()["model"] == "second"
+
+
+def encoded_texts(api: Api) -> float:
+    """Texts that models have encoded since the service started."""
+    found = re.search(r"^semblance_batch_texts_sum (.*)$", api.http.get("/metrics").text, re.MULTILINE)
+    assert found
+    return float(found[1])

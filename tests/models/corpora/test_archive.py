@@ -1,0 +1,213 @@
+"""Reading tweets: both JSON forms, tables, and invalid or truncated input."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.corpora.archive import read_tweets, tweet_files
+from semblance.models.corpora.tweets import (
+    NO_FIELDS,
+    NO_TEXT,
+    NO_TWEET,
+    NOT_ENGLISH,
+    NOT_JSON,
+    SHORT,
+    QuotedTweet,
+    Tally,
+    Tweet,
+    TweetRejected,
+    parse_tweet,
+)
+from semblance.models.errors import BadDataSet
+from tests.support.random_tweets import write_archive
+from tests.support.text_files import write, write_json, write_table
+
+LONG = "A tweet that is long enough to be kept"
+
+
+def sent(number: int = 1, text: str = LONG, **fields: Any) -> dict[str, Any]:
+    """A tweet of the API."""
+    return {"id_str": str(number), "text": text, "lang": "en", "entities": {"user_mentions": []}, **fields}
+
+
+def read(path: Path) -> tuple[list[Tweet], Tally]:
+    tally = Tally()
+    return list(read_tweets(tweet_files(path), tally, lambda _: None)), tally
+
+
+def one(row: dict[str, Any]) -> Tweet:
+    return parse_tweet(row, Tally())
+
+
+def test_long_tweets_use_the_full_text_without_mentions() -> None:
+    extended = {
+        "full_text": f"@Ann and @bob: {LONG}, all of it",
+        "entities": {"user_mentions": [{"screen_name": "ann"}]},
+    }
+    names = {"user_mentions": [{"screen_name": "bob"}]}
+    tweet = one(sent(text="A tweet that is…", extended_tweet=extended, entities=names))
+    assert tweet == Tweet("1", f"and bob: {LONG.lower()}, all of it")
+
+
+def test_retweets_use_the_original_and_its_quoted_tweet() -> None:
+    quote = sent(2, quoted_status=sent(3, f"{LONG}, which is quoted"), in_reply_to_status_id_str="9")
+    tweet = one(sent(4, "RT @x: A tweet…", lang="ja", retweeted_status=quote, quoted_status=sent(5)))
+    assert tweet == Tweet("2", LONG.lower(), "9", QuotedTweet("3", f"{LONG.lower()}, which is quoted"))
+
+
+@pytest.mark.parametrize(
+    ("quoted", "reason"),
+    [
+        (sent(3, lang="fr"), NOT_ENGLISH),
+        (sent(3, "short"), SHORT),
+        (sent(3) | {"text": 7}, NO_TWEET),
+        (sent(3, "\u200b" * 30), NO_TEXT),
+    ],
+)
+def test_quotes_of_rejected_tweets_are_still_tweets(quoted: dict[str, Any], reason: str) -> None:
+    tally = Tally()
+    assert parse_tweet(sent(quoted_status=quoted), tally) == Tweet("1", LONG.lower())
+    assert tally.refused_quoted == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"delete": {"status": {"id_str": "1"}}}, NO_TWEET),
+        (sent(lang="de"), NOT_ENGLISH),
+        ({"id_str": "1", "text": LONG}, NOT_ENGLISH),
+        (sent(text="Check THIS out https://t.co/AbC123 now!!"), SHORT),
+        (sent(text=LONG + "\ud800"), NO_TEXT),
+        (sent(id_str=None), NO_TWEET),
+        ({"id": 1.5, "text": LONG}, NO_TWEET),
+        ({"id": "a b", "text": LONG}, NO_TWEET),
+    ],
+)
+def test_unusable_tweets_are_rejected_with_a_reason(row: dict[str, Any], reason: str) -> None:
+    with pytest.raises(TweetRejected) as refused:
+        one(row)
+    assert refused.value.reason == reason
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([LONG, "en", "1"]),
+    lambda value: st.lists(value, max_size=2) | st.dictionaries(st.text(max_size=3), value, max_size=2),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(
+    [
+        *sent(),
+        "id",
+        "retweeted_status",
+        "quoted_status",
+        "extended_tweet",
+        "in_reply_to_status_id_str",
+        "quoted_id",
+        "in_reply_to",
+    ]
+)
+
+
+@given(
+    st.dictionaries(FIELDS, JSON), st.dictionaries(FIELDS, JSON), st.sampled_from(["quoted_status", "retweeted_status"])
+)
+def test_any_object_is_parsed_or_rejected(row: dict[str, Any], inner: dict[str, Any], place: str) -> None:
+    for given_row in (row, sent() | row, sent() | {place: sent() | inner}, {"id": 1, "text": LONG} | row):
+        try:
+            tweet = one(given_row)
+        except TweetRejected:
+            continue
+        assert len(tweet.text) > 20
+        assert tweet.quoted is None or len(tweet.quoted.text) > 20
+
+
+def test_nested_compressed_files_are_read_in_path_order(tmp_path: Path) -> None:
+    line = {n: json.dumps(sent(n)).encode() + b"\n" for n in range(1, 6)}
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "1.json.bz2").write_bytes(bz2.compress(line[1]) + bz2.compress(line[2]))
+    (tmp_path / "a" / "c.json.gz").write_bytes(gzip.compress(line[3]))
+    (tmp_path / "d.jsonl").write_bytes(b"\xef\xbb\xbf" + line[4].replace(b"\n", b"\r\n") + b"\n")
+    (tmp_path / "e.json").write_bytes(line[5])
+    write(tmp_path / "readme.txt", "nothing to see")
+    tweets, tally = read(tmp_path)
+    assert [tweet.id for tweet in tweets] == ["1", "2", "3", "4", "5"]
+    assert (tally.lines, tally.kept, tally.refused, tally.damaged) == (5, 5, {}, [])
+    assert [tweet.id for tweet in read(tmp_path / "e.json")[0]] == ["5"]
+
+
+def test_rows_are_equal_from_json_and_tables(tmp_path: Path) -> None:
+    row = {
+        "id": "7",
+        "text": f"@ann {LONG}",
+        "lang": "en",
+        "in_reply_to": "6",
+        "quoted_id": "5",
+        "quoted_text": f"{LONG} x",
+    }
+    wanted = [Tweet("7", LONG.lower(), "6", QuotedTweet("5", f"{LONG.lower()} x"))]
+    assert read(write_table(tmp_path / "t.tsv", [list(row), list(row.values())]))[0] == wanted
+    assert read(write_json(tmp_path / "t.jsonl", row | {"id": 7}))[0] == wanted
+    bare = write_table(tmp_path / "bare.tsv", [("text", "id"), (LONG, 8), (LONG,), (LONG, "")])
+    tweets, tally = read(bare)
+    assert tweets == [Tweet("8", LONG.lower())]
+    assert tally.refused == {NO_FIELDS: 1, NO_TWEET: 1}
+
+
+def test_invalid_utf8_rejects_its_line_only(tmp_path: Path) -> None:
+    file = tmp_path / "t.tsv"
+    file.write_bytes(b"id\ttext\n1\t" + LONG.encode() + b"\xff\n2\t" + LONG.encode() + b"\n")
+    tweets, tally = read(file)
+    assert [tweet.id for tweet in tweets] == ["2"]
+    assert tally.refused == {NO_TEXT: 1}
+
+
+def test_invalid_lines_are_counted_by_reason(tmp_path: Path) -> None:
+    lines = [b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b'{"id": ' + b"9" * 5000 + b"}", b"", b"null"]
+    file = tmp_path / "broken.json"
+    file.write_bytes(b"\n".join([json.dumps(sent()).encode(), *lines, json.dumps(sent(2)).encode()]))
+    tweets, tally = read(file)
+    assert [tweet.id for tweet in tweets] == ["1", "2"]
+    assert (tally.lines, tally.kept, tally.refused) == (8, 2, {NOT_JSON: 6})
+
+
+@pytest.mark.parametrize(("ending", "compress"), [(".json.bz2", bz2.compress), (".json.gz", gzip.compress)])
+def test_truncated_files_are_read_to_the_break_and_listed(tmp_path: Path, ending: str, compress: Any) -> None:
+    whole = compress(b"".join(json.dumps(sent(n)).encode() + b"\n" for n in range(1, 101)))
+    cut = tmp_path / f"a{ending}"
+    cut.write_bytes(whole + compress(json.dumps(sent(101)).encode())[:-12])
+    (tmp_path / f"b{ending}").write_bytes(compress(json.dumps(sent(102)).encode()))
+    (tmp_path / f"c{ending}").write_bytes(b"this is not compressed")
+    tweets, tally = read(tmp_path)
+    assert [int(tweet.id) for tweet in tweets] == [*range(1, 101), 102]
+    assert tally.damaged == [cut, tmp_path / f"c{ending}"]
+
+
+def test_every_line_is_counted_and_every_byte_reported(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "archive", 3000)
+    tally, advanced = Tally(), 0
+
+    def advance(read_bytes: int) -> None:
+        nonlocal advanced
+        advanced += read_bytes
+
+    files = tweet_files(archive)
+    kept = sum(1 for _ in read_tweets(files, tally, advance))
+    assert tally.lines == 3000 == tally.kept + tally.refused.total()
+    assert kept == tally.kept > 1000
+    assert set(tally.refused) == {NO_TWEET, NOT_ENGLISH, NOT_JSON, SHORT}
+    assert advanced == sum(file.stat().st_size for file in files)
+
+
+def test_unreadable_input_error_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(BadDataSet, match=r"contains no files of tweets; names must end in \.json\.bz2"):
+        tweet_files(write(tmp_path / "readme.txt", "x").parent)
+    with pytest.raises(BadDataSet, match=r"t\.tsv, line 1: no column is named text"):
+        read(write(tmp_path / "t.tsv", "id\tsaid", "1\tx"))

@@ -1,0 +1,80 @@
+"""Files of users, in every layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semblance.models.errors import BadDataSet, UnknownName
+from semblance.models.evaluation.tasks import (
+    ChunkAlignment,
+    GradedPairs,
+    LabeledPairs,
+    Rankings,
+    Retrieval,
+    Task,
+    Triplets,
+)
+from semblance.models.evaluation.user_data import KINDS, read_user_data
+from tests.models.evaluation.samples import LINES, LINKS, ROW, write_collection
+from tests.support.text_files import write, write_json, write_table
+
+
+def prepared(kind: str, folder: Path) -> Path:
+    """The path that a user passes on the command line."""
+    sentences = ("sentence1", "sentence2")
+    match kind:
+        case "pairs":
+            return write_table(folder / "own.tsv", [(*sentences, "score"), ("a", "b", -7.5), ("c", "d", 1)])
+        case "labels":
+            return write_table(folder / "own.tsv", [(*sentences, "label"), ("a", "b", "true"), ("c", "d", 0)])
+        case "triplets":
+            return write_table(folder / "own.tsv", [("anchor", "positive", "negative"), ("a", "b", "c")])
+        case "ranking":
+            return write_json(folder / "own.jsonl", ROW)
+        case "retrieval":
+            return write_collection(folder)
+        case _:
+            write(folder / "own.set.wa", *LINES)
+            return folder / "own.set"
+
+
+EXPECTED: dict[str, Task] = {
+    "pairs": GradedPairs(("a", "c"), ("b", "d"), (-7.5, 1.0), ("", "")),
+    "labels": LabeledPairs(("a", "c"), ("b", "d"), (True, False)),
+    "triplets": Triplets(("a",), ("b",), ("c",)),
+    "ranking": Rankings(("q r",), (["a", "b"],), ([1.0, 0.0],)),
+    "retrieval": Retrieval({"d1": "t u", "d3": "v"}, {"q1": "w"}, {"q1": {"d1": 2.0, "d9": 1.0}}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_user_files_are_read_like_benchmarks(tmp_path: Path, kind: str) -> None:
+    task = read_user_data(kind, prepared(kind, tmp_path))
+    if kind == "ists":
+        assert isinstance(task, ChunkAlignment)
+        assert [pair.gold for pair in task.pairs] == [LINKS]
+    else:
+        assert task == EXPECTED[kind]
+
+
+def test_bundle_column_defines_groups(tmp_path: Path) -> None:
+    header = ("bundle", "sentence1", "sentence2", "score")
+    rows = [(4, "a", "b", 1), (2, "c", "d", 2), (4, "e", "f", 3)]
+    task = read_user_data("pairs", write_table(tmp_path / "own.tsv", [header, *rows]))
+    assert isinstance(task, GradedPairs)
+    assert (task.left, task.groups) == (("a", "c", "e"), ("4", "2", "4"))
+    with pytest.raises(BadDataSet, match=r"own\.tsv, line 3: bundle is empty"):
+        read_user_data("pairs", write_table(tmp_path / "own.tsv", [header, rows[0], ("", "c", "d", 2)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_files_raise(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(BadDataSet, match=r"absent.* cannot be read: No such file"):
+        read_user_data(kind, tmp_path / "absent")
+
+
+def test_unknown_kind_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match=r"no 'pair' among the kinds of user data: choose one of pairs, labels"):
+        read_user_data("pair", tmp_path)

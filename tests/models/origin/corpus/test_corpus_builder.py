@@ -1,0 +1,233 @@
+"""A corpus keeps runs of sentences, each once, without evaluated ones."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.evaluation.contamination import normal_form
+from semblance.models.origin.corpus import corpus_builder
+from semblance.models.origin.corpus.corpus import CORPUS_PARTS, Corpus
+from semblance.models.origin.errors import BadCorpus, BadOrigin
+from tests.models.origin.tiny_corpus import build, tiny_documents
+
+Documents = list[tuple[str, list[str]]]
+
+# few words, for many repetitions; with case and punctuation, to disguise them
+sentences = st.lists(st.sampled_from(["A", "a!", "b", "c", "d", "..."]), min_size=1, max_size=3).map(" ".join)
+drawn_documents = st.lists(st.lists(sentences, max_size=12), max_size=8).map(
+    lambda many: [(f"d{at}", each) for at, each in enumerate(many)]
+)
+
+
+def runs_of(corpus: Corpus) -> list[tuple[str, list[str]]]:
+    """Document name and sentences of every run."""
+    numbers = range(len(corpus))
+    return [
+        (corpus.names[int(corpus.document[at[0]])], corpus.texts(at))
+        for _, members in groupby(numbers, lambda i: int(corpus.run[i]))
+        for at in [list(members)]
+    ]
+
+
+def expected_runs(documents: Documents, evaluated: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """Oracle of the remaining runs: slow and simple."""
+    contents: list[list[str]] = []
+    kept: list[str] = []
+    for name, texts in documents:
+        forms = [normal_form(each) for each in texts]
+        if forms in contents:
+            continue
+        contents.append(forms)
+        before, run = list(kept), range(0)
+        for at, form in enumerate([*forms, ""]):
+            if form in ("", *evaluated, *before, *(own for own in forms[:at] if own not in before)):
+                if len(run) >= 3:
+                    kept += forms[run.start : run.stop]
+                    yield name, texts[run.start : run.stop]
+                run = range(at + 1, at + 1)
+            else:
+                run = range(run.start, at + 1)
+
+
+def test_a_sentence_of_a_dropped_run_is_not_a_repetition(tmp_path: Path) -> None:
+    long = ["One.", "Two.", "Three.", "Four.", "Five."]
+    counts = build(tmp_path / "corpus", [("short", ["Three.", "Four."]), ("long", long), ("other", ["A.", "B.", "C."])])
+    assert long in [texts for part in CORPUS_PARTS for _, texts in runs_of(Corpus.open(tmp_path / "corpus", part))]
+    assert counts.read[corpus_builder.REPEATED] == 0
+
+
+@given(documents=drawn_documents, evaluated=st.sets(sentences.map(normal_form), max_size=3), size=st.integers(1, 5))
+def test_repeated_and_evaluated_sentences_end_runs(documents: Documents, evaluated: set[str], size: int) -> None:
+    expected = list(expected_runs(documents, evaluated))
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "corpus")
+        if len({name for name, _ in expected}) < 2:
+            with pytest.raises(BadCorpus):
+                build(out, documents, evaluated, chunk_sentences=size, held_out=0.5)
+            return
+        counts = build(out, documents, evaluated, chunk_sentences=size, held_out=0.5)
+        parts = [Corpus.open(out, part) for part in CORPUS_PARTS]
+        assert sorted(run for part in parts for run in runs_of(part)) == sorted(expected)
+        for part in parts:
+            assert_numbered(part, size)
+            assert counts.parts[part.part]["contexts"] == len(part.contexts())
+        assert_sums_hold(counts)
+
+
+def assert_numbered(corpus: Corpus, size: int) -> None:
+    """Documents, runs and chunks are numbered without gaps, and nested."""
+    for numbers in (corpus.document, corpus.run, corpus.chunk):
+        assert numbers[0] == 0
+        assert set(np.diff(numbers).tolist()) <= {0, 1}
+    for inner, outer in ((corpus.chunk, corpus.run), (corpus.run, corpus.document)):
+        assert len(set(zip(inner.tolist(), outer.tolist(), strict=True))) == inner[-1] + 1
+    assert np.bincount(corpus.chunk).max() <= size
+    assert len(corpus.names) == corpus.document[-1] + 1
+    middle = [
+        i
+        for i in range(1, len(corpus) - 1)
+        if corpus.run[i - 1] == corpus.run[i] and corpus.run[i] == corpus.run[i + 1]
+    ]
+    assert corpus.contexts().tolist() == middle
+
+
+def assert_sums_hold(counts: corpus_builder.CorpusCounts) -> None:
+    """Every sentence is counted once."""
+    out = (
+        corpus_builder.OF_DUPLICATES,
+        corpus_builder.WORDLESS,
+        corpus_builder.EVALUATED,
+        corpus_builder.REPEATED,
+        corpus_builder.ALONE,
+    )
+    kept = sum(part["sentences"] for part in counts.parts.values()) + counts.read[corpus_builder.OF_NOT_DRAWN]
+    assert counts.read[corpus_builder.SENTENCES_READ] == sum(counts.read[what] for what in out) + kept
+    documents = sum(part["documents"] for part in counts.parts.values()) + counts.read[corpus_builder.NOT_DRAWN]
+    left_out = counts.read[corpus_builder.DUPLICATES] + counts.read[corpus_builder.NO_ORDER]
+    assert counts.read[corpus_builder.DOCUMENTS_READ] == documents + left_out
+
+
+def test_left_out_sentences_are_counted_by_reason(tmp_path: Path) -> None:
+    counts = build(
+        tmp_path / "corpus",
+        [
+            ("a", ["One.", "Two.", "Three.", "* * *", "Four.", "Five.", "EVALUATED text", "Six.", "Seven.", "Eight."]),
+            ("b", ["Nine.", "Ten.", "Eleven!", "one", "Twelve."]),
+            ("c", ["NINE", "ten", "eleven", "One...", "twelve"]),
+            ("d", ["Thirteen."]),
+        ],
+        {"evaluated text"},
+    )
+    assert counts.read == {
+        "documents read": 4,
+        "paragraphs read": 4,
+        "sentences read": 21,
+        "documents that came before": 1,
+        "documents without three sentences in order": 1,
+        "sentences of documents that came before": 5,
+        "sentences without a letter or a digit": 1,
+        "sentences that an evaluation asks for": 1,
+        "sentences that came before": 1,
+        "sentences with fewer than two others beside them": 4,
+        "documents outside the share that is used": 0,
+        "sentences outside the share that is used": 0,
+    }
+    by_part = {part: dict(runs_of(Corpus.open(tmp_path / "corpus", part))) for part in CORPUS_PARTS}
+    assert sorted(name for runs in by_part.values() for name in runs) == ["a", "b"]
+    sizes = {"documents": 1, "runs": 1, "chunks": 1, "sentences": 3, "contexts": 1, "words": 3}
+    of_a = {**sizes, "runs": 2, "chunks": 2, "sentences": 6, "contexts": 2, "words": 6}
+    assert sorted(counts.parts.values(), key=lambda part: part["runs"]) == [sizes, of_a]
+
+
+def contents(folder: Path, part: str) -> set[str]:
+    return {text for _, texts in runs_of(Corpus.open(folder, part)) for text in texts}  # type: ignore[arg-type]
+
+
+def test_the_split_depends_on_seed_and_content_only(tmp_path: Path) -> None:
+    documents = list(tiny_documents())
+    renamed = [(f"other {name}", texts) for name, texts in reversed(documents)]
+    build(tmp_path / "one", documents, held_out=0.2, share=0.5)
+    build(tmp_path / "two", renamed, held_out=0.2, share=0.5)
+    build(tmp_path / "seed", documents, held_out=0.2, share=0.5, seed=1)
+    for part in CORPUS_PARTS:
+        assert contents(tmp_path / "one", part) == contents(tmp_path / "two", part)
+        assert contents(tmp_path / "one", part) != contents(tmp_path / "seed", part)
+
+
+def test_a_smaller_share_is_a_subset_of_a_larger_one(tmp_path: Path) -> None:
+    documents = list(tiny_documents())
+    before: set[str] = set()
+    for share, size in ((0.1, 5), (0.5, 24), (1.0, 48)):
+        folder = tmp_path / str(share)
+        counts = build(folder, documents, share=share, held_out=0.2)
+        assert counts.parts["train"]["documents"] == size
+        assert counts.parts["held_out"]["documents"] == 12
+        assert_sums_hold(counts)
+        assert before < contents(folder, "train")
+        before = contents(folder, "train")
+        assert contents(folder, "held_out") == contents(tmp_path / "0.1", "held_out")
+        assert not before & contents(folder, "held_out")
+
+
+def test_the_batch_size_does_not_change_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_two_runs = [(name, [*texts[:4], "* * *", *texts[4:]]) for name, texts in tiny_documents()]
+    build(tmp_path / "at once", in_two_runs)
+    monkeypatch.setattr(corpus_builder, "BATCH", 4)
+    build(tmp_path / "by run", in_two_runs)
+    one, two = (Corpus.open(tmp_path / name) for name in ("at once", "by run"))
+    assert list(one) == list(two) == one.texts(np.arange(len(one)))
+    for mine, other in ((one.document, two.document), (one.run, two.run), (one.chunk, two.chunk)):
+        np.testing.assert_array_equal(mine, other)
+    assert one.names == two.names
+    assert one.digest == hashlib.sha256((tmp_path / "at once" / "train.arrow").read_bytes()).hexdigest()
+
+
+def test_chunks_of_a_run_have_similar_lengths(tmp_path: Path) -> None:
+    long = [f"Sentence number {at} of many." for at in range(9)]
+    build(tmp_path / "corpus", [("long", long), ("short", ["One.", "Two.", "Three."])], seed=0)
+    parts = [Corpus.open(tmp_path / "corpus", part) for part in CORPUS_PARTS]
+    assert sorted(np.bincount(part.chunk).tolist() for part in parts) == [[3], [5, 4]]
+
+
+def test_sentences_of_any_length_and_script_are_preserved(tmp_path: Path) -> None:
+    own = ["word " * 999 + "end", "Yes.", "你呢？", "मैं घर जा रहा हूँ।", "ماذا اشتريت؟", "🙂 ok"]
+    build(tmp_path / "corpus", [("own", own), ("other", ["One.", "Two.", "Three."])])
+    assert own in [texts for part in CORPUS_PARTS for _, texts in runs_of(Corpus.open(tmp_path / "corpus", part))]
+
+
+@pytest.mark.parametrize(
+    ("documents", "complaint"),
+    [
+        ([], r"no document has three sentences in order \(nothing read\): give running text"),
+        ([("a", ["One.", "Two."]), ("b", ["Three."])], r"no document .* \(2 documents read, .*3 sentences read"),
+        ([("a", ["One.", "Two.", "Three."])], "only one document, a, has three .* give at least two"),
+        (
+            [("a", ["One.", "Two.", "Three."]), ("b", ["one", "two", "three"])],
+            "only one document, a, .*1 documents that",
+        ),
+    ],
+)
+def test_text_without_order_or_in_one_document_is_refused(
+    tmp_path: Path, documents: Sequence[tuple[str, Sequence[str]]], complaint: str
+) -> None:
+    with pytest.raises(BadCorpus, match=complaint):
+        build(tmp_path / "corpus", documents)
+
+
+def test_a_folder_without_a_complete_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadOrigin, match="contains no corpus; run `semblance origin corpus`"):
+        Corpus.open(tmp_path)
+    build(tmp_path / "corpus", tiny_documents())
+    file = tmp_path / "corpus" / "train.arrow"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(BadOrigin, match=r"train\.arrow cannot be read"):
+        Corpus.open(tmp_path / "corpus")

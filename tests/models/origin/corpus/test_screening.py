@@ -1,0 +1,163 @@
+"""Chunks are ranked by the bigrams that they share with a sentence, weighted by rarity."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.origin.corpus import screening
+from semblance.models.origin.corpus.corpus import Corpus
+from semblance.models.origin.corpus.screening import Screening, bigrams, write_screening
+from semblance.models.origin.errors import BadOrigin
+from tests.models.origin.tiny_corpus import build, tiny_documents
+
+WORDS = ["the", "dog", "cat", "ran", "sat", "home"]
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+
+
+def build_screening(
+    folder: Path, documents: list[tuple[str, list[str]]], chunk_sentences: int = 2
+) -> tuple[Corpus, Screening]:
+    build(folder / "corpus", documents, chunk_sentences=chunk_sentences)
+    corpus = Corpus.open(folder / "corpus")
+    (folder / "screening").mkdir()
+    write_screening(corpus, folder / "screening", lambda _more: None)
+    return corpus, Screening.open(folder / "screening")
+
+
+def dense(corpus: Corpus, sentence: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Oracle: the score of every chunk by the formula."""
+
+    def counts(*sentences: str) -> Counter[tuple[str, str]]:
+        return Counter(pair for text in sentences for pair in pairwise(re.findall(r"\w+", text.lower())))
+
+    chunks = [
+        counts(*(text for text, chunk in zip(corpus, corpus.chunk, strict=True) if chunk == at))
+        for at in range(corpus.chunks)
+    ]
+    total = len(chunks)
+    holding = Counter(pair for chunk in chunks for pair in chunk)
+    idf = {pair: max(0.0, math.log((total - n + 0.5) / (n + 0.5))) for pair, n in holding.items()}
+    query = counts(sentence)
+    return np.array(
+        [
+            sum(
+                math.log(1 + tf) * math.log(1 + chunk[pair]) * idf[pair] ** 2
+                for pair, tf in query.items()
+                if pair in chunk
+            )
+            for chunk in chunks
+        ]
+    )
+
+
+def assert_matches_oracle(corpus: Corpus, index: Screening, sentence: str) -> None:
+    expected = dense(corpus, sentence)
+    chunks, scores = index.chunks(sentence, corpus.chunks + 1)
+    np.testing.assert_allclose(scores, expected[chunks], rtol=1e-9)
+    assert set(chunks.tolist()) == set(np.flatnonzero(expected > 0).tolist())
+    assert (scores > 0).all()
+    order = sorted(zip((-scores).tolist(), chunks.tolist(), strict=True))
+    assert [number for _, number in order] == chunks.tolist()
+    for limit in (0, 1, 3):
+        few, few_scores = index.chunks(sentence, limit)
+        assert few.tolist() == chunks[:limit].tolist()
+        assert few_scores.tolist() == scores[:limit].tolist()
+
+
+@given(
+    drawn=st.lists(st.lists(texts, min_size=3, max_size=7), min_size=2, max_size=9), queries=st.lists(texts, max_size=4)
+)
+def test_scores_follow_the_formula_in_stable_order(drawn: list[list[str]], queries: list[str]) -> None:
+    # numbers at the end make sentences unique, and keep all bigrams of words
+    documents = [(f"d{at}", [f"{text} {at} {place}" for place, text in enumerate(own)]) for at, own in enumerate(drawn)]
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, found = build_screening(Path(folder), documents)
+        for sentence in [*queries, corpus.text(0), corpus.text(len(corpus) - 1)]:
+            assert_matches_oracle(corpus, found, sentence)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Screening]:
+    return build_screening(tmp_path_factory.mktemp("tiny"), list(tiny_documents()), 8)
+
+
+def test_screening_matches_the_formula_for_any_batch_size(
+    tmp_path: Path, tiny: tuple[Corpus, Screening], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screening, "BATCH", 7)
+    corpus, found = build_screening(tmp_path, list(tiny_documents()), 8)
+    for i in range(0, len(corpus), 40):
+        assert_matches_oracle(corpus, found, corpus.text(i))
+        assert_matches_oracle(*tiny, corpus.text(i))
+    assert found.bigrams == len({pair for text in corpus for pair in bigrams(text)})
+
+
+def test_a_chunk_with_unique_bigrams_is_the_only_match(tmp_path: Path) -> None:
+    strange = "Purple giraffes rarely juggle frozen pancakes."
+    documents = [*tiny_documents(), ("strange", ["So it began.", strange, "So it ended."])]
+    corpus, found = build_screening(tmp_path, documents, 8)
+    at = list(corpus).index(strange)
+    chunks, scores = found.chunks(strange.upper(), 10)
+    assert chunks.tolist() == [corpus.chunk[at]]
+    once = math.log((corpus.chunks - 0.5) / 1.5)
+    np.testing.assert_allclose(scores, [5 * (math.log(2) * once) ** 2])
+
+
+def test_texts_without_shared_bigrams_match_nothing(tiny: tuple[Corpus, Screening]) -> None:
+    for nothing in ("", "rain", "!!!", "purple giraffes juggle", "word " * 1_000, "今天天气很好"):
+        chunks, scores = tiny[1].chunks(nothing, 10)
+        assert (chunks.tolist(), scores.tolist()) == ([], [])
+        assert [chunks.dtype, scores.dtype] == [np.dtype(np.int64), np.dtype(np.float64)]
+
+
+def test_bigrams_of_most_chunks_count_nothing(tmp_path: Path) -> None:
+    documents = [(f"d{at}", [f"the end of {at} {place}" for place in range(3)]) for at in range(9)]
+    corpus, found = build_screening(tmp_path, documents)
+    assert found.chunks("the end", 10)[0].tolist() == []
+    assert found.chunks(corpus.text(0), 10)[0].tolist() == [0, 1]  # of its document
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("The DOG's bone!", ["the dog", "dog s", "s bone"]),
+        ("Naïve Größe", ["naïve größe"]),
+        ("今天 (很好)", ["今 天", "天 很", "很 好"]),
+        ("मैं घर गया।", ["मैं घर", "घर गया"]),
+        ("ماذا اشتريت؟", ["ماذا اشتريت"]),
+        ("one", []),
+    ],
+)
+def test_bigrams_are_of_words_in_any_script(text: str, pairs: list[str]) -> None:
+    assert bigrams(text) == pairs
+
+
+def test_the_batch_size_of_sorting_does_not_change_the_files(
+    tmp_path: Path, tiny: tuple[Corpus, Screening], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, at_once in (("one", 2**24), ("many", 100)):
+        monkeypatch.setattr(screening, "POSTINGS_PER_BATCH", at_once)
+        (tmp_path / name).mkdir()
+        write_screening(tiny[0], tmp_path / name, lambda _more: None)
+    one, many = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("one", "many"))
+    assert one == many
+    assert len(one) == 5, "temporary files are left"
+
+
+def test_an_incomplete_folder_is_refused(tmp_path: Path, tiny: tuple[Corpus, Screening]) -> None:
+    with pytest.raises(BadOrigin, match=r"no such file: .*features\.npy; run `semblance origin corpus`"):
+        Screening.open(tmp_path)
+    write_screening(tiny[0], tmp_path, lambda _more: None)
+    np.save(tmp_path / "counts.npy", np.zeros(3, np.uint8))
+    with pytest.raises(BadOrigin, match="its files do not belong together"):
+        Screening.open(tmp_path)

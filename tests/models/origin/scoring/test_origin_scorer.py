@@ -1,0 +1,120 @@
+"""Variants of Origin as measures of an evaluation, and the variance of its scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from semblance.models.errors import NotExplainable, UnknownName
+from semblance.models.evaluation.evaluation import evaluate
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, Retrieval
+from semblance.models.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
+from semblance.models.origin.scoring.origin_scorer import OriginScorer
+from semblance.models.origin.scoring.scoring import FORMS, TERMS
+from semblance.models.origin.scoring.variance import decompose_variance, variance_by_term
+from tests.models.origin.counting_models import TEXTS, Counted
+from tests.models.origin.scoring.test_origin import PAIRS
+from tests.support.no_progress import no_progress
+
+LEFT, RIGHT = ([pair[side] for pair in PAIRS] for side in (0, 1))
+
+
+def scorer(counted: Counted) -> OriginScorer:
+    return OriginScorer(counted.origin, "counted", no_progress)
+
+
+def test_every_variant_is_found_by_its_unique_name() -> None:
+    names = [find_variant(name, form).name for name in ABLATIONS for form in FORMS]
+    assert len({*names, *FORMS}) == len(FORMS) * (len(ABLATIONS) + 1)
+    for name in names:
+        assert find_variant(name).name == name
+    assert find_variant("cosine", "centred") == Variant("cosine")
+    assert (
+        find_variant("random", "centred") == find_variant("random_centred") == Variant("centred", Ablation(random=True))
+    )
+    assert find_variant("without_sides_cosine").ablation.remaining_weights((1, 2, 3, 4)) == (1, 2, 0, 0)
+    for unknown in ("random", "without_sense_cosine", "", "_cosine"):
+        with pytest.raises(UnknownName, match="variants of Origin"):
+            find_variant(unknown)
+
+
+def test_scores_match_origin_and_compute_each_term_once() -> None:
+    counted = Counted()
+    names = [*FORMS, *(f"{name}_cosine" for name in ABLATIONS if not name.startswith("contexts"))]
+    found = scorer(counted).scores(names, LEFT, RIGHT)
+    computed = counted.generation.calls
+    for name in names:
+        each = find_variant(name)
+        assert found[name] == pytest.approx(Counted().origin.similarities(LEFT, RIGHT, each.form, each.ablation))
+    contexts = len(counted.corpus.contexts())
+    assert computed <= 3 * len(TEXTS) * contexts
+    scorer(counted).scores(names, RIGHT, LEFT)
+    assert counted.generation.calls == computed
+
+
+def test_an_evaluation_compares_variants_with_the_first() -> None:
+    task = GradedPairs(LEFT, RIGHT, list(range(len(PAIRS))), [""] * len(PAIRS))
+    names = ["cosine", "centred", "random_cosine"]
+    found = evaluate({"mine": task}, scorer(Counted()), names, Resampling(200), "cosine")
+    assert found.about["model"] == "counted"
+    assert found.about["contexts_size"] == "5"
+    assert [each.measure for each in found.outcomes] == names
+    assert found.outcomes[0].against is None
+    for each in found.outcomes[1:]:
+        assert each.against is not None
+        assert each.against.baseline == "cosine"
+        difference = each.figure("spearman").value - found.outcomes[0].figure("spearman").value
+        assert each.against.value == pytest.approx(difference)
+
+
+def test_variants_with_larger_sets_are_refused() -> None:
+    with pytest.raises(UnknownName, match="5 contexts"):
+        scorer(Counted()).variants(["cosine", "contexts_20_cosine"])
+
+
+def test_links_and_search_are_refused() -> None:
+    with pytest.raises(NotExplainable, match="origin explain"):
+        scorer(Counted()).links(["cosine"], ["a"], ["b"], "word")
+    with pytest.raises(NotExplainable, match="surrogate"):
+        scorer(Counted()).search(["cosine"], Retrieval({}, {}, {}), 3)
+
+
+def test_variance_shares_are_those_of_the_components() -> None:
+    random = np.random.default_rng(8)
+    sentence, context, both = random.normal(size=(6, 1)), 2 * random.normal(size=9), random.normal(size=(6, 9))
+    sentence -= sentence.mean()
+    context -= context.mean()
+    both -= both.mean(axis=0)
+    both -= both.mean(axis=1, keepdims=True)
+    scores = -5 + sentence + context + both
+    found, total = decompose_variance(scores), np.var(scores)
+    assert found.sentence == pytest.approx(np.var(sentence) / total)
+    assert found.context == pytest.approx(np.var(context) / total)
+    assert found.both == pytest.approx(np.var(both) / total)
+    assert found.level == pytest.approx(25 / np.mean(scores**2))
+    pairs = np.asarray(np.corrcoef(scores))[np.triu_indices(6, 1)]
+    assert found.centred == pytest.approx((pairs.mean(), pairs.std()))
+
+
+def test_scores_that_depend_on_contexts_only_correlate_perfectly() -> None:
+    found = decompose_variance(np.array([[-1.0, -3, -2], [-11, -13, -12]]))
+    assert found.both == pytest.approx(0)
+    assert found.centred == pytest.approx((1, 0))
+    assert found.cosine[0] < 1
+    equal = decompose_variance(np.full((2, 2), -1.0))
+    assert (equal.sentence, equal.context, equal.both, equal.level) == (0, 0, 0, 1)
+    assert equal.cosine == pytest.approx((1, 0))
+
+
+def test_the_variance_by_term_is_that_of_the_scores() -> None:
+    counted = Counted()
+    texts = [*TEXTS[:4], *TEXTS[:2]]
+    found = variance_by_term(counted.origin, texts)
+    assert list(found) == ["all terms", *TERMS]
+    contexts = [i for each in counted.origin.context_sets(TEXTS[:4]) for i in each.contexts]
+    terms = np.array([[counted.terms(text, i) for i in contexts] for text in TEXTS[:4]])
+    for name, scores in (("all terms", terms.sum(axis=2)), ("left", terms[:, :, 2])):
+        means = scores.mean(axis=0)
+        assert found[name].context == pytest.approx(np.var(means) / np.var(scores), abs=1e-5)
+        assert found[name].sentence + found[name].context + found[name].both == pytest.approx(1)

@@ -1,0 +1,94 @@
+"""Scores in contexts and their similarity: worked numbers and laws."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cosine as cosine_distance
+from scipy.stats import pearsonr
+
+from semblance.models.embeddings import Doubles
+from semblance.models.origin.origin_settings import ContextSettings
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
+from tests.support.project import GOLDEN_FILES
+
+GOLDEN = json.loads((GOLDEN_FILES / "origin.json").read_text())
+V1, V2 = (np.array(GOLDEN[name], np.float64) for name in ("v1", "v2"))
+
+logs = st.floats(-20, -1e-3)
+weights = st.tuples(*[st.floats(0, 5)] * 4).filter(lambda each: max(each) > 1e-2)
+terms = st.integers(2, 12).flatmap(lambda n: st.tuples(*[arrays(np.float64, (n, 4), elements=logs)] * 2))
+
+
+def test_scores_and_similarity_of_the_worked_example() -> None:
+    per_token = np.array(GOLDEN["log_likelihoods"]) / np.array(GOLDEN["lengths"])
+    found = np.array([np.log(GOLDEN["probability"]), *per_token])
+    for each in GOLDEN["scores"]:
+        assert scores(found, each["weights"]) == pytest.approx(each["score"], abs=GOLDEN["tolerance"])
+    score = similarity(V1, V2)
+    assert score == pytest.approx(GOLDEN["similarity"], abs=GOLDEN["tolerance"])
+    assert (score - GOLDEN["target"]) ** 2 == pytest.approx(GOLDEN["squared_error"], abs=GOLDEN["tolerance"])
+
+
+def test_the_centred_form_of_the_worked_example_is_pearsons_correlation() -> None:
+    assert similarity(V1, V2, "centred") == pytest.approx(pearsonr(V1, V2).statistic, abs=1e-12)
+
+
+@given(terms, weights)
+def test_both_forms_match_scipy(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]) -> None:
+    a, b = (scores(each, chosen) for each in pair)
+    assert similarity(a, b) == pytest.approx(1 - float(cosine_distance(a, b)), abs=1e-9)
+    assume(min(np.ptp(a), np.ptp(b)) > 1e-3)
+    assert similarity(a, b, "centred") == pytest.approx(pearsonr(a, b).statistic, abs=1e-9)
+
+
+@given(terms, weights)
+def test_scores_are_never_positive_and_cosines_never_negative(
+    pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]
+) -> None:
+    a, b = (scores(each, chosen) for each in pair)
+    assert (a <= 0).all()
+    assert 0 <= similarity(a, b) <= 1
+    assert -1 <= similarity(a, b, "centred") <= 1
+
+
+@given(terms, weights, st.floats(1e-2, 100), st.sampled_from(FORMS))
+def test_similarity_is_symmetric_reflexive_and_scale_invariant(
+    pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], factor: float, form: Form
+) -> None:
+    a, b = (scores(each, chosen) for each in pair)
+    assume(np.ptp(a) > 1e-3)
+    assume(np.ptp(b) > 1e-3)
+    assert similarity(a, a, form) == pytest.approx(1, abs=1e-12)
+    assert similarity(a, b, form) == similarity(b, a, form)
+    more = [factor * w for w in chosen]
+    assert similarity(scores(pair[0], more), scores(pair[1], more), form) == pytest.approx(
+        similarity(a, b, form), abs=1e-9
+    )
+
+
+@given(terms, weights, st.sampled_from(range(len(TERMS))))
+def test_a_weight_of_zero_disables_a_term(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], term: int) -> None:
+    without = [0.0 if i == term else w for i, w in enumerate(chosen)]
+    assume(max(without) > 0)
+    other = pair[0].copy()
+    other[:, term] = -1e6
+    assert np.array_equal(scores(pair[0], without), scores(other, without))
+
+
+def test_vectors_without_direction_have_similarity_zero() -> None:
+    assert similarity(np.zeros(3), np.array([-1.0, -2, -3])) == 0
+    assert similarity(np.full(3, -0.1), np.array([-1.0, -2, -3]), "centred") == 0
+
+
+@pytest.mark.parametrize("refused", [(0, 0, 0, 0), (1, 1, 1, -0.1), (1, 1, 1), (1, 1, 1, np.nan), (1, 1, 1, np.inf)])
+def test_invalid_weights_are_refused(refused: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="4 weights"):
+        scores(V1[None], refused)
+    with pytest.raises(ValueError, match="weights"):
+        ContextSettings.model_validate({"weights": refused})

@@ -1,0 +1,215 @@
+"""Unexpected errors, disconnects, shutdown and headers, as the middleware handles them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from semblance.service.api import errors
+from semblance.service.api.edge.middleware import SECURITY_HEADERS, EdgeMiddleware, EdgePolicy
+from semblance.service.api.edge.request_body import BodyLimits
+from semblance.service.observability import STAGES, Metrics
+from semblance.service.process.readiness import Draining
+
+LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
+
+
+async def test_an_unexpected_error_is_opaque_and_logged_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    app, metrics = FastAPI(), Metrics()
+    app.add_middleware(EdgeMiddleware, metrics=metrics, limits=LIMITS)
+    errors.install(app, metrics, app.routes)
+
+    @app.get("/fails")
+    async def fails(secret: str) -> None:
+        raise RuntimeError(f"password {secret}")
+
+    with caplog.at_level(logging.INFO):
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            answer = await client.get("/fails", params={"secret": "hunter2"})
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "internal_error"
+    assert "hunter2" not in answer.text
+    assert answer.headers["x-request-id"] in answer.json()["detail"]
+    access = [record for record in caplog.records if record.name == "service.access"]
+    assert [record.getMessage() for record in access] == ["GET /fails 500"], "the query string stays out of the log"
+    assert 'semblance_requests_total{method="GET",route="/fails",status="500"} 1.0' in metrics.exposition().decode()
+
+
+async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive, send
+        raise RuntimeError("hunter2")
+
+    draining = Draining()
+    transport = httpx2.ASGITransport(EdgeMiddleware(fails, Metrics(), LIMITS, EdgePolicy(draining=draining)))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        failed = await client.get("/v1/embeddings")
+        draining.begun = True
+        down = await client.get("/v1/embeddings")
+    assert failed.status_code == 500
+    error = failed.json()["error"]
+    assert (error["type"], error["code"], error["param"]) == ("server_error", "internal_error", None)
+    assert failed.headers["x-request-id"] in error["message"]
+    assert "hunter2" not in failed.text
+    assert (down.status_code, down.headers["retry-after"], down.headers["connection"]) == (503, "1", "close")
+    assert down.json() == {
+        "error": {
+            "message": "the service is shutting down",
+            "type": "server_error",
+            "param": None,
+            "code": "not_ready",
+        }
+    }
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_disconnect_cancels_a_request_without_body(caplog: pytest.LogCaptureFixture, reads: bool) -> None:
+    """Whether or not the route reads the missing body."""
+    cancelled: list[object] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        message = await receive() if reads else None
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            cancelled.append(message)
+            raise
+
+    metrics = Metrics()
+    with caplog.at_level(logging.INFO, "service.access"):
+        incoming: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> Message:
+            if incoming:
+                return incoming.pop()
+            await asyncio.sleep(0.05)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/explain", "headers": []}
+        async with asyncio.timeout(2):
+            await EdgeMiddleware(slow, metrics, LIMITS)(scope, receive, send)
+    assert cancelled == [{"type": "http.request", "body": b"", "more_body": False} if reads else None]
+    assert [record.getMessage() for record in caplog.records] == ["GET /explain 499"]
+    assert 'method="GET",route="unmatched",status="499"} 1.0' in metrics.exposition().decode()
+
+
+@pytest.mark.parametrize("left_after_s", [0.0, 0.2])
+async def test_a_disconnect_is_noticed_before_and_after_the_watch_starts(left_after_s: float) -> None:
+    """Only long requests are watched."""
+    cancelled: list[str] = []
+    tasks = asyncio.all_tasks()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        assert (await receive())["body"] == b"{}"
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            cancelled.append("cancelled")
+            raise
+
+    incoming: list[Message] = [{"type": "http.request", "body": b"{}", "more_body": False}]
+
+    async def receive() -> Message:
+        if incoming:
+            return incoming.pop()
+        await asyncio.sleep(left_after_s)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    headers = [(b"content-length", b"2"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/similarity", "headers": headers}
+    async with asyncio.timeout(2):
+        await EdgeMiddleware(slow, Metrics(), LIMITS)(scope, receive, send)
+        await asyncio.sleep(0)  # nothing is left that runs, or could cancel later requests
+    assert asyncio.all_tasks() == tasks
+    assert cancelled == ["cancelled"]
+
+
+async def test_a_quick_request_starts_no_second_task() -> None:
+    tasks = asyncio.all_tasks()
+
+    async def quick(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        assert asyncio.all_tasks() == tasks
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/live", "headers": []}
+    await EdgeMiddleware(quick, Metrics(), LIMITS)(scope, receive, send)
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+
+
+async def test_answers_keep_own_security_headers_and_get_the_others_once() -> None:
+    own_headers = {"content-security-policy": "default-src 'self'", "cache-control": "max-age=1"}
+
+    async def own(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {
+            "content-security-policy": "default-src 'self'",
+            "x-request-id": "forged",
+            "cache-control": "max-age=1",
+        }
+        await Response("text", headers=headers)(scope, receive, send)
+
+    transport = httpx2.ASGITransport(EdgeMiddleware(own, Metrics(), LIMITS))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.get("/live", headers={"x-request-id": "chosen-by.the_client"})
+    assert len(answer.headers.raw) == len(set(answer.headers)), "no header is repeated"
+    assert answer.headers["x-request-id"] == "chosen-by.the_client"
+    assert {name: answer.headers[name] for name in SECURITY_HEADERS} == {**SECURITY_HEADERS, **own_headers}
+    assert set(answer.headers["server-timing"].replace(";", " ").split()[::2]) == {*STAGES, "total"}
+
+
+async def test_a_request_cut_off_at_shutdown_gets_one_answer() -> None:
+    """The server cancels the tasks of requests that outlast the drain time."""
+    cancelled: list[str] = []
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        try:
+            await asyncio.sleep(0.2)
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        except asyncio.CancelledError:
+            cancelled.append("cancelled")
+            raise
+
+    statuses: list[int] = []
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def receive() -> Message:
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "method": "GET", "path": "/slow", "headers": []}
+    serving = asyncio.ensure_future(EdgeMiddleware(slow, Metrics(), LIMITS)(scope, receive, send))
+    await asyncio.sleep(0.05)
+    serving.cancel()
+    await asyncio.wait({serving})
+    await asyncio.sleep(0.4)
+    assert statuses == [503]
+    assert cancelled == ["cancelled"]

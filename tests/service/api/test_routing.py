@@ -1,0 +1,86 @@
+"""JsonRoute answers exactly like a route of FastAPI."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import httpx2
+import pytest
+from fastapi import APIRouter, FastAPI, Response
+from fastapi.routing import APIRoute
+
+from semblance.service.api import errors
+from semblance.service.api.routing import JsonRoute, Services, Use
+from semblance.service.api.schemas.embeddings import EmbeddingsRequest
+from semblance.service.api.schemas.similarity import SimilarityRequest
+from semblance.service.observability import Metrics
+
+VALID = {"pairs": [{"a": "a", "b": "b"}]}
+SERVICE = Decimal("1.5")  # any object; services are found by their type
+JSON = {"content-type": "application/json"}
+
+BODIES = [
+    json.dumps(VALID).encode(),
+    json.dumps(VALID).encode("utf-16"),
+    json.dumps({"model": "m", "input": "text", "user": "ignored"}).encode(),
+    b"",
+    b"null",
+    b"[]",
+    b'"text"',
+    b"{}",
+    b"{",
+    b'{"pairs": [}',
+    b"\xff\xfe\xff",
+    b'{"pairs": [{"a": "\xff"}]}',
+    b'{"pairs": [{"a": "\\ud800", "b": "b"}]}',
+    b"[" * 100_000,
+    b'{"pairs": [{"a": 1, "b": null}], "explain": "yes", "more": 0}',
+    b'{"pairs": [{"a": "a", "b": "b"}], "left": ["a"]}',
+    b'{"model": "m", "input": [1, 2]}',
+    b'{"model": "m", "input": [], "dimensions": 0, "truncate": "MIDDLE"}',
+    json.dumps({f"field {i}": 0 for i in range(200)}).encode(),
+]
+
+
+def app(route_class: type[APIRoute]) -> FastAPI:
+    router = APIRouter(route_class=route_class)
+
+    @router.post("/similarity")
+    async def similarity(body: SimilarityRequest, service: Use[Decimal]) -> Response:
+        return Response(f"{service} {body!r}")
+
+    @router.post("/v1/embeddings")
+    async def embeddings(body: EmbeddingsRequest, service: Use[Decimal], same: Use[Decimal]) -> Response:
+        return Response(f"{service} {same} {body!r}")
+
+    application, metrics = FastAPI(), Metrics()
+    application.state.services = Services(SERVICE)
+    errors.install(application, metrics, router.routes)
+    application.include_router(router)
+    return application
+
+
+async def answers(route_class: type[APIRoute], path: str, body: bytes) -> list[tuple[int, bytes, str]]:
+    transport = httpx2.ASGITransport(app(route_class))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as http:
+        answered = [await http.post(path, content=body, headers=JSON), await http.get(path)]
+    return [(each.status_code, each.content, each.headers.get("content-type", "")) for each in answered]
+
+
+@pytest.mark.parametrize("path", ["/similarity", "/v1/embeddings"])
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:40]))
+async def test_every_body_is_answered_as_by_fastapi(path: str, body: bytes) -> None:
+    ours, theirs = [await answers(each, path, body) for each in (JsonRoute, APIRoute)]
+    assert ours == theirs
+    assert ours[1][0] == 405
+
+
+async def test_valid_bodies_reach_the_handler_with_its_services() -> None:
+    accepted = [(await answers(JsonRoute, "/similarity", body))[0] for body in BODIES[:2]]
+    assert [status for status, *_ in accepted] == [200, 200]
+    assert all(b"1.5" in content and b"pairs=[Pair" in content for _, content, _ in accepted)
+
+
+def test_documentation_equals_that_of_fastapi() -> None:
+    assert app(JsonRoute).openapi() == app(APIRoute).openapi()

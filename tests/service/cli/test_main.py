@@ -1,0 +1,61 @@
+"""The group of all verbs: complete help without importing them."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from semblance.service.cli.main import (
+    PACKAGE,
+    TRAIN_EXTRA,
+    IndexVerbs,
+    KeyVerbs,
+    LazyGroup,
+    OriginVerbs,
+    PairsVerbs,
+    SemblanceVerbs,
+)
+
+GROUPS: tuple[type[LazyGroup], ...] = (SemblanceVerbs, IndexVerbs, KeyVerbs, OriginVerbs, PairsVerbs)
+VERBS = [(name, *entry) for group in GROUPS for name, entry in group.verbs.items()]
+
+
+@pytest.mark.parametrize(("name", "module", "summary"), VERBS, ids=[f"{module}:{name}" for name, module, _ in VERBS])
+def test_the_group_lists_the_first_line_of_each_verb(name: str, module: str, summary: str) -> None:
+    verb = getattr(import_module(f"{PACKAGE}.{module}"), name)
+    assert (inspect.getdoc(verb) or "").partition("\n")[0] == summary
+    assert len(summary) <= 60, "Typer would truncate it on a terminal of 80 columns"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["origin", "--help"], ["key", "new", "x", "--scope", "read"]])
+def test_no_other_verb_is_imported(arguments: list[str]) -> None:
+    code = (
+        "import sys; from semblance.service.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
+        "print({'torch', 'numpy', 'sqlalchemy', 'fastapi'} & set(sys.modules), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "set()"
+
+
+def test_help_of_any_verb_imports_no_torch_or_extra_train() -> None:
+    code = """
+import sys
+from typer.main import get_command
+from semblance.service.cli.main import app
+
+def show_help(command, path):
+    app([*path, "--help"], standalone_mode=False)
+    for name, below in getattr(command, "commands", {}).items():
+        show_help(below, [*path, name])
+
+show_help(get_command(app), [])
+print(*sorted({*sys.argv[1:]} & {*sys.modules}), file=sys.stderr)
+"""
+    slow = ["torch", "transformers", *TRAIN_EXTRA]
+    ran = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == ""
+    assert ran.stdout.count("Usage: ") == len(GROUPS) + len(VERBS)

@@ -1,0 +1,1 @@
+"""Faults that are injected into a deployment under load."""

@@ -1,0 +1,36 @@
+"""All faults, with the errors that each may cause."""
+
+from __future__ import annotations
+
+from tests.soak.fault_injection import collections, replicas, stores
+from tests.soak.fault_injection.fault import Fault
+from tests.support.servers.deployment import DATABASE_TIMEOUT_S
+
+CUT_OFF = frozenset({"502 bad_gateway", "cut off"})  # the replica died
+LEAVING = CUT_OFF | {"503 not_ready"}  # the replica is shutting down; a write is not retried elsewhere
+NO_DATABASE = frozenset({"503 store_unavailable", "in the stream store_unavailable"})
+LAGGING = frozenset({"503 version_not_reached"})  # the requested version has not reached this replica
+NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch"}
+
+REFUSED_WITHIN_S = DATABASE_TIMEOUT_S + 3.0
+
+FAULTS = (
+    Fault("a replica killed", replicas.kill_replica, 5, writers_may_see=CUT_OFF),
+    Fault(  # it may hold the lock
+        "a replica stopped for a while", replicas.suspend_replica, 10, writers_may_see=NO_DATABASE | CUT_OFF
+    ),
+    Fault("all replicas restarted in turn", replicas.restart_all_in_turn, writers_may_see=LEAVING),
+    Fault("the clock of a replica jumps", replicas.shift_clock, 5),
+    Fault("the disk of a replica full", replicas.fill_disk, 5),
+    Fault("a snapshot corrupt", replicas.corrupt_snapshot, writers_may_see=LEAVING),
+    Fault("Redis killed and restarted", stores.kill_redis, 5),
+    Fault("Redis accepts and never answers", stores.suspend_redis, 10),
+    Fault("cache entries corrupt", stores.corrupt_cache, 5),
+    Fault("PostgreSQL restarted", stores.restart_database, 0, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
+    Fault("PostgreSQL killed and restarted", stores.kill_database, 2, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
+    Fault("PostgreSQL away", stores.stop_database, 15, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
+    Fault("PostgreSQL accepts and never answers", stores.suspend_database, 15, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
+    Fault("the collection deleted and recreated", collections.recreate_collection, 2, NEW_EPOCH),
+    Fault("a backup restored", collections.restore_backup, 2, NEW_EPOCH),
+    Fault("a roll-over, killed half-way and resumed", collections.roll_over, 1, writers_may_see=CUT_OFF),
+)

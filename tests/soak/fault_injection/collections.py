@@ -1,0 +1,116 @@
+"""Operations on a collection, or on all, while replicas run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.soak.fault_injection.fault import FaultContext, Violation
+from tests.soak.fault_injection.replicas import kill_replica
+from tests.soak.traffic.ledger import State, parse_version
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE
+
+TIMEOUT_S = 60.0
+
+
+def recreate_collection(context: FaultContext) -> None:
+    """Delete the collection and create it again at once."""
+    with context.traffic.without_writers(), _http(context) as http:
+        model = _collection(context, http)["model"]
+        _json(http.delete(f"/collections/{context.collection}"))
+        created = _json(http.put(f"/collections/{context.collection}", json={"model": model}))
+        context.ledger.begin(created["version"], {})
+    context.wait()
+
+
+def restore_backup(context: FaultContext) -> None:
+    """Make a backup, write more, and restore the backup."""
+    with tempfile.TemporaryDirectory() as folder:
+        backup = str(Path(folder) / "backup")
+        with context.traffic.without_writers():
+            context.settle()
+            contents: dict[str, State] = context.ledger.contents()
+            _run(context, "backup", backup)
+        context.wait()
+        with context.traffic.without_writers(), _http(context) as http:
+            epoch = context.ledger.epoch
+            _run(context, "restore", backup, "--yes")
+            context.ledger.begin(_version_of_new_epoch(context, http, epoch), contents)
+
+
+def roll_over(context: FaultContext) -> None:
+    """Roll over to another model: kill the command midway, then a replica, then run it again."""
+    with _http(context) as http:
+        before = _collection(context, http)["model"]
+        after = next(name for name in context.deployment.models if name != before)
+        command = ("index", "reembed", context.collection, "--model", after, "--url", context.deployment.url)
+        first = _start(context, *command)
+        deadline = time.monotonic() + TIMEOUT_S
+        while first.poll() is None and not _collection(context, http)["rollover"]:
+            if time.monotonic() > deadline:
+                raise Violation(f"the roll-over to {after} does not begin")
+            time.sleep(0.01)
+        first.kill()
+        first.communicate()
+        kill_replica(context)
+        _run(context, *command)
+        while (model := _collection(context, http)["model"]) != after:  # the replica may lag
+            if time.monotonic() > deadline:
+                raise Violation(f"after the roll-over to {after} the collection has model {model}")
+            time.sleep(0.05)
+
+
+def _version_of_new_epoch(context: FaultContext, http: httpx2.Client, epoch: str) -> str:
+    """First version of the epoch after `epoch`, once every replica has reached it."""
+    deadline = time.monotonic() + TIMEOUT_S
+    for replica in context.deployment.replicas:
+        while True:
+            answer = http.get(f"{replica.url}/collections/{context.collection}")
+            if answer.is_success and parse_version(version := str(answer.json()["version"])).epoch != epoch:
+                break
+            if time.monotonic() > deadline:
+                raise Violation(f"{replica.url} is still in the old epoch after the restore: {answer.text[:300]}")
+            time.sleep(0.05)
+    return version
+
+
+def _collection(context: FaultContext, http: httpx2.Client) -> Any:
+    return _json(http.get(f"/collections/{context.collection}"))
+
+
+def _http(context: FaultContext) -> httpx2.Client:
+    return httpx2.Client(base_url=context.deployment.url, timeout=TIMEOUT_S)
+
+
+def _json(answer: httpx2.Response) -> Any:
+    if not answer.is_success:
+        request = f"{answer.request.method} {answer.request.url}"
+        raise Violation(f"{request} answered {answer.status_code}: {answer.text[:300]}")
+    return answer.json() if answer.content else None
+
+
+def _run(context: FaultContext, *command: str) -> None:
+    """Run a `semblance` command to its end. Raises Violation if it fails."""
+    process = _start(context, *command)
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+    if process.returncode:
+        raise Violation(f"semblance {' '.join(command)} failed: {output.decode(errors='replace')[-1000:]}")
+
+
+def _start(context: FaultContext, *command: str) -> subprocess.Popen[bytes]:
+    environment = os.environ | context.deployment.environment
+    return subprocess.Popen(
+        [sys.executable, "-m", SEMBLANCE, *command],
+        cwd=PROJECT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )

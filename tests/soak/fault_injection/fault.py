@@ -1,0 +1,64 @@
+"""A fault, and the context in which it is injected."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.soak.traffic.audit import Audit
+from tests.soak.traffic.ledger import Ledger
+from tests.soak.traffic.traffic import Traffic
+from tests.support.running_service import Service
+from tests.support.servers.deployment import Deployment
+
+
+class Violation(Exception):
+    """The service broke a guarantee."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultContext:
+    """A deployment under load, and the duration of the fault."""
+
+    deployment: Deployment
+    collection: str
+    ledger: Ledger
+    traffic: Traffic
+    audit: Audit
+    rng: random.Random
+    lasts_s: float
+
+    def some_replica(self) -> Service:
+        """A random replica."""
+        return self.rng.choice(self.deployment.replicas)
+
+    def settle(self) -> None:
+        """Find out what unanswered writes did; no writer may be running."""
+        self.audit.settle(self.traffic.log)
+
+    def wait(self) -> None:
+        """Wait for the duration of the fault."""
+        time.sleep(self.lasts_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault and its permitted effects.
+
+    Attributes:
+        inject: injects the fault and repairs it.
+        lasts_s: duration in a long run.
+        readers_may_see: permitted reasons of failed reads, as status and code.
+        writers_may_see: permitted reasons of failed writes.
+        writes_within_s: maximum duration of a write, successful or not.
+    """
+
+    name: str
+    inject: Callable[[FaultContext], None]
+    lasts_s: float = 0.0
+    readers_may_see: frozenset[str] = frozenset()
+    writers_may_see: frozenset[str] = frozenset()
+    writes_within_s: float = math.inf

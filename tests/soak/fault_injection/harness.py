@@ -1,0 +1,114 @@
+"""Inject faults into a deployment with one collection under load, one after the other."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from tests.soak.fault_injection.fault import Fault, FaultContext, Violation
+from tests.soak.traffic.audit import Audit
+from tests.soak.traffic.checks import Checks, Findings
+from tests.soak.traffic.ledger import Ledger
+from tests.soak.traffic.oracle import Oracle
+from tests.soak.traffic.request_log import READS, WRITES, RequestLog
+from tests.soak.traffic.traffic import Traffic
+from tests.support.servers.deployment import Deployment, Unhealthy
+
+COLLECTION = "faults"
+BEFORE_S = 0.5  # of load before the fault begins
+NO_FAULT = Fault("none", lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultOutcome:
+    """Requests during one fault, and what the checks found."""
+
+    fault: Fault
+    seconds: float
+    log: RequestLog
+    findings: Findings
+
+    @property
+    def violations(self) -> list[str]:
+        """Broken guarantees, empty if there are none."""
+        failed = [
+            *self._unexpected("reads", READS, self.fault.readers_may_see),
+            *self._unexpected("writes", WRITES, self.fault.writers_may_see),
+        ]
+        if (slowest := self.log.slowest(WRITES)) > self.fault.writes_within_s:
+            failed.append(f"a write took {slowest:.1f} s, more than {self.fault.writes_within_s:g}")
+        faults = [f"{count} x {kind}" for kind, count in self.findings.faults.items()]
+        return [*failed, *faults, *self.log.violations, *self.findings.examples]
+
+    def _unexpected(self, what: str, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
+        for reason, count in self.log.failures(kinds).items():
+            if reason not in allowed:
+                yield f"{count} {what} failed: {reason}"
+
+    def row(self) -> dict[str, Any]:
+        """The figures that are saved, as one row of a table."""
+        return {
+            "fault": self.fault.name,
+            "seconds": round(self.seconds, 1),
+            "reads": self.log.total(READS),
+            "reads_failed": sum(self.log.failures(READS).values()),
+            "slowest_read_s": round(self.log.slowest(READS), 2),
+            "writes": self.log.total(WRITES),
+            "not_acknowledged": sum(self.log.failures(WRITES).values()),
+            "of_them_stored": self.log.stored_unanswered,
+            "slowest_write_s": round(self.log.slowest(WRITES), 2),
+            "missing": self.findings.faults["missing"],
+            "deleted_seen": self.findings.faults["deleted seen"],
+            "stale": self.findings.faults["stale"],
+            "wrong_scores": self.findings.faults["wrong score"],
+        }
+
+
+class FaultHarness:
+    """Keeps the state of the deployment from one fault to the next.
+
+    Args:
+        deployment: a running deployment.
+        seed: seed of all random choices.
+    """
+
+    def __init__(self, deployment: Deployment, seed: int) -> None:
+        self.deployment = deployment
+        self._rng = random.Random(seed)
+        self._ledger = Ledger()
+        self._oracle = Oracle(deployment.models)
+        self._audit = Audit(deployment, COLLECTION, self._ledger, self._rng.getrandbits(32))
+
+    def fill(self) -> None:
+        """Create the collection, and let writers store all their documents."""
+        created = httpx2.put(f"{self.deployment.url}/collections/{COLLECTION}", timeout=60).raise_for_status().json()
+        self._ledger.begin(created["version"], {})
+        outcome = self.exercise(NO_FAULT, seconds=3.0)
+        if outcome.violations:
+            raise AssertionError(f"violations without any fault: {outcome.violations}")
+
+    def exercise(self, fault: Fault, seconds: float, lasts_s: float = 0.0) -> FaultOutcome:
+        """Run a mixed load, inject a fault during it, and check all answers afterwards."""
+        self.deployment.restart_stopped()
+        start = time.monotonic()
+        with Traffic(self.deployment.url, COLLECTION, self._ledger, self._rng.getrandbits(32)) as traffic:
+            log = traffic.log
+            time.sleep(BEFORE_S)
+            context = FaultContext(self.deployment, COLLECTION, self._ledger, traffic, self._audit, self._rng, lasts_s)
+            try:
+                fault.inject(context)
+            except (Violation, Unhealthy) as error:
+                log.violations.append(str(error))
+            time.sleep(max(0.0, start + seconds - time.monotonic()))
+        duration_s = time.monotonic() - start
+        self.deployment.await_health()
+        self._audit.settle(log)
+        checks = Checks(self._ledger, self._oracle)
+        checks.check_log(log)
+        self._audit.check_replicas(checks)
+        return FaultOutcome(fault, duration_s, log, checks.findings)

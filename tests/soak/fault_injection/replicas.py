@@ -1,0 +1,106 @@
+"""Faults of a single replica, and restarts of all."""
+
+from __future__ import annotations
+
+import resource
+import time
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import httpx2
+
+from tests.soak.fault_injection.fault import FaultContext, Violation
+
+DAY_S = 24 * 3600
+FULL_BYTES = 4096  # no file can grow beyond
+PENDING_S = 0.2  # time for a snapshot that is just being published
+NOTICED_S = 20.0
+
+
+def kill_replica(context: FaultContext) -> None:
+    """Kill a replica, as by `kill -9`, and start it later."""
+    replica = context.some_replica()
+    replica.kill()
+    context.wait()
+    replica.start()
+    context.deployment.await_health()
+
+
+def suspend_replica(context: FaultContext) -> None:
+    """Suspend a replica: it accepts connections and answers nothing."""
+    replica = context.some_replica()
+    replica.pause()
+    try:
+        context.wait()
+    finally:
+        replica.resume()
+
+
+def restart_all_in_turn(context: FaultContext) -> None:
+    """Restart replicas one by one, as for an upgrade, waiting for health each time."""
+    for replica in context.deployment.replicas:
+        replica.stop()
+        replica.start()
+        context.deployment.await_health()
+
+
+def shift_clock(context: FaultContext) -> None:
+    """Set the clock of one replica a day ahead, then a day back, then right again."""
+    for seconds in (DAY_S, -DAY_S):
+        context.deployment.jump_clock(seconds)
+        _await_clock(context, seconds)
+        context.wait()
+    context.deployment.jump_clock(0)
+    _await_clock(context, 0)
+
+
+def fill_disk(context: FaultContext) -> None:
+    """Make all files of one replica unwritable, its snapshots included, and then writable again."""
+    replica = context.some_replica()
+    manifest = replica.log.parent / "indexes" / context.collection / "manifest.json"
+    pid = replica.process.pid
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (FULL_BYTES, hard))
+    try:
+        time.sleep(PENDING_S)
+        before = manifest.stat().st_mtime_ns
+        context.wait()
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+    deadline = time.monotonic() + NOTICED_S
+    while manifest.stat().st_mtime_ns == before:
+        if time.monotonic() > deadline:
+            raise Violation(f"{replica.url} writes no snapshots although its disk has room again")
+        time.sleep(0.1)
+
+
+def corrupt_snapshot(context: FaultContext) -> None:
+    """Damage the snapshot of a replica while it is down."""
+    replica = context.some_replica()
+    replica.stop()
+    files = [*(replica.log.parent / "indexes").rglob("index-*"), *(replica.log.parent / "indexes").rglob("rows-*")]
+    if not files:
+        raise Violation(f"{replica.log.parent} has no snapshot although the replica was shut down in order")
+    for file in files:
+        _flip_a_bit(file, context)
+    replica.start()
+    context.deployment.await_health()
+
+
+def _await_clock(context: FaultContext, seconds: int) -> None:
+    """Wait until the last replica reports this clock offset in its responses."""
+    replica = context.deployment.replicas[-1]
+    deadline = time.monotonic() + NOTICED_S
+    while True:
+        reported = parsedate_to_datetime(httpx2.get(f"{replica.url}/live", timeout=10).headers["date"])
+        if abs(reported.timestamp() - time.time() - seconds) < NOTICED_S:
+            return
+        if time.monotonic() > deadline:
+            raise Violation(f"the clock of {replica.url} should be off by {seconds} s, but it reports {reported}")
+        time.sleep(0.1)
+
+
+def _flip_a_bit(file: Path, context: FaultContext) -> None:
+    content = bytearray(file.read_bytes())
+    content[context.rng.randrange(len(content))] ^= 1 << context.rng.randrange(8)
+    file.write_bytes(content)

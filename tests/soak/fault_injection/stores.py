@@ -1,0 +1,86 @@
+"""Faults of Redis and of PostgreSQL."""
+
+from __future__ import annotations
+
+import time
+
+import redis
+
+from tests.soak.fault_injection.fault import FaultContext, Violation
+from tests.support.servers.deployment import readiness
+
+NOTICED_S = 10.0  # until a replica reports that its database is unavailable
+
+
+def kill_redis(context: FaultContext) -> None:
+    """Kill Redis, and start it again, empty."""
+    context.deployment.redis.kill()
+    context.wait()
+    context.deployment.redis.start()
+
+
+def suspend_redis(context: FaultContext) -> None:
+    """Suspend Redis: it accepts everything and answers nothing."""
+    context.deployment.redis.pause()
+    try:
+        context.wait()
+    finally:
+        context.deployment.redis.resume()
+
+
+def corrupt_cache(context: FaultContext) -> None:
+    """Repeatedly flip one bit of every cached value."""
+    end = time.monotonic() + context.lasts_s
+    with redis.Redis.from_url(context.deployment.redis.url) as client:
+        while time.monotonic() < end:
+            for key in client.scan_iter(count=1000):
+                value = client.get(key)
+                if value:
+                    place = context.rng.randrange(len(value))
+                    client.setrange(key, place, bytes([value[place] ^ 1 << context.rng.randrange(8)]))
+            time.sleep(0.1)
+
+
+def restart_database(context: FaultContext) -> None:
+    """Shut PostgreSQL down in order, and start it at once."""
+    context.deployment.postgres.stop()
+    context.deployment.postgres.start()
+
+
+def kill_database(context: FaultContext) -> None:
+    """Kill PostgreSQL, as in a crash; it recovers."""
+    context.deployment.postgres.kill()
+    context.wait()
+    context.deployment.postgres.start()
+
+
+def stop_database(context: FaultContext) -> None:
+    """Stop PostgreSQL; the replicas report degraded and stay ready."""
+    start = time.monotonic()
+    context.deployment.postgres.stop()
+    try:
+        _await_degraded(context, start)
+    finally:
+        context.deployment.postgres.start()
+    context.deployment.await_health()
+
+
+def suspend_database(context: FaultContext) -> None:
+    """Suspend PostgreSQL, so that it answers nothing; the replicas report degraded."""
+    start = time.monotonic()
+    context.deployment.postgres.pause()
+    try:
+        _await_degraded(context, start)
+    finally:
+        context.deployment.postgres.resume()
+    context.deployment.await_health()
+
+
+def _await_degraded(context: FaultContext, start: float) -> None:
+    """Wait until every replica reports 200 `degraded`, and for the duration of the fault."""
+    for replica in context.deployment.replicas:
+        while (state := readiness(replica)) != (200, "degraded"):
+            if state[0] != 200 or time.monotonic() > start + NOTICED_S:
+                raise Violation(f"without its database {replica.url} reports {state}, not 200 degraded")
+            time.sleep(0.05)
+    time.sleep(max(0.0, start + context.lasts_s - time.monotonic()))

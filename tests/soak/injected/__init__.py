@@ -1,1 +1,0 @@
-"""Faults that are done to a deployment while requests go on."""

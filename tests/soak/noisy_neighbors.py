@@ -1,0 +1,232 @@
+"""Are other clients still served while some are many, slow or large?
+
+    python -m tests.soak.noisy_neighbors --idle 2000 --tiny 10000
+
+starts a service, opens idle connections, and misbehaves in one way after the other: a slow body, an incomplete one, one
+over the limit, bodies of exactly the limit that consist of text or are costly to parse, and a flood of tiny requests.
+Meanwhile a normal client sends its usual requests. Each row shows the statuses of the misbehaving requests, the latency
+of the normal client and of /live, and the memory; the exit code is 1 if a bound was exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import httpx2
+from rich.console import Console
+from rich.table import Table
+
+from semblance.service.process.server import raise_file_limit
+from tests.soak.misbehaving_clients import LARGEST, Misbehavior, RawConnection, misbehaviors
+from tests.support.results import save_results
+from tests.support.running_service import Service, running_process
+from tests.support.service_monitor import Percentiles, ServiceMonitor, monitored, percentiles, resident_mb
+from tests.support.wide_console import wide_console
+
+IDLE_S = 600  # timeout of idle connections, long enough that all of them stay open
+LIVE_P99_MS = 250.0  # /live queues behind all tiny requests, which arrive at once
+OTHERS_MS = 30_000.0  # the model's time for a request of the largest size, which runs first once it is due
+MAX_GROWTH_MB = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseOptions:
+    """Number of idle connections, number of tiny requests, and limit of a body in bytes."""
+
+    idle: int = 2000
+    tiny: int = 10_000
+    largest: int = LARGEST
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """Statuses of one misbehavior, and the effect on the normal client (`others`)."""
+
+    misbehavior: str
+    seconds: float
+    statuses: Mapping[int, int]
+    expected: Sequence[int]
+    others: Percentiles
+    others_failed: int
+    live: Percentiles
+    memory_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All results; `still_open` counts the idle connections at the end."""
+
+    rows: Sequence[CaseResult]
+    idle: int
+    still_open: int
+    memory_before_mb: float
+    monitor: ServiceMonitor
+
+    def summary(self) -> list[dict[str, object]]:
+        """The figures that are saved, one row per misbehavior."""
+        return [
+            {
+                "trouble": row.misbehavior,
+                "seconds": row.seconds,
+                "answers": ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items()),
+                "requests_of_others": row.others.count,
+                "of_them_failed": row.others_failed,
+                "others_p50_ms": row.others.p50_ms,
+                "others_slowest_ms": row.others.max_ms,
+                "live_p99_ms": row.live.p99_ms,
+                "memory_mb": row.memory_mb,
+            }
+            for row in self.rows
+        ]
+
+    def faults(self, live_p99_ms: float = LIVE_P99_MS) -> list[str]:
+        """The bounds that were exceeded."""
+        growth_mb = max(self.monitor.memory_mb) - self.memory_before_mb
+        failures, p99_ms = self.monitor.live_failures, self.monitor.live_percentiles.p99_ms
+        checks = {
+            f"only {self.still_open} of {self.idle} idle connections stayed": self.still_open < self.idle,
+            f"/live failed {failures} times": failures > 0,
+            f"/live has p99 {p99_ms:.0f} ms": p99_ms > live_p99_ms,
+            f"memory grew by {growth_mb:.0f} MB": growth_mb > MAX_GROWTH_MB,
+        }
+        for row in self.rows:
+            checks |= {
+                f"{row.misbehavior}: answered {dict(row.statuses)}": set(row.statuses) != set(row.expected),
+                f"{row.misbehavior}: {row.others_failed} requests of others failed": row.others_failed > 0,
+                f"{row.misbehavior}: others waited {row.others.max_ms:.0f} ms": row.others.max_ms > OTHERS_MS,
+            }
+        return [fault for fault, present in checks.items() if present]
+
+
+@dataclass(slots=True)
+class NormalClient:
+    """A client with occasional requests; records start, seconds and status of each."""
+
+    url: str
+    requests: list[tuple[float, float, int]] = field(default_factory=list)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Send requests while the block runs."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._run, args=(stop,))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _run(self, stop: threading.Event) -> None:
+        with httpx2.Client(base_url=self.url, timeout=60) as http:
+            while not stop.wait(0.02):
+                number, start = len(self.requests), time.monotonic()
+                text = f"How do I get parcel number {number} back?"
+                body = {"query": text} if number % 2 else {"pairs": [{"a": text, "b": "A dog."}]}
+                try:
+                    status = http.post("/search" if number % 2 else "/similarity", json=body).status_code
+                except httpx2.TransportError:
+                    status = 0
+                self.requests.append((start, time.monotonic() - start, status))
+
+
+def run(service: Service, options: NoiseOptions) -> Report:
+    """Run all misbehaviors against a running service."""
+    normal_client = NormalClient(service.url)
+    with monitored(service) as monitor, normal_client.running():
+        timings, still_open = asyncio.run(_run_all(service, options))
+        time.sleep(2)  # until freed memory is returned
+    rows = [_result(timing, normal_client, monitor) for timing in timings]
+    return Report(rows, options.idle, still_open, timings[0].memory_mb, monitor)
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseTiming:
+    """Start and end of a misbehavior, and the memory after it."""
+
+    misbehavior: Misbehavior
+    start: float
+    end: float
+    statuses: Counter[int]
+    memory_mb: float
+
+
+async def _run_all(service: Service, options: NoiseOptions) -> tuple[list[_CaseTiming], int]:
+    """Run one misbehavior after the other; also counts idle connections open at the end."""
+    timings, pid = [], service.process.pid
+    async with AsyncExitStack() as stack:
+        idle = [await stack.enter_async_context(RawConnection.open(service.url)) for _ in range(options.idle)]
+        for misbehavior in misbehaviors(options.tiny, options.largest):
+            start = time.monotonic()
+            statuses = await misbehavior.act(service.url)
+            timings.append(_CaseTiming(misbehavior, start, time.monotonic(), statuses, resident_mb(pid)))
+        still_open = [not await connection.closed() for connection in idle]
+    return timings, sum(still_open)
+
+
+def _result(timing: _CaseTiming, normal_client: NormalClient, monitor: ServiceMonitor) -> CaseResult:
+    others = [each for each in normal_client.requests if timing.start <= each[0] <= timing.end]
+    live = [seconds for start, seconds, _ in monitor.live if timing.start <= start <= timing.end]
+    return CaseResult(
+        misbehavior=timing.misbehavior.name,
+        seconds=timing.end - timing.start,
+        statuses=dict(timing.statuses),
+        expected=timing.misbehavior.expected,
+        others=percentiles([seconds for _, seconds, _ in others]),
+        others_failed=sum(status != 200 for _, _, status in others),
+        live=percentiles(live),
+        memory_mb=timing.memory_mb,
+    )
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the results."""
+    table = Table("misbehavior", "s", "answers", "others", "p50 ms", "max ms", "/live p99 ms", "MB")
+    for row in report.rows:
+        answers = ", ".join(f"{count:,} x {status}" for status, count in row.statuses.items())
+        per_s = sum(row.statuses.values()) / row.seconds
+        table.add_row(
+            row.misbehavior,
+            f"{row.seconds:.1f}",
+            answers + (f" ({per_s:.0f}/s)" if per_s > 10 and len(row.statuses) == 1 and row.seconds > 1 else ""),
+            f"{row.others.count}" + (f", {row.others_failed} failed" if row.others_failed else ""),
+            *(f"{each:.0f}" for each in (row.others.p50_ms, row.others.max_ms, row.live.p99_ms, row.memory_mb)),
+        )
+    console.print(table)
+    live, memory_mb = report.monitor.live_percentiles, report.monitor.memory_mb
+    console.print(f"idle connections open at the end: {report.still_open:,} of {report.idle:,}")
+    failures = f"{report.monitor.live_failures} failures"
+    console.print(f"/live overall: p50 {live.p50_ms:.1f} ms, p99 {live.p99_ms:.1f} ms, {failures}")
+    console.print(f"memory: at most {max(memory_mb):.0f} MB, {memory_mb[-1]:.0f} MB at the end")
+    console.print(f"maximum load average of the machine: {max(report.monitor.load_average):.1f}")
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--idle", type=int, default=2000, help="idle connections")
+    parser.add_argument("--tiny", type=int, default=10_000, help="tiny requests")
+    options = parser.parse_args()
+    console = wide_console()
+    if error := raise_file_limit(options.idle):
+        sys.exit(error)
+    with running_process(sample="1", header_timeout_s=str(IDLE_S)) as service:
+        report = run(service, NoiseOptions(options.idle, options.tiny))
+    show(report, console)
+    save_results("crowd", report.summary())
+    faults = report.faults()
+    for fault in faults:
+        console.print(f"[red]{fault}")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Log of requests: counts, failures, and the answers to check."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+READS = ("search", "search all", "search after", "similarity", "explain", "get")
+WRITES = ("upsert", "upsert lines", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """A search and its hits (id, text, score); `complete` if it asked for all documents."""
+
+    query: str
+    version: str
+    space: str
+    hits: list[tuple[str, str, float]]
+    complete: bool
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairAnswer:
+    """Two texts and their score; `sum` is the sum of the parts of its explanation."""
+
+    a: str
+    b: str
+    space: str
+    score: float
+    sum: float
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """Requests by kind, and answers that are not checked yet."""
+
+    sent: Counter[str] = field(default_factory=Counter)
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)  # by kind and reason
+    slowest_s: dict[str, float] = field(default_factory=dict)
+    searches: list[SearchAnswer] = field(default_factory=list)
+    pairs: list[PairAnswer] = field(default_factory=list)
+    documents: list[tuple[str, str]] = field(default_factory=list)  # id and text
+    violations: list[str] = field(default_factory=list)  # permitted by no fault
+    last_failure: float = 0.0  # time
+    stored_unanswered: int = 0  # documents stored by writes that were cut off or refused
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, kind: str, start: float, failure: str | None) -> None:
+        """Count a request, and the reason if it failed."""
+        with self._lock:
+            self.sent[kind] += 1
+            self.slowest_s[kind] = max(self.slowest_s.get(kind, 0.0), time.monotonic() - start)
+            if failure is not None:
+                self.failed[kind, failure] += 1
+                self.last_failure = time.monotonic()
+
+    def failures(self, kinds: tuple[str, ...]) -> Counter[str]:
+        """Number of failed requests of these kinds, by reason."""
+        counts: Counter[str] = Counter()
+        for (kind, reason), count in self.failed.items():
+            if kind in kinds:
+                counts[reason] += count
+        return counts
+
+    def slowest(self, kinds: tuple[str, ...]) -> float:
+        """Seconds of the slowest request of these kinds."""
+        return max(self.slowest_s.get(kind, 0.0) for kind in kinds)
+
+    def total(self, kinds: tuple[str, ...]) -> int:
+        """Number of requests of these kinds."""
+        return sum(self.sent[kind] for kind in kinds)
+
+
+def client_headers() -> dict[str, str]:
+    """Headers of a new client, to which the load balancer gives its own rate limit."""
+    return {"authorization": f"Bearer {uuid.uuid4().hex}"}
+
+
+def failure_of(answer: httpx2.Response) -> str | None:
+    """Status and code of a failed request; `unknown_document` is no failure."""
+    if answer.is_success:
+        return None
+    try:
+        body: Any = answer.json()
+        code = str(body["code"])
+    except (ValueError, KeyError, TypeError):
+        code = "from the proxy"
+    return None if code == "unknown_document" else f"{answer.status_code} {code}"
+
+
+def transport_failure(error: httpx2.HTTPError) -> str:
+    """Why a request has no response."""
+    return "no answer in time" if isinstance(error, httpx2.TimeoutException) else "cut off"

@@ -1,0 +1,155 @@
+"""A cheap HTTP load generator: requests are prepared, and responses are not parsed.
+
+It shares the machine with the server under test, so it also reports its own CPU time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import uvloop
+
+READ_AHEAD = 2**20  # bytes of a response that a connection buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests of several clients, closed-loop or at the fixed total rate `per_second`.
+
+    The load ends early when `requests` is exhausted.
+    """
+
+    requests: Iterator[bytes]
+    clients: int
+    per_second: float | None = None
+
+
+@dataclass(slots=True)
+class LoadResult:
+    """Latency of each request of a load, and the wall time from first request to last response."""
+
+    seconds: list[float] = field(default_factory=list)
+    wall_s: float = 0.0
+
+    @property
+    def per_second(self) -> float:
+        """Completed requests per second."""
+        return len(self.seconds) / self.wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRun:
+    """Results of concurrent loads, and the share of one core that the clients used."""
+
+    loads: list[LoadResult]
+    client_cpu_share: float
+
+
+class Connection:
+    """A persistent HTTP connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connect to the server at this URL."""
+        address = urlsplit(url)
+        return cls(*await asyncio.open_connection(address.hostname, address.port, limit=READ_AHEAD))
+
+    async def send(self, request: bytes) -> bytes:
+        """Send a request and return the body of the response.
+
+        Raises:
+            RuntimeError: the status was not 200; the message holds the beginning of the response.
+        """
+        self._writer.write(request)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+        length = next(int(line.partition(b":")[2]) for line in head if line.startswith(b"content-length:"))
+        body = await self._reader.readexactly(length)
+        if b" 200 " not in head[0]:
+            raise RuntimeError(f"{request[:60]!r} got {head[0]!r}: {body[:300]!r}")
+        return body
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+
+
+def post(path: str, body: Any) -> bytes:
+    """A POST request with a JSON body, as bytes."""
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
+
+
+def get(path: str) -> bytes:
+    """A GET request, as bytes."""
+    return f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()
+
+
+def send_all(url: str, requests: Iterable[bytes]) -> list[bytes]:
+    """Send requests one after the other and return the bodies of the responses."""
+
+    async def send() -> list[bytes]:
+        connection = await Connection.open(url)
+        bodies = [await connection.send(request) for request in requests]
+        connection.close()
+        return bodies
+
+    return uvloop.run(send())
+
+
+def run_loads(url: str, seconds: float, *loads: Load) -> LoadRun:
+    """Run concurrent loads against a server; requests in flight at the end are counted."""
+    start_s, start_cpu_s = time.perf_counter(), time.process_time()
+    results = uvloop.run(_run_all(url, seconds, loads))
+    return LoadRun(results, (time.process_time() - start_cpu_s) / (time.perf_counter() - start_s))
+
+
+async def _run_all(url: str, seconds: float, loads: Iterable[Load]) -> list[LoadResult]:
+    return list(await asyncio.gather(*(_run(url, seconds, load) for load in loads)))
+
+
+async def _run(url: str, seconds: float, load: Load) -> LoadResult:
+    connections = [await Connection.open(url) for _ in range(load.clients)]
+    result, start = LoadResult(), time.perf_counter()
+    clients = (_client(each, load, number, (start, start + seconds)) for number, each in enumerate(connections))
+    for latencies in await asyncio.gather(*clients):
+        result.seconds += latencies
+    result.wall_s = time.perf_counter() - start
+    for each in connections:
+        each.close()
+    return result
+
+
+async def _client(connection: Connection, load: Load, number: int, span: tuple[float, float]) -> list[float]:
+    """Send requests until the end of the span and return the latency of each.
+
+    At a fixed rate, latency counts from the due time, so that a slow response also delays those queued behind it.
+    """
+    start, end = span
+    seconds: list[float] = []
+    for turn in count():
+        sent = time.perf_counter()
+        if load.per_second is not None:
+            due = start + (turn * load.clients + number) / load.per_second
+            if due > sent:
+                await asyncio.sleep(due - sent)
+                sent = time.perf_counter()  # a late wake-up is not the server's fault
+            else:
+                sent = due
+        request = next(load.requests, None)
+        if request is None or sent >= end:
+            return seconds
+        await connection.send(request)
+        seconds.append(time.perf_counter() - sent)
+    raise AssertionError("count() never ends")

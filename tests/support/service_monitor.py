@@ -1,0 +1,150 @@
+"""Monitor a service during a load: latency of /live, resident memory, metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.project import PROJECT
+from tests.support.running_service import Service
+
+SAMPLE_INTERVAL_S = 1.0
+WINDOW_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Latency percentiles of a set of requests, in milliseconds."""
+
+    count: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(slots=True)
+class ServiceMonitor:
+    """Measurements of one `monitored` block; complete when the block has ended.
+
+    Attributes:
+        live: start, seconds and status of each request for /live.
+        memory_mb: samples of the resident memory.
+        load_average: samples of the machine's load average.
+    """
+
+    live: list[tuple[float, float, int]] = field(default_factory=list)
+    memory_mb: list[float] = field(default_factory=list)
+    load_average: list[float] = field(default_factory=list)
+
+    @property
+    def live_percentiles(self) -> Percentiles:
+        """Latency of all requests for /live."""
+        return percentiles([seconds for _, seconds, _ in self.live])
+
+    @property
+    def live_failures(self) -> int:
+        """Number of requests for /live without an answer of 200."""
+        return sum(status != 200 for _, _, status in self.live)
+
+    @property
+    def worst_p99_ms(self) -> float:
+        """The largest p99 of /live in any ten seconds, which the overall p99 may hide."""
+        start = self.live[0][0]
+        windows: dict[int, list[float]] = {}
+        for began, seconds, _ in self.live:
+            windows.setdefault(int((began - start) / WINDOW_S), []).append(seconds)
+        return max(percentiles(each).p99_ms for each in windows.values())
+
+    @property
+    def settled_mb(self) -> float:
+        """Minimum memory in the second quarter of the time, when everything is loaded.
+
+        The minimum, because memory rises between two trims (service/process/server.py); a leak is never returned.
+        """
+        quarter = len(self.memory_mb) // 4
+        return min(self.memory_mb[quarter : 2 * quarter] or self.memory_mb)
+
+    @property
+    def final_mb(self) -> float:
+        """Minimum memory in the last quarter of the time."""
+        return min(self.memory_mb[-max(1, len(self.memory_mb) // 4) :])
+
+
+@contextmanager
+def monitored(service: Service) -> Iterator[ServiceMonitor]:
+    """Monitor a service while the block runs."""
+    monitor, stop = ServiceMonitor(), threading.Event()
+    address = urlsplit(service.url)
+    command = [sys.executable, "-m", "tests.support.live_probe", str(address.hostname), str(address.port)]
+    probe = subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    sampler = threading.Thread(target=_sample, args=(service.process.pid, monitor, stop))
+    sampler.start()
+    try:
+        yield monitor
+    finally:
+        stop.set()
+        sampler.join()
+        output, _ = probe.communicate()
+    monitor.live += [(start, seconds, status) for start, seconds, status in json.loads(output)]
+
+
+def percentiles(seconds: Sequence[float]) -> Percentiles:
+    """Percentiles of durations, or zeros; pX is the smallest that X % do not exceed.
+
+    >>> percentiles([0.004, 0.001, 0.002, 0.003])
+    Percentiles(count=4, p50_ms=2.0, p99_ms=4.0, max_ms=4.0)
+    """
+    if not seconds:
+        return Percentiles(0, 0.0, 0.0, 0.0)
+    ordered = sorted(seconds)
+    ranked = [ordered[max(0, ceil(share * len(ordered)) - 1)] for share in (0.5, 0.99, 1.0)]
+    return Percentiles(len(ordered), *(1000 * each for each in ranked))
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process and its children."""
+    memory, parents = {}, {}
+    for file in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):  # the process has ended
+            status = dict(line.split(":", 1) for line in file.read_text().splitlines())
+            memory[int(status["Pid"])] = int(status.get("VmRSS", "0").split()[0]) / 1024
+            parents[int(status["Pid"])] = int(status["PPid"])
+    return sum(each for process, each in memory.items() if pid in (process, parents[process]))
+
+
+def read_metrics(url: str) -> Mapping[str, float]:
+    """Read /metrics, keyed by series such as `semblance_errors_total{code="overloaded"}`."""
+    text = httpx2.get(f"{url}/metrics", timeout=60).text
+    series = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
+            series[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return series
+
+
+def series_named(series: Mapping[str, float], name: str) -> dict[str, float]:
+    """Select the nonzero series of one metric, keyed by their labels."""
+    return {
+        key.removeprefix(name).strip("{}"): value
+        for key, value in series.items()
+        if value and key.startswith(f"{name}{{")
+    }
+
+
+def _sample(pid: int, monitor: ServiceMonitor, stop: threading.Event) -> None:
+    while not stop.wait(SAMPLE_INTERVAL_S):
+        monitor.memory_mb.append(resident_mb(pid))
+        monitor.load_average.append(os.getloadavg()[0])
