@@ -36,6 +36,8 @@ from semblance.service.usecases.backup import back_up, restore
 from tests.contracts.test_copies import SETTINGS, STEPS, Step, Writer, assert_equal, dump, embedding
 from tests.support.crash_point import CRASHED, run_in_fork
 
+pytestmark = pytest.mark.slow
+
 SAME = [column.name for column in collections.c if column.name != "epoch"]
 ROLLOVER = ["name", "epoch", "space", "next_space"]
 Content: TypeAlias = list[Any]

@@ -131,6 +131,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, pulls=st.sets(st.integers(0, 25)), page=st.integers(1, 9))
 def test_a_copy_ends_equal_to_the_store_after_any_history(

@@ -152,6 +152,7 @@ def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     assert size.token_error == pytest.approx(0.007)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
@@ -257,6 +258,7 @@ def test_database_errors_show_no_document_text(tmp_path: Path) -> None:
     assert store.sizes(["c"])[0][1].documents == store.collection("c").version.number, "no write is stored in part"
 
 
+@pytest.mark.slow
 def test_the_write_ahead_log_stays_short_during_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With overlapping readers, as in a busy service, SQLite alone would never truncate its log."""
     bound, text = 1 << 20, "x" * 100_000

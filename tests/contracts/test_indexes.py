@@ -260,6 +260,7 @@ class Many:
         assert shared / len(queries) >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", NAMES)
 def test_filters_and_deletions_keep_recall_with_many_rows(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More rows than are scanned or train lists; the limits are low, to be quick."""

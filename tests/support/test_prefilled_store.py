@@ -14,6 +14,8 @@ from tests.support.prefilled_store import fill_collection
 from tests.support.running_service import Service
 from tests.support.servers.word_models import DIM, WORDS, write_model
 
+pytestmark = pytest.mark.slow
+
 
 def test_search_uses_the_stored_vectors(tmp_path: Path) -> None:
     """No text is encoded: a search finds the nearest vectors, whatever the texts say."""

@@ -268,6 +268,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_sets_depend_on_the_seed_only(tweets: list[Tweet], out: Path, tmp_path: Path) -> None:
     draw_sets(tweets[::-1], tmp_path / "same", threads=1, memory_mb=100)
     assert everything(tmp_path / "same") == everything(out)

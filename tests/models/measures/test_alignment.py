@@ -43,6 +43,7 @@ def random_text(tokens: int) -> TokenEmbeddings:
     return embeddings_of(np.random.default_rng(0).normal(size=(tokens, 384)).astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("left_count", "left_tokens"), [(1, 1), (1, 64), (1, 512), (64, 64)], ids=["token", "query", "long", "many"]
 )

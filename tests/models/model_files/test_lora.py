@@ -256,6 +256,7 @@ def test_an_adapted_network_in_bfloat16_has_the_same_space(base: Path, adapter: 
     assert (exact.space, exact.build != half.build) == (half.space, True)
 
 
+@pytest.mark.slow
 def test_an_adapter_is_served_without_peft(base: Path, adapter: Path) -> None:
     program = f"""
 import sys

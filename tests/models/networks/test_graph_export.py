@@ -97,6 +97,7 @@ def test_a_network_with_relative_positions_is_rejected(tmp_path: Path) -> None:
         export_graph(read_checkpoint(folder))
 
 
+@pytest.mark.slow
 def test_the_graph_accepts_any_sizes() -> None:
     graph, facts, _ = export_graph(read_checkpoint(BUILT_IN_FOLDER))
     module = graph.module()

@@ -178,6 +178,7 @@ def test_vectors_are_not_views() -> None:
         assert vectors.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_bfloat16_is_close_to_float32_and_independent_of_the_batch(device: str) -> None:
     """The bounds of the protocol `Encoder`, on a network as wide as the built-in one."""
     torch.manual_seed(2)
@@ -207,6 +208,7 @@ def test_batches_of_other_shapes_in_between_change_nothing(device: str) -> None:
         np.testing.assert_array_equal(np.concatenate(again.vectors), np.concatenate(output.vectors))
 
 
+@pytest.mark.slow
 def test_loading_another_model_concurrently_changes_nothing(device: str) -> None:
     def load() -> PackedBatches:
         network = bert()

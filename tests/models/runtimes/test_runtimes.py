@@ -106,6 +106,7 @@ def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
     assert embeddings.text.truncated
 
 
+@pytest.mark.slow
 def test_a_cached_export_needs_neither_torch_nor_telemetry(transformer: Transformer, tmp_path: Path) -> None:
     del transformer  # its export is cached now
     code = f"""

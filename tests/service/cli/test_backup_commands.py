@@ -127,6 +127,7 @@ def test_failures_are_messages_and_change_nothing(home: Path, tmp_path: Path) ->
     assert stored(home) == before
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_backup_and_no_partial_restore(home: Path, tmp_path: Path) -> None:
     failed = semblance_on_full_disk("backup", str(tmp_path / "backup"), "--home", str(home))
     assert failed.returncode == 1
@@ -145,6 +146,7 @@ def test_a_full_disk_leaves_no_backup_and_no_partial_restore(home: Path, tmp_pat
     assert stored(tmp_path / "other") == before
 
 
+@pytest.mark.slow
 def test_a_backup_killed_at_any_step_is_absent_or_complete(tmp_path: Path) -> None:
     store = SqlDocumentStore(sqlite_engine(tmp_path / "home" / "documents.sqlite"))
     fill(store, "c", 3)

@@ -49,6 +49,7 @@ def refused(folder: Path, wanted: Collection, caplog: pytest.LogCaptureFixture) 
     return index is None and len(caplog.records) == 1 and "collection c" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_the_old_or_the_new_snapshot(engine: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.service.indexes.dying_saves", engine, str(tmp_path / "c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -75,6 +76,7 @@ def test_a_loaded_index_equals_the_saved_one_and_accepts_changes(engine: str, sa
     assert content(loaded) == content(index)
 
 
+@pytest.mark.slow
 def test_a_loaded_index_of_many_rows_gives_the_same_hits(engine: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     vectors = unit_rows(rng.normal(size=(21_000, DIM))).astype(np.float32)

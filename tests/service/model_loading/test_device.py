@@ -23,6 +23,8 @@ from semblance.service.model_loading.device import load_encoder, load_source
 from semblance.service.settings import Settings
 from tests.support.small_model import draw_weights, edit, make_small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:

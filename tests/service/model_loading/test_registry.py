@@ -151,6 +151,7 @@ def test_a_built_in_model_with_options_needs_a_new_name() -> None:
         read_served("minilm?pooling=max")
 
 
+@pytest.mark.slow
 def test_listing_models_and_serving_on_cpu_do_not_import_torch(tmp_path: Path, glove: Path, counts: Path) -> None:
     program = f"""
 import sys

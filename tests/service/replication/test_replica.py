@@ -39,6 +39,8 @@ from semblance.service.replication.replica import Replica
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.vectors import unit_vector
 
+pytestmark = pytest.mark.slow
+
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
 TIMEOUTS = Timeouts(write_s=2.0, poll_s=0.05, version_s=2.0, lag_s=0.5)

@@ -260,6 +260,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_any_history_ends_as_if_embedded_from_scratch(
@@ -328,6 +329,7 @@ class Traffic:
         self._over = True
 
 
+@pytest.mark.slow
 async def test_scores_stay_correct_while_writers_and_roll_overs_run(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
