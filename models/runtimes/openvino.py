@@ -62,7 +62,7 @@ class OpenVino:
             compute.exports, _fingerprint(checkpoint, self.versions), lambda folder: _export(checkpoint, folder)
         ) as folder:
             facts = read_json(folder / _FACTS_FILE, dict)
-            self.facts = NetworkFacts(*(facts[key] for key in _FACTS))
+            self.facts = NetworkFacts(**{key: facts[key] for key in _FACTS})
             exact = load_file(folder / _EXACT_FILE)
             self.exact: Sequence[Floats] = [exact[str(i)] for i in range(len(exact))]
             self._request = _compile(folder / _NETWORK_FILE, compute)

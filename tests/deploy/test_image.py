@@ -58,7 +58,7 @@ def copy(names: list[str], into: Path) -> None:
     """As COPY: copy files into a folder, or the content of a folder into another."""
     for name in names:
         if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, into, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(PROJECT / name, into, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(PROJECT / name, into)
 

@@ -19,8 +19,9 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import DeviceLost, NotExportable
 from semblance.models.networks import device_errors
+from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.networks.torch_network import TorchNetwork
-from semblance.models.runtime import RUNTIMES, Compute, Precision
+from semblance.models.runtime import RUNTIMES, Compute, NetworkFacts, Precision
 from semblance.models.runtimes import openvino
 from semblance.models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
@@ -134,6 +135,13 @@ def test_the_key_of_an_export_is_stable() -> None:
     checkpoint = replace(built_in_checkpoint(), space="0" * 64)
     key = openvino._fingerprint(checkpoint, {"openvino": "1", "torch": "2", "transformers": "3"})
     assert key == "46d0964fa589ccbd1d2d38f8b2c6031eaf0a97d129e6394f6c2c3d1ed277c164"
+
+
+def test_inputs_and_facts_of_an_export_are_those_of_its_format() -> None:
+    """Raise FORMAT with a change of either, since the key of an export does not follow their names."""
+    assert openvino.FORMAT == 1
+    assert GraphInputs._fields == openvino._INPUTS
+    assert tuple(NetworkFacts.__slots__) == openvino._FACTS
 
 
 def test_the_files_of_an_export_keep_their_names_and_keys() -> None:
