@@ -45,11 +45,15 @@ def test_sentences_are_encoded_faster_than_by_sentence_transformers() -> None:
 
 
 def test_serving_costs_less_than_half_of_the_encoding_rate() -> None:
-    name = f"semblance openvino {catalogue.find(RUNTIMES, 'openvino').fastest_precision('cpu')}"
+    precision = catalogue.find(RUNTIMES, "openvino").fastest_precision("cpu")
+    name = f"semblance openvino {precision}"
     texts = sample_sentences()[: 6 * TEXTS]
     bodies = [{"model": MODEL, "input": texts[start : start + TEXTS]} for start in range(0, len(texts), TEXTS)]
     shares = []
-    with EncoderProcess(name, OURS[name]()) as encoder, running_service(models=MODEL, cache="none") as url:
+    with (
+        EncoderProcess(name, OURS[name]()) as encoder,
+        running_service(models=MODEL, cache="none", precision=precision) as url,
+    ):
         for number in range(6):
             load = Load(cycle([post(PATH, body) for body in bodies]), CLIENTS)
             served = TEXTS * run_loads(url, 1.0, load).loads[0].per_second
