@@ -137,7 +137,7 @@ def test_the_key_of_an_export_is_stable() -> None:
     assert key == "46d0964fa589ccbd1d2d38f8b2c6031eaf0a97d129e6394f6c2c3d1ed277c164"
 
 
-def test_inputs_and_facts_of_an_export_are_those_of_its_format() -> None:
+def test_export_inputs_and_facts_match_the_format() -> None:
     """Raise FORMAT with a change of either, since the key of an export does not follow their names."""
     assert openvino.FORMAT == 1
     assert GraphInputs._fields == openvino._INPUTS
