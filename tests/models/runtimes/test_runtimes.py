@@ -27,6 +27,8 @@ from semblance.models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
 from tests.support.small_model import BUILT_IN_FOLDER
 
+pytestmark = pytest.mark.slow  # every runtime loads the built-in model, and OpenVINO exports it first
+
 WORDS = (
     "the",
     "price",
@@ -107,7 +109,6 @@ def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
     assert embeddings.text.truncated
 
 
-@pytest.mark.slow
 def test_a_cached_export_needs_neither_torch_nor_telemetry(transformer: Transformer, tmp_path: Path) -> None:
     del transformer  # its export is cached now
     code = f"""

@@ -269,6 +269,7 @@ def picture_of(label: str) -> bytes:
     return render_png(*explained(label, "x", np.array([[0.5]])), system_fonts=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other", "unassigned"),
     [
