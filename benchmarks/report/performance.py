@@ -19,25 +19,25 @@ from tests.support.results import load_results
 
 PAGE = DOCS / "performance.md"
 SECTIONS = (
-    Section("benchmarks.speed.serving", "Requests a second, beside infinity and txtai"),
-    Section("benchmarks.speed.runtimes", "Ways to run the network on a CPU"),
-    Section("benchmarks.speed.encoding", "Sentences a second in one process, beside sentence-transformers"),
+    Section("benchmarks.speed.serving", "Requests per second, compared with infinity and txtai"),
+    Section("benchmarks.speed.runtimes", "Runtimes on a CPU"),
+    Section("benchmarks.speed.encoding", "Sentences per second in one process, compared with sentence-transformers"),
     Section(
         "benchmarks.speed.search",
-        "Searches, beside FAISS alone and txtai",
+        "Searches, compared with FAISS alone and txtai",
         ("--documents", "10000", "100000", "1000000"),
     ),
     Section("benchmarks.speed.rescoring", "Rescoring by tokens"),
     Section(
-        "benchmarks.quality.candidates", "How many candidates rescoring by tokens needs", ("--data", "$SEMBLANCE_DATA")
+        "benchmarks.quality.candidates", "Recall of rescoring by number of candidates", ("--data", "$SEMBLANCE_DATA")
     ),
     Section(
         "benchmarks.speed.cached_similarity",
-        "Similarities of cached texts, beside the least that a request costs",
+        "Similarities of cached texts, compared with a route that does nothing",
         results_name="cached",
     ),
-    Section("benchmarks.speed.growth", "How costs grow with length and size"),
-    Section("benchmarks.speed.endurance", "Memory over a million requests, and the start"),
+    Section("benchmarks.speed.growth", "Cost by length of texts and size of collections"),
+    Section("benchmarks.speed.endurance", "Memory over a million requests, and start-up time"),
     Section("benchmarks.speed.gpu", "On a GPU"),
 )
 

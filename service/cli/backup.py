@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semblance.service.cli.toolbox.console import counter_bar, print_counts
 from semblance.service.cli.toolbox.exits import exit_on_failure
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.composition.stores import primary_to_read
 from semblance.service.documents import backup_folder
 from semblance.service.settings import read_settings

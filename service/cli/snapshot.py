@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from semblance.service.cli.toolbox.exits import exit_on_failure
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.documents.sqlite import copy_database
 from semblance.service.errors import NoStore
 from semblance.service.indexes.index_folder import IndexFolder

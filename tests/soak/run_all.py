@@ -14,22 +14,22 @@ from tests.support.report_pages import DOCS, Section, run_benchmark, write_secti
 
 PAGE = DOCS / "reliability.md"
 SECTIONS = (
-    Section("tests.soak.fuzz", "Generated requests, valid and not, get documented answers", ("--examples", "200")),
-    Section("tests.soak.crashes", "Killed at random moments, it loses nothing that it acknowledged", ("--kills", "40")),
-    Section("benchmarks.quality.index_recall", "Every engine finds what an exhaustive search finds, or nearly"),
+    Section("tests.soak.fuzz", "Generated valid and invalid requests get documented answers", ("--examples", "200")),
+    Section("tests.soak.crashes", "No acknowledged write is lost when the process is killed", ("--kills", "40")),
+    Section("benchmarks.quality.index_recall", "Recall of every engine against an exhaustive search"),
     Section(
         "benchmarks.quality.index_recall",
-        "The same of a million vectors in clusters",
+        "Recall with a million clustered vectors",
         ("--synthetic", "--rows", "1000000", "--engines", "faiss_ivf"),
         results_name="index_recall_synthetic",
     ),
     Section(
-        "tests.soak.load", "32 clients, a fifth of the requests cancelled", ("--seconds", "120", "--clients", "32")
+        "tests.soak.load",
+        "Load of 32 clients, with a fifth of requests canceled",
+        ("--seconds", "120", "--clients", "32"),
     ),
-    Section(
-        "tests.soak.faults", "Whatever fails in a deployment of three replicas, it loses nothing", ("--seconds", "600")
-    ),
-    Section("tests.soak.noisy_neighbors", "Idle and slow connections, tiny and huge requests", results_name="crowd"),
+    Section("tests.soak.faults", "Faults in a deployment of three replicas", ("--seconds", "600")),
+    Section("tests.soak.noisy_neighbors", "Idle, slow, tiny and huge requests", results_name="crowd"),
 )
 
 

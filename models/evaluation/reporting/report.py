@@ -1,8 +1,7 @@
-"""Write evaluations to disk: JSON for programs, Markdown with plots for people."""
+"""Reports of evaluations: Markdown with plots."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,12 +14,6 @@ from semblance.models.evaluation.results import Evaluation, MeasureOutcome
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # colorblind-safe
 MARKERS = ("o", "s", "^", "D")  # the next one when the colors repeat
 ROW_INCHES = 0.22  # height of one interval in a plot
-
-
-def write_json(content: Mapping[str, object], file: Path) -> None:
-    """Write a JSON file; its folder is created."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def write_report(evaluation: Evaluation, folder: Path) -> Path:

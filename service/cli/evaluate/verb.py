@@ -36,7 +36,7 @@ from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from semblance.service.cli.toolbox.console import loop_bars, print_table
 from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
-from semblance.service.cli.toolbox.output_folder import raise_on_sigterm
+from semblance.service.cli.toolbox.outputs import raise_on_sigterm, save_json
 from semblance.service.client import Client, ServiceError
 from semblance.service.model_loading.device import load_default, load_model, load_source
 from semblance.service.settings import Settings, client_key, read_settings
@@ -182,8 +182,6 @@ def print_evaluation(options: EvaluationOptions) -> None:
         SemblanceError: a set, a measure, a model or a file is invalid.
         ServiceError: the running service refused a request.
     """
-    from semblance.models.evaluation.reporting.report import write_json, write_report  # noqa: PLC0415 - imports matplotlib, which --help does not need
-
     tasks = options.tasks()
     console = Console(stderr=True)
     with loop_bars(console) as track, options.scorer(track) as scorer:
@@ -196,8 +194,10 @@ def print_evaluation(options: EvaluationOptions) -> None:
     for table in tables(evaluation):
         print_table(table)
     if options.json:
-        write_json(asdict(evaluation), options.json)
+        save_json(asdict(evaluation), options.json)
     if options.report:
+        from semblance.models.evaluation.reporting.report import write_report  # noqa: PLC0415 - imports matplotlib, which few runs need
+
         console.print(f"report: {write_report(evaluation, options.report)}", markup=False)
 
 
@@ -207,8 +207,6 @@ def print_claims(paper: str, options: EvaluationOptions) -> None:
     Raises:
         SemblanceError: there is no such paper, or a set or model that a claim needs is missing.
     """
-    from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - imports matplotlib, which --help does not need
-
     if paper not in (*papers(), "all"):
         raise UnknownName("papers", paper, (*papers(), "all"))
     chosen = papers() if paper == "all" else (paper,)
@@ -221,7 +219,7 @@ def print_claims(paper: str, options: EvaluationOptions) -> None:
         header = ("where", "claim", "protocol here", "ours", "tolerance", "verdict")
         print_table(TextTable(f"{name}: {counts}", header, rows))
     if options.json:
-        write_json({name: [asdict(claim) for claim in each] for name, each in results.items()}, options.json)
+        save_json({name: [asdict(claim) for claim in each] for name, each in results.items()}, options.json)
 
 
 class CachedInputs:
@@ -260,8 +258,6 @@ def print_calibrations(options: EvaluationOptions) -> None:
     Raises:
         SemblanceError, ServiceError: as `print_evaluation`; and a set whose pairs have no labels.
     """
-    from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - imports matplotlib, which --help does not need
-
     calibrations: dict[str, dict[str, Calibration]] = {}
     with loop_bars(Console(stderr=True)) as track, options.scorer(track) as scorer:
         for name, task in options.tasks().items():
@@ -274,7 +270,7 @@ def print_calibrations(options: EvaluationOptions) -> None:
         for measure, calibrated in each.items():
             print_table(calibration_table(f"{name}, {measure}", calibrated))
     if options.json:
-        write_json({name: {m: curve(c) for m, c in each.items()} for name, each in calibrations.items()}, options.json)
+        save_json({name: {m: curve(c) for m, c in each.items()} for name, each in calibrations.items()}, options.json)
 
 
 def print_conditions(options: EvaluationOptions) -> list[Condition]:

@@ -30,7 +30,7 @@ from semblance.service.cli.evaluate.data_sets import excluded_texts
 from semblance.service.cli.origin.options import read_settings_file
 from semblance.service.cli.toolbox.console import counter_bar, print_counts, print_line
 from semblance.service.cli.toolbox.options import Data, Exclude, split_lists
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 from semblance.service.model_loading.registry import source_of
 
 

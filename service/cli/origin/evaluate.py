@@ -22,6 +22,7 @@ from semblance.service.cli.evaluate.data_sets import read_task
 from semblance.service.cli.origin.options import Config, Device, Folder, Form, OriginOptions, SentenceCounts, Size
 from semblance.service.cli.toolbox.console import loop_bars, print_table
 from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
+from semblance.service.cli.toolbox.outputs import save_json
 
 if TYPE_CHECKING:
     from semblance.models.origin.scoring.variance import VarianceDecomposition
@@ -99,7 +100,6 @@ def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) ->
     Raises:
         SemblanceError: the folder, a set or a variant is invalid.
     """
-    from semblance.models.evaluation.reporting.report import write_json, write_report  # noqa: PLC0415 - imports matplotlib, which --help does not need
     from semblance.models.origin.scoring.origin_scorer import OriginScorer  # noqa: PLC0415 - imports torch, which takes seconds
     from semblance.models.origin.scoring.variance import variance_by_term  # noqa: PLC0415 - likewise
 
@@ -125,8 +125,10 @@ def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) ->
     if options.json:
         spread = {name: asdict(each) for name, each in variances.items()}
         details = {"origin": origin.about(), "sentences": asdict(counts), "spread": spread}
-        write_json({**asdict(evaluation), **details}, options.json)
+        save_json({**asdict(evaluation), **details}, options.json)
     if options.report:
+        from semblance.models.evaluation.reporting.report import write_report  # noqa: PLC0415 - imports matplotlib, which few runs need
+
         console.print(f"report: {write_report(evaluation, options.report)}", markup=False)
 
 

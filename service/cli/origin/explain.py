@@ -16,6 +16,7 @@ from semblance.models.origin.scoring.context_explanation import ContextExplanati
 from semblance.models.origin.scoring.scoring import TERMS
 from semblance.service.cli.origin.options import Config, Device, Folder, Form, OriginOptions, SentenceCounts, Size
 from semblance.service.cli.toolbox.console import print_table
+from semblance.service.cli.toolbox.outputs import save_json
 
 if TYPE_CHECKING:
     from semblance.models.origin.scoring.origin import Origin
@@ -44,8 +45,6 @@ def explain(  # noqa: PLR0913 - one parameter an option
       semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument."
       semblance origin explain runs/origin "Stocks fell." "Prices rose." --form centred --top 10 --json why.json
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    from semblance.models.evaluation.reporting.report import write_json  # noqa: PLC0415 - imports matplotlib, which --help does not need
-
     try:
         origin = OriginOptions(folder, config, size, device).open()
         explanation = origin.explain(a, b, form)
@@ -55,7 +54,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
         for table in explanation_tables(explanation, origin.reasons(explanation, top)):
             print_table(table)
         if json:
-            write_json(as_json(origin, explanation, (a, b)), json)
+            save_json(as_json(origin, explanation, (a, b)), json)
     except (SemblanceError, OSError) as error:
         raise SystemExit(str(error)) from error
 

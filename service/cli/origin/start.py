@@ -12,7 +12,7 @@ from semblance.models.errors import SemblanceError
 from semblance.models.origin.origin_folder import TOKENS, VOCABULARY
 from semblance.service.cli.origin.options import Folder
 from semblance.service.cli.toolbox.console import print_line
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 
 
 def start(  # noqa: PLR0913 - one parameter an option

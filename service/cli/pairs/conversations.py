@@ -18,7 +18,7 @@ from semblance.models.corpora.tweets import Tally
 from semblance.models.errors import SemblanceError
 from semblance.models.files.lines import Advance
 from semblance.service.cli.toolbox.console import print_counts, progress_bars
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 
 if TYPE_CHECKING:
     from semblance.models.corpora.sets import CorpusPlan, SetCounts

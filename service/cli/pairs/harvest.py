@@ -16,7 +16,7 @@ from semblance.models.errors import SemblanceError
 from semblance.models.origin.scoring.scoring import Form
 from semblance.service.cli.pairs.conversations import Out, Seed
 from semblance.service.cli.toolbox.console import print_counts, print_line
-from semblance.service.cli.toolbox.output_folder import atomic_folder
+from semblance.service.cli.toolbox.outputs import atomic_folder
 
 if TYPE_CHECKING:
     from semblance.models.origin.harvest.dataset import JoinedHarvest, SplitShares

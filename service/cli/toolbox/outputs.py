@@ -1,11 +1,12 @@
-"""Output folders that appear complete or not at all."""
+"""What verbs write to disk: results as JSON, and folders that appear complete or not at all."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from semblance.models.files.atomic import publish
 def raise_on_sigterm() -> None:
     """Turn SIGTERM into SystemExit, so that context managers still clean up."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+def save_json(content: Mapping[str, object], file: Path) -> None:
+    """Write a JSON file, or to a device such as /dev/stdout; the folder is created."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 @contextmanager
