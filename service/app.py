@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
 from fastapi import FastAPI
 
-from semblance.models.errors import SemblanceError
 from semblance.service.api import errors, openapi
+from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.keys import Guard, read_keys
 from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
@@ -29,12 +29,17 @@ from semblance.service.usecases.index_documents import IndexDocuments
 log = logging.getLogger(__name__)
 
 
-def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    draining: Draining | None = None,
+    on_failed_start: Callable[[Exception], None] = lambda _: None,
+) -> FastAPI:
     """Create the application.
 
     Args:
         settings: all settings.
         draining: set by the server at shutdown; from then on every request is refused.
+        on_failed_start: called with the error if the services cannot be opened, before the server gets to see it.
 
     Raises:
         BadKeys: the setting of the keys is malformed.
@@ -52,11 +57,12 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
             try:
                 opening = open_services(settings, models, metrics, readiness, draining.fail)
                 app.state.services = await stack.enter_async_context(opening)
-            except SemblanceError as error:  # the traceback that follows in the log is for programmers
-                log.critical("cannot serve: %s", error)
+                if settings.sample:
+                    await _store_sample(app.state.services)
+            except Exception as error:
+                await stack.aclose()
+                on_failed_start(error)
                 raise
-            if settings.sample:
-                await _store_sample(app.state.services)
             yield
 
     app = FastAPI(
@@ -69,7 +75,7 @@ def create_app(settings: Settings, draining: Draining | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
-    policy = EdgePolicy(guard, draining, readiness, settings.origins)
+    policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
     app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
     openapi.install(app, settings, list(models.files), guard)

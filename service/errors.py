@@ -59,6 +59,12 @@ class NoStore(SemblanceError):
     code = "no_store"
 
 
+class StoreMissing(SemblanceError):
+    """The documents are gone, but their indexes are there; raised at start only."""
+
+    code = "store_missing"
+
+
 class BadBackup(SemblanceError):
     """The folder holds no backup, or a damaged or newer one; raised by commands only."""
 
@@ -127,9 +133,13 @@ class RolloverUnfinished(SemblanceError):
 
 
 class VersionMismatch(SemblanceError):
-    """`min_version` is from another epoch: the collection was recreated or restored since."""
+    """`min_version` is unknown: the collection was recreated, or restored, since."""
 
     code = "version_mismatch"
+
+
+class HistoryLost(VersionMismatch):
+    """The database was set back, and lost a version that a copy or an index has."""
 
 
 class VersionNotReached(SemblanceError):
@@ -142,6 +152,24 @@ class StoreUnavailable(SemblanceError):
     """The database did not answer; a write is stored entirely or not at all. Retry soon."""
 
     code = "store_unavailable"
+
+
+class StoreFull(SemblanceError):
+    """The disk of the document store is full; nothing was stored. Free some space."""
+
+    code = "store_full"
+
+
+class StoreFailed(SemblanceError):
+    """The disk of the document store fails or is read-only; nothing was stored."""
+
+    code = "store_failed"
+
+
+class StoreDamaged(SemblanceError):
+    """The document store is damaged: `semblance index verify` lists what; restore a backup."""
+
+    code = "store_damaged"
 
 
 class WriteConflict(SemblanceError):

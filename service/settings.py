@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
-import re
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PostgresDsn, RedisDsn, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from semblance.service.addresses import ANY_HOST, Hosts, Networks, Origins, entries, is_loopback
 
 MIB = 1024 * 1024
 MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings
@@ -28,8 +28,6 @@ GROUPS = {
     "max_text_chars": "Request limits",
     "ready_within_s": "Readiness and shutdown",
 }
-
-_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
 
 class Settings(BaseSettings):
@@ -52,7 +50,18 @@ class Settings(BaseSettings):
     )
     allow_anonymous: bool = Field(False, description="Allow a non-loopback address without API keys.")
     metrics_open: bool = Field(False, description="Serve `GET /metrics` without a key.")
-    cors_origins: str = Field(
+    allowed_hosts: Hosts = Field(
+        "",
+        description="Names and addresses in the `Host` header under which the service may be called, comma-separated "
+        "and without ports, such as `search.example.org`; `*` allows any. By default any, but on a loopback address "
+        "without API keys only `localhost` and loopback addresses, which are always allowed.",
+    )
+    trusted_proxies: Networks = Field(
+        "",
+        description="Addresses and networks of proxies, comma-separated, such as `10.0.0.0/8`. Their `X-Forwarded-For` "
+        "names the client. Without API keys, the model is shared fairly among the addresses of clients.",
+    )
+    cors_origins: Origins = Field(
         "",
         description="Origins of web pages that may call the service, comma-separated and exact, such as "
         "`https://app.example.org`; `*` is not allowed.",
@@ -112,7 +121,10 @@ class Settings(BaseSettings):
         2**18, ge=1, description="Maximum tokens to encode for a request, cached texts excluded; 413 above."
     )
     max_queued_tokens: int = Field(
-        2**19, ge=1, description="Maximum tokens in the queue; 429 above. NDJSON uploads are slowed down instead."
+        2**19,
+        ge=1,
+        description="Maximum tokens in the queue; 429 above, but each caller may have an equal share of it. NDJSON "
+        "uploads are slowed down instead.",
     )
 
     cache: Literal["memory", "redis", "none"] = Field("memory", description="Where embeddings are cached.")
@@ -200,22 +212,13 @@ class Settings(BaseSettings):
             raise ValueError(f"choose one of {', '.join(choices)}")
         return runtime
 
-    @field_validator("cors_origins")
-    @classmethod
-    def _check_origins(cls, value: str) -> str:
-        for origin in _split(value):
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is not an origin: write scheme://host or scheme://host:port, no path")
-        return value
-
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
         if self.idle_check_s >= self.ready_within_s:
             raise ValueError("SEMBLANCE_IDLE_CHECK_S must be less than SEMBLANCE_READY_WITHIN_S")
         if self.max_request_tokens > self.max_queued_tokens:
             raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not exceed SEMBLANCE_MAX_QUEUED_TOKENS")
-        has_keys = bool(self.api_keys.get_secret_value().strip())
-        if not _is_loopback(self.host) and not has_keys and not self.allow_anonymous:
+        if not is_loopback(self.host) and not self.has_keys and not self.allow_anonymous:
             raise ValueError(
                 f"SEMBLANCE_HOST={self.host} would give the whole network access: keep 127.0.0.1, set "
                 "SEMBLANCE_API_KEYS, or set SEMBLANCE_ALLOW_ANONYMOUS=1 if a proxy controls access"
@@ -223,9 +226,20 @@ class Settings(BaseSettings):
         return self
 
     @cached_property
+    def has_keys(self) -> bool:
+        """Whether clients need a key."""
+        return bool(self.api_keys.get_secret_value().strip())
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """Entries of `allowed_hosts`; by default loopback alone where no key is needed."""
+        only_loopback = is_loopback(self.host) and not self.has_keys
+        return entries(self.allowed_hosts.lower()) or (() if only_loopback else (ANY_HOST,))
+
+    @cached_property
     def origins(self) -> tuple[str, ...]:
         """Entries of `cors_origins`."""
-        return _split(self.cors_origins)
+        return entries(self.cors_origins)
 
     @cached_property
     def notice_s(self) -> float:
@@ -291,16 +305,3 @@ def _known_variables() -> set[str]:
 def client_key() -> str | None:
     """The key that this process sends to a service, if it is set."""
     return os.environ.get(CLIENT_KEY) or None
-
-
-def _split(value: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in value.split(","))))
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

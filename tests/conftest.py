@@ -15,8 +15,8 @@ from sqlalchemy import Engine
 
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
-from semblance.service.documents.postgresql import postgresql_engine
-from semblance.service.documents.sqlite import sqlite_engine
+from semblance.service.documents.databases.postgresql import postgresql_engine
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from tests.support.project import PROJECT
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer

@@ -31,8 +31,8 @@ from semblance.models.catalogue import similarity
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability import Metrics
 from semblance.service.ports.documents import Document

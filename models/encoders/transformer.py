@@ -104,12 +104,17 @@ class Transformer:
         return weights
 
     def _require_longest(self) -> None:
-        """Encode a text of `max_tokens` tokens, so that it fails at load and not in a request."""
+        """Encode a text of `max_tokens` tokens, so that failures come at load, not in a request."""
         try:
-            self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "pooled")
+            [longest] = self.encode(self.tokenize(["a " * self.max_tokens], "document", "END"), "tokens")
         except DeviceLost:
             raise
         except Exception as error:
             raise BadCheckpoint(
                 f"{self._checkpoint.folder} cannot encode a text of {self.max_tokens} tokens: {error}"
             ) from error
+        if not np.isfinite(longest.vectors).all():
+            raise BadCheckpoint(
+                f"{self._checkpoint.folder}/*.safetensors gives vectors that are not finite: the weights are damaged, "
+                "copy them again"
+            )

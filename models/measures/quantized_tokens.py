@@ -68,6 +68,14 @@ def dequantize_many(codes: Sequence[bytes]) -> RaggedTexts:
     return RaggedTexts(vectors, texts)
 
 
+def is_codes(codes: bytes, dim: int) -> bool:
+    """Whether bytes are token codes of vectors of length `dim`."""
+    try:
+        return bool(_parts(codes)[2].shape[1] == dim)
+    except ValueError:
+        return False
+
+
 def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:
     """Views of (n,) scales, (n,) weights and (n, d) values."""
     if len(codes) < _HEADER.size or not codes.startswith(_MARK):
@@ -76,5 +84,7 @@ def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:
     if len(codes) != _HEADER.size + 8 * n + n * d:
         raise ValueError(f"token codes are truncated: {len(codes)} bytes for {n} tokens of {d} dimensions")
     floats = np.frombuffer(codes, np.float32, 2 * n, _HEADER.size)
+    if not np.isfinite(floats).all():
+        raise ValueError("token codes have a scale or weight that is not finite")
     values = np.frombuffer(codes, np.int8, n * d, _HEADER.size + 8 * n).reshape(n, d)
     return floats[:n], floats[n:], values

@@ -98,6 +98,9 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
             local_files_only=True,
             trust_remote_code=False,
         )
+    except SafetensorError as error:
+        files = ", ".join(map(str, sorted(checkpoint.folder.glob("*.safetensors"))))
+        raise BadCheckpoint(f"the weights in {files} are damaged ({error}): copy them again") from error
     except (OSError, ValueError, KeyError) as error:
         raise BadCheckpoint(f"transformers cannot load {checkpoint.folder}: {error}") from error
     if not tokenizer.is_fast:

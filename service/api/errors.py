@@ -41,6 +41,9 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.Overloaded: 429,
     errors.VersionNotReached: 503,
     errors.StoreUnavailable: 503,
+    errors.StoreFull: 503,
+    errors.StoreFailed: 503,
+    errors.StoreDamaged: 503,
     errors.ModelLoading: 503,
     errors.ModelUnavailable: 503,
     errors.NotReady: 503,
@@ -74,7 +77,10 @@ _MESSAGES: Mapping[str, str] = {
 
 # codes without an error class -> status and meaning: invalid parts of a request, and refusals by the framework
 OTHER_CODES: Mapping[str, tuple[int, str]] = {
-    "malformed_http": (400, "The bytes are no HTTP/1.1 request; the connection is closed"),
+    "malformed_http": (
+        400,
+        "The bytes are no HTTP/1.1 request, or it has not exactly one Host header; the connection is closed",
+    ),
     "malformed_json": (400, "The body is not JSON"),
     "unknown_route": (404, "Unknown path"),
     "method_not_allowed": (405, "The path exists, but not with this method"),
@@ -87,10 +93,15 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         413,
         "The body, or a line of NDJSON, has more bytes than SEMBLANCE_MAX_BODY_BYTES, or more than 100,000 values",
     ),
+    "unsupported_content_encoding": (
+        415,
+        "The body is compressed, or otherwise encoded; send it uncompressed, without Content-Encoding",
+    ),
     "unsupported_media_type": (
         415,
         "The body is not declared as application/json; documents may also come as application/x-ndjson",
     ),
+    "host_not_allowed": (421, "The Host header names neither this machine nor an entry of SEMBLANCE_ALLOWED_HOSTS"),
     "bad_cursor": (422, "A cursor that is not from a page of documents"),
     "bad_filter": (422, "A filter that does not follow the grammar in docs/search.md"),
     "bad_id": (422, "A document id with control characters, or with '.' or '..' between slashes"),
@@ -161,6 +172,11 @@ def problem(
     )
     headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
     return Refusal(body.model_dump(), ErrorAnswer.of(status, code, detail, parts), status, headers, MEDIA_TYPE)
+
+
+def internal_error(request_id: str) -> str:
+    """What a client learns of an unexpected error."""
+    return f"internal error; see the log for request {request_id}"
 
 
 def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:

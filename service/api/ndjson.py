@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from semblance.models.errors import SemblanceError
 from semblance.service.api.edge.request_body import MAX_VALUES, too_many_values
-from semblance.service.api.errors import FRAMEWORK_CODES, part_of
+from semblance.service.api.errors import FRAMEWORK_CODES, internal_error, part_of
 from semblance.service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
 from semblance.service.errors import Problem
 from semblance.service.observability import Metrics
@@ -21,6 +23,8 @@ from semblance.service.ports.documents import Document, Version
 from semblance.service.usecases.index_stream import CommittedBatch, StreamLine
 
 MEDIA_TYPE = "application/x-ndjson"
+
+log = logging.getLogger(__name__)
 
 
 async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIterator[StreamLine]:
@@ -103,7 +107,9 @@ async def _with_first(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[Any
         yield each
 
 
-async def answer_lines(batches: AsyncIterator[CommittedBatch], metrics: Metrics) -> AsyncIterator[bytes]:
+async def answer_lines(
+    batches: AsyncIterator[CommittedBatch], metrics: Metrics, request_id: str
+) -> AsyncIterator[bytes]:
     """Yield the lines of the answer; an error ends them with a line that names it.
 
     Batches answered before are stored.
@@ -115,11 +121,17 @@ async def answer_lines(batches: AsyncIterator[CommittedBatch], metrics: Metrics)
             upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
             through_line, version = batch.through_line, batch.version or version
             yield _line(stored_out(batch))
+    except ClientDisconnect:
+        raise
     except (SemblanceError, HTTPException) as error:
         refusal = error.detail if isinstance(error, HTTPException) else str(error)
         code = FRAMEWORK_CODES[error.status_code] if isinstance(error, HTTPException) else error.code
         metrics.errors.labels(code).inc()
         yield _line(StreamBroken(error=code, detail=refusal, through_line=through_line))
+    except Exception:
+        log.exception("unhandled error", extra={"request_id": request_id})
+        metrics.errors.labels("internal_error").inc()
+        yield _line(StreamBroken(error="internal_error", detail=internal_error(request_id), through_line=through_line))
     else:
         last = StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
         yield _line(last)

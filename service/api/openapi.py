@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.errors import ProblemDetails, responses
+from semblance.service.api.openai_shape import PREFIX
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
 
@@ -53,15 +54,33 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
 def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
     """Document the key that a route requires, and the refusals before any route."""
     for method, path, operation in _operations(described):
-        statuses = [408] if "requestBody" in operation else []
+        statuses = [400, 421, 431, 500, 503]
+        if method in ("POST", "PUT"):
+            statuses += [413, 415]
+        if "requestBody" in operation:
+            statuses.append(408)
         if guard.needs_key(method, path):
             statuses += [401, 403]
             operation["security"] = [{"key": []}]
             requires = f"Requires a key with the scope `{scope_of(method, path)}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
-        operation["responses"] |= {str(status): answer for status, answer in responses(*statuses).items()}
+        for status, answer in _refusals(path, statuses).items():
+            own = operation["responses"].setdefault(status, answer)
+            own["content"] = {**own.get("content", {}), **answer["content"]}
+        operation["responses"] = dict(sorted(operation["responses"].items()))
     if guard.keys:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+
+
+def _refusals(path: str, statuses: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Refusals by status; under /v1/ in OpenAI's shape, unless no request was read."""
+    answers = {str(status): answer for status, answer in responses(*statuses).items()}
+    if path.startswith(PREFIX):
+        as_openai = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
+        for status in answers.keys() - {"431"}:
+            as_problem = answers[status]["content"] if status == "400" else {}
+            answers[status]["content"] = as_openai | as_problem
+    return answers
 
 
 def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -2,93 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import accumulate
 
-from sortedcontainers import SortedKeyList
-
-from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.protocols import Encoder
+from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.text import TokenizedText
-from semblance.service.batching.policy import Candidate, Limits, due_time, next_batch
+from semblance.service.batching.policy import Candidate, Limits, due_time, room_of
+from semblance.service.batching.requests import QueuedRequest, QueuedText
+from semblance.service.batching.turns import Turns
 from semblance.service.errors import Overloaded, TooManyTokens
 from semblance.service.observability import Metrics
-from semblance.service.ports.embedding import Urgency
 from semblance.service.threads import Completion
 
 MAX_RETRY_AFTER_S = 120  # the load may have changed by then
 THROUGHPUT_DECAY = 0.9  # weight of a batch relative to the next one: about the last ten count
 
 
-@dataclass(eq=False, slots=True)
-class QueuedRequest:
-    """The texts of one call and the results so far."""
-
-    encoder: Encoder
-    want: Want
-    texts: Sequence[TokenizedText]
-    bulk: bool
-    future: asyncio.Future[None]
-    submitted: float = field(default_factory=time.perf_counter)
-    queued_texts: list[QueuedText] = field(default_factory=list)  # one for each text
-    results: list[TokenEmbeddings | None] = field(init=False)
-    missing: int = field(init=False)
-    started: float | None = None
-    encode_s: float = 0.0
-    closed: bool = False  # answered, failed, or cancelled by its caller: none of its texts needs to run for it
-
-    def __post_init__(self) -> None:
-        self.missing = len(self.texts)
-        self.results = [None] * self.missing
-
-    @property
-    def urgency(self) -> Urgency:
-        """The class its waiting tokens are counted in."""
-        return "bulk" if self.bulk else "interactive"
-
-
-@dataclass(eq=False, slots=True)
-class QueuedText:
-    """A waiting or running text. Requests share equal texts, so that each is encoded once."""
-
-    key: Hashable
-    encoder: Encoder
-    want: Want
-    text: TokenizedText
-    candidate: Candidate
-    urgency: Urgency
-    positions: list[tuple[QueuedRequest, int]] = field(default_factory=list)  # in each request that contains it
-    queued: bool = False
-
-    @property
-    def needed(self) -> bool:
-        """Whether an open request contains it."""
-        return any(not request.closed for request, _ in self.positions)
-
-
 class Queue:
-    """Texts sorted by due time, with running token counts, since the queue can be long."""
+    """Admits requests, gives out their texts in batches, and collects the results."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._limits = limits
         self._metrics = metrics
         self._throughput = Throughput()
-        self._texts: SortedKeyList[QueuedText, float] = SortedKeyList(key=lambda text: text.candidate.due)
+        self._turns = Turns(limits)
         self._in_flight: dict[Hashable, QueuedText] = {}  # waiting or running
-        self._stale = 0  # entries of `_texts` that no open request needs; removed by the next `take`
-        self._tokens: dict[Urgency, int] = {"interactive": 0, "bulk": 0}
 
     def __bool__(self) -> bool:
-        return len(self._texts) > self._stale
+        return bool(self._turns)
 
     def put(self, request: QueuedRequest) -> None:
         """Queue all texts of a request, or none.
 
-        A text that already waits or runs is not queued again; its due time becomes that of its most urgent request.
+        A text that already waits or runs is not queued again; it waits for the caller who would get it first, due when
+        the most urgent request of that caller needs it.
 
         Raises:
             TooManyTokens, Overloaded: not for background requests.
@@ -99,35 +48,24 @@ class Queue:
         group = (id(request.encoder), request.want, request.bulk)
         ends = accumulate(len(text) for text in request.texts)
         for position, (key, text, end) in enumerate(zip(keys, request.texts, ends, strict=True)):
-            candidate = Candidate(len(text), group, due_time(request.submitted, end, bulk=request.bulk))
+            due = due_time(request.submitted, end, bulk=request.bulk)
+            candidate = Candidate(request.caller, len(text), group, due, request.urgency)
             entry = self._in_flight.get(key)
             if entry is None:
-                entry = QueuedText(key, request.encoder, request.want, text, candidate, request.urgency)
+                entry = QueuedText(key, request.encoder, request.want, text, candidate)
                 self._in_flight[key] = entry
-                self._enqueue(entry)
-            elif entry.queued and candidate.due < entry.candidate.due:
-                # a sorted list must not see its keys change: remove, update, insert
-                self._texts.remove(entry)
-                self._count(entry, -1)
-                entry.candidate, entry.urgency = candidate, request.urgency
-                self._enqueue(entry)
+                self._turns.add(entry)
+            elif entry.queued:
+                self._turns.move(entry, candidate)
             entry.positions.append((request, position))
             request.queued_texts.append(entry)
         self._update_metrics()
 
     def take(self) -> list[QueuedText]:
         """Remove and return the next batch; empty only if no text waits."""
-        if self._stale:  # removed here, all at once: removing each by itself takes a search in the sorted list
-            self._texts = SortedKeyList((text for text in self._texts if text.queued), self._texts.key)
-            self._stale = 0
-        window = list(islice(self._texts, self._limits.window))
-        chosen = next_batch([text.candidate for text in window], self._limits)
-        for i in sorted(chosen, reverse=True):
-            del self._texts[i]
-        for i in chosen:
-            self._mark_dequeued(window[i])
+        batch = self._turns.take(time.perf_counter())
         self._update_metrics()
-        return [window[i] for i in chosen]
+        return batch
 
     def start(self, batch: Sequence[QueuedText], now: float) -> list[QueuedText]:
         """Texts of a batch that are still needed; the others are dropped."""
@@ -176,9 +114,8 @@ class Queue:
         request.closed = True
         for text in request.queued_texts:
             if text.queued and not text.needed:
-                self._mark_dequeued(text)
+                self._turns.drop(text)
                 del self._in_flight[text.key]
-                self._stale += 1
         self._update_metrics()
 
     def clear(self, error: Exception) -> list[Completion]:
@@ -186,8 +123,7 @@ class Queue:
         requests = {request for text in self._in_flight.values() for request, _ in text.positions if not request.closed}
         for request in requests:
             request.closed = True
-        self._texts.clear()
-        self._stale = 0
+        self._turns.clear()
         self._in_flight.clear()
         return [Completion(request.future, error=error) for request in requests]
 
@@ -200,31 +136,23 @@ class Queue:
                 "per request: send fewer texts at a time"
             )
         new = {key: len(text) for key, text in zip(keys, request.texts, strict=True) if self._adds_load(key)}
-        waiting = self._tokens["interactive"]
-        if waiting + sum(new.values()) > self._limits.queued_tokens:
+        waiting = self._turns.interactive_tokens
+        if sum(new.values()) > room_of(request.caller, waiting, self._limits.queued_tokens):
+            total, own = sum(waiting.values()), waiting.get(request.caller, 0)
             rate = self._throughput.tokens_per_s
-            retry_after_s = min(math.ceil(waiting / rate), MAX_RETRY_AFTER_S) if rate else 1
-            raise Overloaded(f"{waiting:,} tokens are waiting for the model already: try again later", retry_after_s)
+            retry_after_s = min(math.ceil(total / rate), MAX_RETRY_AFTER_S) if rate else 1
+            raise Overloaded(
+                f"{total:,} tokens wait for the model already, {own:,} of them from this caller: try again later",
+                retry_after_s,
+            )
 
     def _adds_load(self, key: Hashable) -> bool:
         """Whether a text would add to the interactive tokens."""
         text = self._in_flight.get(key)
-        return text is None or (text.queued and text.urgency == "bulk")
-
-    def _enqueue(self, text: QueuedText) -> None:
-        text.queued = True
-        self._texts.add(text)
-        self._count(text, 1)
-
-    def _mark_dequeued(self, text: QueuedText) -> None:
-        text.queued = False
-        self._count(text, -1)
-
-    def _count(self, text: QueuedText, sign: int) -> None:
-        self._tokens[text.urgency] += sign * text.candidate.tokens
+        return text is None or (text.queued and text.candidate.urgency == "bulk")
 
     def _update_metrics(self) -> None:
-        for urgency, tokens in self._tokens.items():
+        for urgency, tokens in self._turns.tokens.items():
             self._metrics.set_queued(urgency, tokens)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
 
 from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
+from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady
 from semblance.service.threads import Completion, deliver
 
@@ -38,12 +39,12 @@ class _Task:
 
 
 class TokenizerThread:
-    """Tokenizes off the event loop, in order of arrival."""
+    """Tokenizes off the event loop; callers take turns, each with its tasks in order."""
 
     def __init__(self) -> None:
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._waiting: dict[str, deque[_Task]] = {}  # by caller, in the order of their turns
         self._stopping = False
-        self._stop_lock = threading.Lock()
+        self._wake = threading.Condition()
         threading.Thread(target=self._run, name="tokenizer", daemon=True).start()
 
     async def tokenize(
@@ -63,18 +64,20 @@ class TokenizerThread:
 
     def stop(self) -> None:
         """Fail queued tasks and end the thread."""
-        with self._stop_lock:
+        with self._wake:
             self._stopping = True
-            self._tasks.put(None)
+            self._wake.notify()
 
     def _submit(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
     ) -> asyncio.Future[list[TokenizedText]]:
         future: asyncio.Future[list[TokenizedText]] = asyncio.get_running_loop().create_future()
-        with self._stop_lock:
+        with self._wake:
             if self._stopping:
                 raise NotReady()
-            self._tasks.put(_Task(encoder, texts, role, truncate, future))
+            task = _Task(encoder, texts, role, truncate, future)
+            self._waiting.setdefault(current_caller(), deque()).append(task)
+            self._wake.notify()
         return future
 
     def _run(self) -> None:
@@ -83,17 +86,24 @@ class TokenizerThread:
 
     def _next_round(self) -> list[_Task]:
         """Tasks to run and resolve together; empty at the end."""
-        task = self._tasks.get()
         tasks: list[_Task] = []
         chars = 0
-        while task is not None:
-            tasks.append(task)
-            chars += sum(map(len, task.texts))
-            if chars > ROUND_CHARS or self._tasks.empty():
-                return tasks
-            task = self._tasks.get()
-        self._tasks.put(None)  # the end marker, for the next round
+        with self._wake:
+            self._wake.wait_for(lambda: self._waiting or self._stopping)
+            while self._waiting and chars <= ROUND_CHARS:
+                task = self._take()
+                tasks.append(task)
+                chars += sum(map(len, task.texts))
         return tasks
+
+    def _take(self) -> _Task:
+        """The next task of the caller whose turn it is; then it is the turn of all others first."""
+        caller = next(iter(self._waiting))
+        tasks = self._waiting.pop(caller)
+        task = tasks.popleft()
+        if tasks:
+            self._waiting[caller] = tasks
+        return task
 
     def _completion(self, task: _Task) -> Completion:
         if self._stopping or task.future.done():  # refused, or cancelled by its caller

@@ -13,8 +13,10 @@ from semblance.models.errors import DeviceLost
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.policy import Limits
-from semblance.service.batching.queue import Queue, QueuedRequest, QueuedText
+from semblance.service.batching.queue import Queue
+from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.batching.tokenizer import TokenizerThread
+from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady
 from semblance.service.observability import Metrics, record_stage, timed
 from semblance.service.threads import deliver
@@ -25,7 +27,7 @@ STOP_TIMEOUT_S = 0.3  # for the running batch, whose callers are gone
 
 
 class Worker:
-    """Encodes the texts of all callers, one batch at a time, in the order of `next_batch`.
+    """Encodes the texts of all callers, who share the model fairly, one batch at a time.
 
     Tokenizing runs in a thread of its own, so that the next batch is ready when the model is. A batch that fails is
     retried in halves, down to the text that fails: only callers of that text get the error. The queued texts of a
@@ -61,12 +63,13 @@ class Worker:
 
         Raises:
             TooManyTokens: the call exceeds its limit.
-            Overloaded: the queue exceeds its limit.
+            Overloaded: the queue exceeds its limit, and the caller has its share of it.
             NotReady: the worker has stopped.
         """
         if not tokenized:
             return []
-        request = QueuedRequest(encoder, want, tokenized, bulk, asyncio.get_running_loop().create_future())
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        request = QueuedRequest(encoder, want, tokenized, bulk, current_caller(), future)
         self._submit(request)
         try:
             await request.future

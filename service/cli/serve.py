@@ -11,9 +11,9 @@ import typer
 import uvicorn
 from fastapi import FastAPI
 
-from semblance.models.errors import SemblanceError
 from semblance.service.app import create_app
 from semblance.service.cli.models import Served
+from semblance.service.cli.toolbox.exits import exit_on_failure, reason_for_operator
 from semblance.service.documents.lock import lock_home
 from semblance.service.observability import configure_logging
 from semblance.service.process.connections import ConnectionLimits, connection_factory
@@ -22,6 +22,8 @@ from semblance.service.process.server import Server, leave, raise_file_limit
 from semblance.service.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)
+
+REFUSAL = "cannot serve"
 
 
 def serve(
@@ -50,17 +52,21 @@ def serve(
     configure_logging()
     if warning := raise_file_limit(settings.max_connections):
         log.warning(warning)
-    try:
-        with lock_home(settings.home), _bind(settings) as listener:
-            app = create_app(settings, draining := Draining())
-            config = _uvicorn_config(app, settings)
-            server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
-            server.run(sockets=[listener])
-    except SemblanceError as error:
-        raise SystemExit(f"cannot serve: {error}") from error
+    with exit_on_failure(REFUSAL), lock_home(settings.home), _bind(settings) as listener:
+        app = create_app(settings, draining := Draining(), _refuse)
+        config = _uvicorn_config(app, settings)
+        server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
+        server.run(sockets=[listener])
     if not server.started:
         raise typer.Exit(1)
     leave(1 if draining.failed else 0)
+
+
+def _refuse(error: Exception) -> None:
+    """End the process where the operator can help: uvicorn would log a traceback."""
+    if reason := reason_for_operator(error):
+        typer.echo(f"{REFUSAL}: {reason}", err=True)
+        leave(1)
 
 
 def _bind(settings: Settings) -> socket.socket:
@@ -94,7 +100,8 @@ def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the address of a client is not used
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies,
         http=connection_factory(limits),
         ws="none",  # no route uses WebSocket, and an upgraded connection would escape the limits
     )

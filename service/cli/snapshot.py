@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semblance.service.cli.toolbox.exits import exit_on_failure
 from semblance.service.cli.toolbox.outputs import atomic_folder
-from semblance.service.documents.sqlite import copy_database
+from semblance.service.documents.databases.sqlite import copy_database
 from semblance.service.errors import NoStore
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.settings import read_settings

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from shlex import quote
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DatabaseError
 
 from semblance.service.documents.database import DatabaseHealth
+from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
+from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
 from semblance.service.documents.lock import lock_home
-from semblance.service.documents.postgresql import Notifications, postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
-from semblance.service.errors import NoStore
+from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.model_loading.device import torch_device
 from semblance.service.observability import Metrics
@@ -27,10 +25,9 @@ from semblance.service.process.readiness import Checks
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
+from semblance.service.replication.recovering_replica import RecoveringReplica, running
 from semblance.service.replication.replica import Replica
 from semblance.service.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 def _no_metrics(_: Metrics) -> None:
@@ -52,7 +49,7 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
 
     `on_lost` is called if the device of an index fails.
 
-    Raises StoreTooNew, NoSuchDevice, on entering it.
+    Raises StoreTooNew, StoreMissing, StoreDamaged, StoreFailed, NoSuchDevice, on entering it.
     """
     indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost))
     return _replica(settings, indexes) if settings.database_url.get_secret_value() else _embedded(settings, indexes)
@@ -60,41 +57,69 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
 
 @asynccontextmanager
 async def _embedded(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Stores]:
-    local = LocalNode(SqlDocumentStore(sqlite_engine(settings.database_file)), indexes)
+    if not (indexes.empty or has_tables(settings.database_file)):
+        raise StoreMissing(_without_documents(settings))
+    store = SqlDocumentStore(sqlite_engine(settings.database_file))
+    local = LocalNode(store, indexes)
     try:
-        await local.refresh_indexes()
-        async with _running(local.save_every(settings.snapshot_s)):
-            yield Stores(local)
+        with _naming_file(settings):
+            await local.refresh_indexes()
+        async with running(local.save_every(settings.snapshot_s)):
+            yield Stores(local, optional={"store_writable": lambda: store.writable})
     finally:
         local.close()
+
+
+def _without_documents(settings: Settings) -> str:
+    file, folder = settings.database_file, settings.snapshot_folder
+    return (
+        f"{file} is {'empty' if file.exists() else 'missing'}, but {folder} has the indexes of its documents: put the "
+        f"file back, or restore a backup ({_restore(settings)}); to begin without documents, remove the indexes "
+        f"(rm -r {quote(str(folder))})"
+    )
+
+
+def _restore(settings: Settings) -> str:
+    return f"semblance restore FOLDER --home {quote(str(settings.database_file.parent))}"
+
+
+@contextmanager
+def _naming_file(settings: Settings) -> Iterator[None]:
+    """Name the file in errors that it causes, and what to do."""
+    file = settings.database_file
+    try:
+        yield
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"{file}: {error}; move {file}* to another folder, then restore a backup ({_restore(settings)})"
+        ) from error
+    except StoreFailed as error:
+        raise StoreFailed(f"{file}: {error}; let this user read and write it, or check the disk") from error
 
 
 @asynccontextmanager
 async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[Stores]:
-    local, replica = await _started_replica(settings, indexes)
-    try:
-        async with _running(local.save_every(settings.snapshot_s)), _running(replica.keep_following()):
-            yield Stores(
-                replica,
-                required={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
-                optional={
-                    "store_reachable": lambda: replica.reachable,
-                    "collections": lambda: not replica.failed_copies,
-                },
-                show=lambda metrics: metrics.set_store(
-                    reachable=replica.reachable,
-                    seconds_since_contact=replica.seconds_since_contact,
-                    left_out=replica.failed_copies,
-                ),
-            )
-    finally:
-        replica.close()
-        local.close()
+    replica = RecoveringReplica(
+        partial(_open_replica, settings, indexes), partial(_discard_copy, settings.copy_file), settings.snapshot_s
+    )
+    async with replica.running():
+        yield Stores(
+            replica,
+            required={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
+            optional={
+                "store_reachable": lambda: replica.reachable,
+                "collections": lambda: not replica.failed_copies,
+            },
+            show=lambda metrics: metrics.set_store(
+                reachable=replica.reachable,
+                seconds_since_contact=replica.seconds_since_contact,
+                left_out=replica.failed_copies,
+            ),
+        )
 
 
-async def _started_replica(settings: Settings, indexes: IndexFolder) -> tuple[LocalNode, Replica]:
-    """Start a replica and wait until it has caught up; a damaged copy is deleted and made again."""
-    copy = SqlDocumentStore(sqlite_engine(settings.copy_file))
+def _open_replica(settings: Settings, indexes: IndexFolder, on_damage: Callable[[], None]) -> tuple[LocalNode, Replica]:
+    copy = SqlDocumentStore(sqlite_engine(settings.copy_file), on_damage=on_damage)
     local = LocalNode(copy, indexes)
     timeouts = Timeouts(
         write_s=settings.database_timeout_s,
@@ -102,25 +127,12 @@ async def _started_replica(settings: Settings, indexes: IndexFolder) -> tuple[Lo
         version_s=settings.min_version_wait_s,
         lag_s=settings.ready_lag_s,
     )
-    replica = Replica(_primary(settings), copy, local, settings.database_connections, timeouts)
-    try:
-        await replica.start()
-    except BaseException as error:
-        replica.close()
-        local.close()
-        if not _is_damage(error):
-            raise
-        log.warning("the copy in %s is damaged (%s); copying the primary again", settings.copy_file, error)
-        for part in settings.copy_file.parent.glob(f"{settings.copy_file.name}*"):
-            part.unlink()
-        return await _started_replica(settings, indexes)
-    return local, replica
+    return local, Replica(_primary(settings), copy, local, settings.database_connections, timeouts)
 
 
-def _is_damage(error: BaseException) -> bool:
-    """Whether a file is no database, or a damaged one; a lock or a full disk is no damage."""
-    code = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DatabaseError) else 0
-    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+def _discard_copy(file: Path) -> None:
+    for part in file.parent.glob(f"{file.name}*"):  # with its write-ahead log
+        part.unlink()
 
 
 def _primary(settings: Settings) -> Primary:
@@ -128,16 +140,6 @@ def _primary(settings: Settings) -> Primary:
     health = DatabaseHealth(settings.database_timeout_s)
     engine = postgresql_engine(url, settings.database_connections + 1, settings.database_timeout_s)  # 1 for the copier
     return Primary(SqlDocumentStore(engine, health), health, Notifications(url, settings.database_timeout_s))
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run a background task for the time of the block."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
 
 
 @contextmanager
@@ -182,7 +184,7 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
 
 
 def _require_documents(settings: Settings) -> None:
-    if not settings.database_file.is_file():
+    if not has_tables(settings.database_file):
         raise NoStore(f"there are no documents in {settings.database_file.parent}; set their folder with --home")
 
 

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 from semblance.models.files.atomic import fsync, write_json
 from semblance.models.files.digests import digest
+from semblance.service.documents.databases.sqlite import merge_log, read_only_engine, sqlite_engine
 from semblance.service.documents.migrations import NEWEST, migrate
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import merge_log, read_only_engine, sqlite_engine
 from semblance.service.errors import BadBackup
 
 FORMAT = 1

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
+from semblance.service.documents import history
 from semblance.service.documents.rows import select_collection, to_collection, to_document, to_vector
 from semblance.service.documents.schema import documents, token_codes, vectors
-from semblance.service.ports.documents import AnyChange, ChangePage, DocumentChange, DocumentEmbedding, VectorChange
-
-Cursor: TypeAlias = tuple[int, str]
+from semblance.service.ports.documents import (
+    AnyChange,
+    ChangePage,
+    Cursor,
+    DocumentChange,
+    DocumentEmbedding,
+    VectorChange,
+    Version,
+)
 
 
 def vector_changes(
-    connection: Connection, name: str, after: tuple[int, str | None], limit: int, space: str | None
+    connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None
 ) -> ChangePage[VectorChange]:
-    """Read up to `limit` changes, with the vectors of one space."""
-    collection = select_collection(connection, name)
+    """Read up to `limit` changes, with the vectors of one space. Raises as `DocumentStore`."""
+    collection = _collection(connection, name, since, cursor)
     of_document = and_(
         vectors.c.collection == documents.c.collection,
         vectors.c.id == documents.c.id,
@@ -29,43 +36,57 @@ def vector_changes(
     query = (
         select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector)
         .join(vectors, of_document, isouter=True)
-        .where(_after(name, after))
+        .where(_after(name, since, cursor))
         .order_by(documents.c.version, documents.c.id)
         .limit(limit + 1)
     )
     rows = connection.execute(query).mappings().all()
     changes = [VectorChange(row["id"], row["version"], to_vector(row["vector"]), row["metadata"]) for row in rows]
-    return _page(collection, rows, changes[:limit])
+    return _page(connection, collection, rows, changes[:limit])
 
 
 def document_changes(
-    connection: Connection, name: str, after: tuple[int, str | None], limit: int
+    connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int
 ) -> ChangePage[DocumentChange]:
     """Read up to `limit` changes, with all that is stored of each document."""
-    collection = select_collection(connection, name)
-    query = select(documents).where(_after(name, after)).order_by(documents.c.version, documents.c.id).limit(limit + 1)
-    rows = connection.execute(query).mappings().all()
+    collection = _collection(connection, name, since, cursor)
+    in_order = select(documents).order_by(documents.c.version, documents.c.id)
+    rows = connection.execute(in_order.where(_after(name, since, cursor)).limit(limit + 1)).mappings().all()
     embeddings = _embeddings(connection, name, [row["id"] for row in rows[:limit]])
     changes = [DocumentChange(to_document(row), row["deleted"], embeddings[row["id"]]) for row in rows[:limit]]
-    return _page(collection, rows, changes)
+    page = _page(connection, collection, rows, changes)
+    return page if page.cursor else replace(page, commits=history.commits_after(connection, name, since.number))
 
 
-def _page(row: RowMapping, rows: Sequence[RowMapping], changes: Sequence[AnyChange]) -> ChangePage[AnyChange]:
+def _collection(connection: Connection, name: str, since: Version, cursor: Cursor | None) -> RowMapping:
+    """Row of a collection that has the state which the reader saw last."""
+    row = select_collection(connection, name)
+    history.require_seen(connection, row, since if cursor is None else cursor.seen)
+    return row
+
+
+def _page(
+    connection: Connection, row: RowMapping, rows: Sequence[RowMapping], changes: Sequence[AnyChange]
+) -> ChangePage[AnyChange]:
     """Make a page; `rows` may have one row more than `changes`, the first of the next page."""
     collection, limit = to_collection(row), len(changes)
+    now = collection.version
     if len(rows) == limit:
-        return ChangePage(collection, changes, collection.version.number, None)
+        return ChangePage(collection, changes, now, None)
     last, following = rows[limit - 1], rows[limit]
     complete = last["version"] - (following["version"] == last["version"])  # its changes may continue on the next page
-    # a copy that is being filled has documents of later versions than its own
-    return ChangePage(collection, changes, min(complete, collection.version.number), (last["version"], last["id"]))
+    if complete >= now.number:  # a copy that is being filled has documents of later versions than its own
+        reached = now
+    else:
+        reached = Version(now.epoch, complete, history.commit_of(connection, collection.name, complete) or "")
+    return ChangePage(collection, changes, reached, Cursor(last["version"], last["id"], now))
 
 
-def _after(name: str, after: tuple[int, str | None]) -> ColumnElement[bool]:
-    version, doc_id = after
-    later = documents.c.version > version
-    if doc_id is not None:
-        later = or_(later, and_(documents.c.version == version, documents.c.id > doc_id))
+def _after(name: str, since: Version, cursor: Cursor | None) -> ColumnElement[bool]:
+    later = documents.c.version > since.number
+    if cursor is not None:
+        same_version = and_(documents.c.version == cursor.version, documents.c.id > cursor.id)
+        later = or_(documents.c.version > cursor.version, same_version)
     return and_(documents.c.collection == name, later)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
+from semblance.service.documents import history
 from semblance.service.documents.rollovers import update_encoders
 from semblance.service.documents.rows import (
     document_row,
@@ -16,12 +17,13 @@ from semblance.service.documents.rows import (
     to_collection,
 )
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.documents.writes import delete_documents, insert_embeddings
+from semblance.service.documents.writes import delete_documents, insert_embeddings, update_documents
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
     Collection,
     CollectionContents,
+    Commit,
     DocumentChange,
     Rollover,
     Version,
@@ -35,6 +37,7 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
         "name": collection.name,
         "epoch": collection.version.epoch,
         "version": INCOMPLETE_VERSION,
+        "last_commit": "",
         **asdict(collection.settings),
         **rollover_columns(collection.rollover),
     }
@@ -66,10 +69,12 @@ def put(connection: Connection, name: str, changes: Sequence[DocumentChange]) ->
     insert_embeddings(connection, name, [(change.document.id, change.embeddings) for change in changes])
 
 
-def advance(connection: Connection, name: str, number: int) -> None:
-    """Set the version of the copy."""
+def advance(connection: Connection, name: str, version: Version, commits: Sequence[Commit]) -> None:
+    """Set the version of the copy, and add its commits."""
     select_collection(connection, name)
-    connection.execute(update(collections).where(collections.c.name == name).values(version=number))
+    row = update(collections).where(collections.c.name == name)
+    connection.execute(row.values(version=version.number, last_commit=version.commit))
+    history.record(connection, name, commits)
 
 
 def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
@@ -78,19 +83,18 @@ def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -
     update_encoders(connection, replace(collection, rollover=rollover))
 
 
-def set_encoders(connection: Connection, collection: Collection, number: int) -> None:
-    """Set both encoders to those of `collection`, at version `number`."""
-    advance(connection, collection.name, number)
+def set_encoders(connection: Connection, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:
+    """Set both encoders to those of `collection`, at `version`."""
+    advance(connection, collection.name, version, commits)
     update_encoders(connection, collection)
 
 
 def apply(connection: Connection, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
     """Store pages of changes and the version of the last one, all in one transaction."""
-    number = select_collection(connection, name)["version"]
     for page in pages:
         put(connection, name, page.changes)
-        number = page.complete
-    advance(connection, name, number)
+        if page.cursor is None:
+            advance(connection, name, page.complete, page.commits)
 
 
 def replace_all(connection: Connection, contents: Iterable[CollectionContents]) -> set[str]:
@@ -103,28 +107,20 @@ def replace_all(connection: Connection, contents: Iterable[CollectionContents]) 
     names = set(connection.execute(select(collections.c.name)).scalars())
     connection.execute(delete(collections))
     for each in contents:
-        number = each.collection.version.number
-        collection = replace(each.collection, version=Version(new_epoch(), number))
+        version = replace(each.collection.version, epoch=new_epoch())
+        collection = replace(each.collection, version=version)
         begin_epoch(connection, collection)
         for changes in each.pages:
             put(connection, collection.name, changes)
-        advance(connection, collection.name, number)
+        advance(connection, collection.name, version, [Commit(version.number, version.commit)])
         names.add(collection.name)
     return names
 
 
 def _update_rows(connection: Connection, name: str, changes: Sequence[DocumentChange]) -> None:
     """Update documents with an unchanged text, and delete embeddings that are replaced."""
-    statement = (
-        update(documents)
-        .where(documents.c.collection == name, documents.c.id == bindparam("of"))
-        .values(metadata=bindparam("new"), version=bindparam("at"), truncated=bindparam("cut"))
-    )
     rows = [change.document for change in changes]
-    connection.execute(
-        statement,
-        [{"of": each.id, "new": dict(each.metadata), "at": each.version, "cut": each.truncated} for each in rows],
-    )
+    update_documents(connection, name, rows)
     spaces = {space for change in changes for space in change.embeddings}
     for table in (vectors, token_codes):
         key = (table.c.collection == name, table.c.id.in_([each.id for each in rows]))

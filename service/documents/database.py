@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, func, select
@@ -13,8 +13,9 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from semblance.service import threads
+from semblance.service.documents.databases.failures import failure_of_file, failure_of_server, is_unreachable
 from semblance.service.documents.migrations import migrate
-from semblance.service.errors import StoreUnavailable
+from semblance.service.errors import StoreDamaged, StoreFailed, StoreFull, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -79,14 +80,20 @@ class Database:
     Args:
         engine: of the database.
         health: records whether a database server answers.
+        on_damage: called when a part of a SQLite file turns out to be damaged, in any thread.
+
+    Attributes:
+        writable: whether the last transaction that changed documents met no failure of the disk.
 
     Raises, from either block:
         StoreTooNew: the tables are those of a later release.
-        StoreUnavailable: a database server cannot be reached, or did not answer in time. Errors of a SQLite file are
-            raised unchanged: waiting does not repair a full disk.
+        StoreUnavailable: a database server cannot be reached, or did not answer in time.
+        StoreFull, StoreFailed, StoreDamaged: see semblance.service.errors.
     """
 
-    def __init__(self, engine: Engine, health: DatabaseHealth | None = None) -> None:
+    def __init__(
+        self, engine: Engine, health: DatabaseHealth | None = None, on_damage: Callable[[], None] = lambda: None
+    ) -> None:
         self.engine = engine
         self.is_server = engine.dialect.name != "sqlite"
         repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -94,6 +101,8 @@ class Database:
         self._health = health or DatabaseHealth(timeout_s=float("inf"))
         self._migration_lock = threading.Lock()
         self._migrated = False
+        self._on_damage = on_damage
+        self.writable = True
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -108,7 +117,7 @@ class Database:
         With `long`, its statements have no timeout. After the caller's deadline nothing is committed: the client was
         told that the write failed, so it must not overwrite what was stored since.
         """
-        with self._query(), self.engine.begin() as connection:
+        with self._watched_write(), self._query(), self.engine.begin() as connection:
             if long and self.is_server:
                 connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
             yield connection
@@ -123,17 +132,42 @@ class Database:
                 connection.execute(select(func.pg_notify(CHANNEL, name)))
 
     @contextmanager
+    def _watched_write(self) -> Iterator[None]:
+        try:
+            yield
+        except (StoreFull, StoreFailed, StoreDamaged):
+            self.writable = False
+            raise
+        self.writable = True
+
+    @contextmanager
     def _query(self) -> Iterator[None]:
+        with self._query_server() if self.is_server else self._query_file():
+            self._migrate_once()
+            yield
+
+    @contextmanager
+    def _query_file(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            failure = failure_of_file(error)
+            if failure is None:
+                raise
+            log.warning("%s", failure)
+            if isinstance(failure, StoreDamaged):
+                self._on_damage()
+            raise failure from error
+
+    @contextmanager
+    def _query_server(self) -> Iterator[None]:
         with self._health.query():
             try:
-                self._migrate_once()
                 yield
             except TRANSIENT_ERRORS as error:
-                if not self.is_server:
-                    raise
-                if self._health.record(answered=not _is_unreachable(error)):
+                if self._health.record(answered=not is_unreachable(error)):
                     log.warning("the database fails: %s", error.orig if isinstance(error, DBAPIError) else error)
-                raise StoreUnavailable("the database does not answer, or not in time: try again") from error
+                raise failure_of_server(error) from error
             except Exception:  # the database answered: the statement was wrong
                 self._health.record(answered=True)
                 raise
@@ -145,9 +179,3 @@ class Database:
             if not self._migrated:
                 migrate(self.engine)
                 self._migrated = True
-
-
-def _is_unreachable(error: Exception) -> bool:
-    """Whether the server is away or shuts down; a refusal or a lock timeout is an answer."""
-    state = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return isinstance(error, DBAPIError) and (state is None or state.startswith(("08", "57P")))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from semblance.service.errors import StoreInUse
+from semblance.service.errors import StoreFailed, StoreInUse
 
 
 @contextmanager
@@ -19,15 +19,21 @@ def lock_home(home: Path) -> Iterator[None]:
 
     Raises:
         StoreInUse: another process has the lock.
+        StoreFailed: this process cannot write to the folder.
     """
     folder = home.expanduser()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents are private
     lock = FileLock(folder / "lock")
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents are private
         lock.acquire(timeout=0)
     except Timeout as error:
         raise StoreInUse(
             f"another process serves the documents in {folder}; choose another folder with --home"
+        ) from error
+    except OSError as error:
+        raise StoreFailed(
+            f"{folder} cannot be written ({error.strerror}): let this user write there, or choose another folder with "
+            "--home"
         ) from error
     try:
         yield

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
 
 from semblance.models.embeddings import Floats
+from semblance.service.documents import row_digests
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
 from semblance.service.errors import UnknownCollection, VersionNotReached
 from semblance.service.ports.documents import (
@@ -61,7 +62,7 @@ def to_collection(row: RowMapping) -> Collection:
     rollover = None
     if row["next_space"] is not None:
         rollover = Rollover(row["next_model"], row["next_space"], row["next_dim"])
-    return Collection(row["name"], Version(row["epoch"], row["version"]), settings, rollover)
+    return Collection(row["name"], Version(row["epoch"], row["version"], row["last_commit"]), settings, rollover)
 
 
 def rollover_columns(rollover: Rollover | None) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def to_document(row: RowMapping) -> Document:
 
 def document_row(name: str, document: Document, *, deleted: bool = False) -> dict[str, Any]:
     """Convert a document to a row."""
-    return {
+    row = {
         "collection": name,
         "id": document.id,
         "version": document.version,
@@ -115,6 +116,7 @@ def document_row(name: str, document: Document, *, deleted: bool = False) -> dic
         "truncated": document.truncated,
         "metadata": dict(document.metadata),
     }
+    return row | {"digest": None if deleted else row_digests.of_document(row)}
 
 
 def to_vector(stored: bytes | None) -> Floats | None:
@@ -131,7 +133,9 @@ def embedding_rows(
     for doc_id, by_space in embeddings:
         for space, each in by_space.items():
             key = {"collection": name, "id": doc_id, "space": space}
-            vectors.append({**key, "vector": each.vector.astype("<f4").tobytes()})
+            vector = {**key, "vector": each.vector.astype("<f4").tobytes()}
+            vectors.append(vector | {"digest": row_digests.of_vector(vector)})
             if each.codes is not None:
-                codes.append({**key, "codes": each.codes, "size": len(each.codes), "error": each.code_error})
+                code = {**key, "codes": each.codes, "size": len(each.codes), "error": each.code_error}
+                codes.append(code | {"digest": row_digests.of_codes(code)})
     return vectors, codes

@@ -22,12 +22,19 @@ metadata = MetaData()
 
 NAME = String().with_variant(String(collation="C"), "postgresql")  # sorted by code points on every database
 
+
+def _digest() -> Column[bytes]:
+    """Digest of the row's content, by row_digests.py; null if an earlier release wrote it."""
+    return Column("digest", LargeBinary)
+
+
 collections = Table(
     "collections",
     metadata,
     Column("name", NAME, primary_key=True),
     Column("epoch", String, nullable=False),  # new whenever the collection is created
     Column("version", Integer, nullable=False),  # incremented by every write, which locks the row against other writers
+    Column("last_commit", String, nullable=False),  # random id of the last write; empty before the first
     Column("model", String, nullable=False),
     Column("space", String, nullable=False),
     Column("dim", Integer, nullable=False),
@@ -37,6 +44,14 @@ collections = Table(
     Column("next_model", String),  # the next encoder during a roll-over, else all three are null
     Column("next_space", String),
     Column("next_dim", Integer),
+)
+
+commits = Table(
+    "commits",
+    metadata,
+    Column("collection", ForeignKey("collections.name", ondelete="CASCADE"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("id", String, nullable=False),  # random
 )
 
 documents = Table(
@@ -49,6 +64,7 @@ documents = Table(
     Column("text", Text, nullable=False),
     Column("truncated", Boolean, nullable=False),  # the encoder read only part of the text
     Column("metadata", JSON, nullable=False),
+    _digest(),
     Index("documents_by_version", "collection", "version", "id"),
 )
 
@@ -59,6 +75,7 @@ vectors = Table(
     Column("id", NAME, primary_key=True),
     Column("space", NAME, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # (d,) little-endian float32 at unit length
+    _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )
 
@@ -71,5 +88,6 @@ token_codes = Table(
     Column("size", Integer, nullable=False),  # bytes of `codes`, for sums that need not read them
     Column("error", Float, nullable=False),
     Column("codes", LargeBinary, nullable=False),  # semblance.models.measures.quantized_tokens
+    _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
-from semblance.service.documents import changes, copies, rollovers
+from semblance.service.documents import changes, copies, history, rollovers, row_digests
 from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
     collection_size,
@@ -26,7 +26,7 @@ from semblance.service.documents.writes import (
     require_same_encoders,
     update_metadata,
 )
-from semblance.service.errors import CollectionDiffers, UnknownCollection, UnknownDocument
+from semblance.service.errors import CollectionDiffers, StoreDamaged, StoreFailed, UnknownCollection, UnknownDocument
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -34,6 +34,8 @@ from semblance.service.ports.documents import (
     CollectionContents,
     CollectionSettings,
     CollectionSize,
+    Commit,
+    Cursor,
     Document,
     DocumentChange,
     DocumentEmbedding,
@@ -61,17 +63,25 @@ class SqlDocumentStore:
     Args:
         engine: of the database; not used before the first call.
         health: records whether the database answers.
+        on_damage: called when a part of the database turns out to be damaged, in any thread.
 
     Raises, from every method:
         StoreTooNew: the tables are those of a later release.
-        StoreUnavailable: the database server does not answer.
+        StoreUnavailable, StoreFull, StoreFailed, StoreDamaged: see semblance.service.errors.
     """
 
-    def __init__(self, engine: Engine, health: DatabaseHealth | None = None) -> None:
-        self._database = Database(engine, health)
+    def __init__(
+        self, engine: Engine, health: DatabaseHealth | None = None, on_damage: Callable[[], None] = lambda: None
+    ) -> None:
+        self._database = Database(engine, health, on_damage)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the last change met no failure of the disk."""
+        return self._database.writable
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
-        row = {"name": name, "epoch": new_epoch(), "version": 0, **asdict(settings)}
+        row = {"name": name, "epoch": new_epoch(), "version": 0, "last_commit": "", **asdict(settings)}
         try:
             with self._database.writing(name) as connection:
                 connection.execute(insert(collections).values(row))
@@ -125,7 +135,7 @@ class SqlDocumentStore:
             statement = (
                 update(documents)
                 .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
-                .values(deleted=True, text="", metadata={}, version=version.number)
+                .values(deleted=True, text="", metadata={}, digest=None, version=version.number)
             )
             if connection.execute(statement).rowcount == 0:
                 raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
@@ -160,17 +170,25 @@ class SqlDocumentStore:
             )
             return [to_document(row) for row in connection.execute(page).mappings()]
 
+    def has_version(self, name: str, version: Version) -> bool:
+        with self._database.reading() as connection:
+            now = to_collection(select_collection(connection, name)).version
+            if now.epoch != version.epoch or version.number > now.number:
+                return False
+            commit = history.commit_of(connection, name, version.number)
+            return not version.contradicts(Version(version.epoch, version.number, commit or ""))
+
     def vector_changes(
-        self, name: str, since: int, cursor: changes.Cursor | None, limit: int, space: str | None = None
+        self, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None = None
     ) -> ChangePage[VectorChange]:
         with self._database.reading() as connection:
-            return changes.vector_changes(connection, name, cursor or (since, None), limit, space)
+            return changes.vector_changes(connection, name, since, cursor, limit, space)
 
     def document_changes(
-        self, name: str, since: int, cursor: changes.Cursor | None, limit: int
+        self, name: str, since: Version, cursor: Cursor | None, limit: int
     ) -> ChangePage[DocumentChange]:
         with self._database.reading() as connection:
-            return changes.document_changes(connection, name, cursor or (since, None), limit)
+            return changes.document_changes(connection, name, since, cursor, limit)
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
         if collection.rollover == rollover:
@@ -213,17 +231,17 @@ class SqlDocumentStore:
             select_collection(connection, name)
             copies.put(connection, name, changes)
 
-    def advance(self, name: str, number: int) -> None:
+    def advance(self, name: str, version: Version, commits: Sequence[Commit]) -> None:
         with self._database.writing(name) as connection:
-            copies.advance(connection, name, number)
+            copies.advance(connection, name, version, commits)
 
     def set_rollover(self, name: str, rollover: Rollover | None) -> None:
         with self._database.writing(name) as connection:
             copies.set_rollover(connection, name, rollover)
 
-    def set_encoders(self, collection: Collection, number: int) -> None:
+    def set_encoders(self, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:
         with self._database.writing(collection.name) as connection:
-            copies.set_encoders(connection, collection, number)
+            copies.set_encoders(connection, collection, version, commits)
 
     def apply(self, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
         with self._database.writing(name) as connection:
@@ -233,6 +251,10 @@ class SqlDocumentStore:
         with self._database.writing() as connection:
             self._database.notify(connection, sorted(copies.replace_all(connection, contents)))
 
+    def damaged_rows(self, name: str) -> list[str]:
+        with self._database.reading() as connection:
+            return list(row_digests.damaged_rows(connection, name))
+
     def integrity_errors(self) -> list[str]:
         if self._database.is_server:  # a server checks its own files
             return []
@@ -240,8 +262,8 @@ class SqlDocumentStore:
             with self._database.reading() as connection:
                 messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
                 orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-        except DBAPIError as error:  # too damaged for the check
-            return [f"the database cannot be read: {error.orig}"]
+        except (StoreDamaged, StoreFailed) as error:  # too damaged for the check
+            return [str(error)]
         errors = [f"the database is damaged: {message}" for message in messages if message != "ok"]
         return errors + [f"a row of table {row[0]} refers to a missing row" for row in orphans]
 

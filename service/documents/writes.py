@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from semblance.service.documents import history
 from semblance.service.documents.rows import document_row, embedding_rows, to_collection, unknown_collection
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
 from semblance.service.errors import CollectionReplaced, TextChanged
-from semblance.service.ports.documents import Collection, Document, DocumentEmbedding, Rollover
+from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Rollover
 
 
 def increment_version(connection: Connection, name: str) -> Collection:
@@ -17,15 +19,17 @@ def increment_version(connection: Connection, name: str) -> Collection:
 
     Raises UnknownCollection.
     """
+    commit = history.new_commit()
     statement = (
         update(collections)
         .where(collections.c.name == name)
-        .values(version=collections.c.version + 1)
+        .values(version=collections.c.version + 1, last_commit=commit)
         .returning(*collections.c)
     )
     row = connection.execute(statement).mappings().one_or_none()
     if row is None:
         raise unknown_collection(name)
+    history.record(connection, name, [Commit(row["version"], commit)])
     return to_collection(row)
 
 
@@ -44,18 +48,26 @@ def update_metadata(connection: Connection, current: Collection, unchanged: Sequ
     if not unchanged:
         return
     condition = (documents.c.collection == current.name, documents.c.id.in_([document.id for document in unchanged]))
-    stored = {
-        row.id: row.text
-        for row in connection.execute(select(documents.c.id, documents.c.text).where(*condition, ~documents.c.deleted))
-    }
-    if any(stored.get(document.id) != document.text for document in unchanged):
+    query = select(documents.c.id, documents.c.text, documents.c.truncated).where(*condition, ~documents.c.deleted)
+    stored = {row.id: row for row in connection.execute(query)}
+    if any(document.id not in stored or stored[document.id].text != document.text for document in unchanged):
         raise TextChanged
+    kept = [replace(each, truncated=stored[each.id].truncated, version=current.version.number) for each in unchanged]
+    update_documents(connection, current.name, kept)
+
+
+def update_documents(connection: Connection, name: str, changed: Sequence[Document]) -> None:
+    """Update documents whose text is as stored."""
+    columns = ("version", "truncated", "metadata", "digest")
     statement = (
         update(documents)
-        .where(documents.c.collection == current.name, documents.c.id == bindparam("of"))
-        .values(metadata=bindparam("new"), version=current.version.number)
+        .where(documents.c.collection == name, documents.c.id == bindparam("of"))
+        .values({column: bindparam(f"new_{column}") for column in columns})
     )
-    connection.execute(statement, [{"of": document.id, "new": dict(document.metadata)} for document in unchanged])
+    rows = [document_row(name, document) for document in changed]
+    connection.execute(
+        statement, [{"of": row["id"], **{f"new_{column}": row[column] for column in columns}} for row in rows]
+    )
 
 
 def replace_documents(

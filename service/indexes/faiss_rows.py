@@ -45,8 +45,12 @@ class FaissRows:
         return rows
 
     def save(self, file: Path) -> None:
-        """Write all rows to `file`."""
-        faiss.write_index(self._index, str(file))
+        """Write all rows to `file`. Raises OSError.
+
+        Python writes, not FAISS: on a full disk FAISS leaves a short file, and only prints the error to the log.
+        """
+        with file.open("wb") as stream:
+            faiss.write_index(self._index, faiss.PyCallbackIOWriter(stream.write))  # type: ignore[attr-defined]
 
     @classmethod
     def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - CPU only

@@ -28,6 +28,11 @@ class IndexFolder:
         self._folder = folder
         self._device = device
 
+    @property
+    def empty(self) -> bool:
+        """Whether no collection has a file here."""
+        return not any(self._folder.glob("*/*"))
+
     def new(self, collection: Collection, documents: int) -> VectorIndex:
         """Create an empty index for a collection of about `documents` documents."""
         settings = collection.settings

@@ -121,6 +121,9 @@ class LazyModels:
     def _load_logged(self, name: str) -> Encoder:
         try:
             return self._load(name, self.files[name])
+        except SemblanceError as error:
+            log.error("model %s could not be loaded: %s", name, error)  # noqa: TRY400 - the message says all
+            raise
         except Exception:
             log.exception("model %s could not be loaded", name)
             raise

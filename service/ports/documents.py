@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from semblance.models.embeddings import Floats
 
 Metadata: TypeAlias = Mapping[str, Any]
 
 TokenStorage: TypeAlias = Literal["int8", "none"]
+
+_VERSION = re.compile(r"(?P<epoch>[^:]+):(?P<number>[0-9]{1,18})(:(?P<commit>[^:]+))?")
 
 INCOMPLETE_VERSION = -1  # version number of a collection in a copy until its first fill is complete
 
@@ -19,27 +22,43 @@ INCOMPLETE_VERSION = -1  # version number of a collection in a copy until its fi
 class Version:
     """State of a collection: its epoch, new on each creation, and the writes in that epoch.
 
-    >>> str(Version.parse("5f3a:17"))
-    '5f3a:17'
+    `commit` is the random id of the last write. If a database is recovered to an earlier state and written to again,
+    its versions have the numbers of lost ones, but other commits. It is empty for a version of an earlier release.
+
+    >>> str(Version.parse("5f3a:17:c4d1f09e")), Version.parse("5f3a:17").commit
+    ('5f3a:17:c4d1f09e', '')
     """
 
     epoch: str
     number: int
+    commit: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Version:
         """Inverse of str().
 
         Raises:
-            ValueError: it is not of the form `epoch:number`.
+            ValueError: it is not of the form `epoch:number` or `epoch:number:commit`.
         """
-        epoch, colon, number = text.rpartition(":")
-        if not colon or not epoch or not number.isascii() or not number.isdigit() or len(number) > 18:
-            raise ValueError("a version looks like 5f3a9c:17; send one from an earlier response")
-        return cls(epoch, int(number))
+        parsed = _VERSION.fullmatch(text)
+        if parsed is None:
+            raise ValueError("a version looks like 5f3a9c:17:c4d1f09e; send one from an earlier response")
+        return cls(parsed["epoch"], int(parsed["number"]), parsed["commit"] or "")
 
     def __str__(self) -> str:
-        return f"{self.epoch}:{self.number}"
+        return ":".join([self.epoch, str(self.number), *([self.commit] if self.commit else [])])
+
+    def contradicts(self, other: Version) -> bool:
+        """Whether both cannot belong to one history: equal numbers, different commits."""
+        same_number = (self.epoch, self.number) == (other.epoch, other.number)
+        return same_number and bool(self.commit and other.commit) and self.commit != other.commit
+
+
+class Commit(NamedTuple):
+    """The random id of a write, and the number of the version that it made."""
+
+    number: int
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +180,31 @@ AnyChange = TypeVar("AnyChange", VectorChange, DocumentChange)
 
 
 @dataclass(frozen=True, slots=True)
+class Cursor:
+    """Start of a page: after a document, in the order of (version, id).
+
+    `seen` is the version of the collection when the page before was read.
+    """
+
+    version: int
+    id: str
+    seen: Version
+
+
+@dataclass(frozen=True, slots=True)
 class ChangePage(Generic[AnyChange]):
     """A page of changes in the order of (version, id).
 
-    `collection` is its state when the page was read, `complete` the version number up to which no change is missing
-    after this page, and `cursor` the start of the next page, None after the last one.
+    `collection` is its state when the page was read, `complete` the version up to which no change is missing after this
+    page, and `cursor` the start of the next page, None after the last one. The last page for a copy has the commits of
+    the versions that it adds.
     """
 
     collection: Collection
     changes: Sequence[AnyChange]
-    complete: int
-    cursor: tuple[int, str] | None
+    complete: Version
+    cursor: Cursor | None
+    commits: Sequence[Commit] = ()
 
 
 class DocumentStore(Protocol):
@@ -224,18 +257,29 @@ class DocumentStore(Protocol):
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
 
+    def has_version(self, name: str, version: Version) -> bool:
+        """Whether the collection was once at that version; also true if that is no longer known.
+
+        Raises UnknownCollection.
+        """
+
     def vector_changes(
-        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int, space: str | None = None
+        self, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None = None
     ) -> ChangePage[VectorChange]:
         """Read up to `limit` documents changed after version `since`, or from `cursor` on.
 
-        The vectors are those of `space`, by default the collection's own. Raises UnknownCollection.
+        The vectors are those of `space`, by default the collection's own.
+
+        Raises:
+            UnknownCollection: it was deleted.
+            VersionMismatch: it was recreated since.
+            HistoryLost: it was never at `since`, or no longer has the state in which the page before was read.
         """
 
     def document_changes(
-        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
+        self, name: str, since: Version, cursor: Cursor | None, limit: int
     ) -> ChangePage[DocumentChange]:
-        """As `vector_changes`, with all that a copy of the store needs. Raises UnknownCollection."""
+        """As `vector_changes`, with all that a copy of the store needs."""
 
     def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
         """Begin to re-embed a collection, as it was read, under another encoder; idempotent.
@@ -271,6 +315,9 @@ class DocumentStore(Protocol):
     def replace_all(self, contents: Iterable[CollectionContents]) -> None:
         """Replace all collections, all or nothing: versions keep their numbers, epochs are new."""
 
+    def damaged_rows(self, name: str) -> list[str]:
+        """Read all of a collection; describe each part whose bytes are not as written."""
+
     def integrity_errors(self) -> list[str]:
         """Check the database files; a list of messages, empty if they are sound."""
 
@@ -287,8 +334,8 @@ class CopyStore(DocumentStore, Protocol):
     def put(self, name: str, changes: Sequence[DocumentChange]) -> None:
         """Store the latest state of some documents. Raises UnknownCollection."""
 
-    def advance(self, name: str, number: int) -> None:
-        """Record that every change up to version `number` is stored. Raises UnknownCollection."""
+    def advance(self, name: str, version: Version, commits: Sequence[Commit]) -> None:
+        """Record that every change up to `version` is stored. Raises UnknownCollection."""
 
     def apply(self, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
         """Store pages of changes and their version in one transaction. Raises UnknownCollection."""
@@ -296,8 +343,8 @@ class CopyStore(DocumentStore, Protocol):
     def set_rollover(self, name: str, rollover: Rollover | None) -> None:
         """Set the next encoder, and delete embeddings by others. Raises UnknownCollection."""
 
-    def set_encoders(self, collection: Collection, number: int) -> None:
-        """Set the encoders to those of `collection`, and the version; delete other embeddings.
+    def set_encoders(self, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:
+        """Set the encoders to those of `collection`, and advance; delete other embeddings.
 
         Raises UnknownCollection.
         """

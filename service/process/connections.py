@@ -13,8 +13,9 @@ from typing import Any, cast
 
 import httptools
 from starlette.responses import Response
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from semblance.service.api.edge.middleware import SECURITY_HEADERS
 from semblance.service.api.errors import problem
@@ -46,8 +47,8 @@ def connection_factory(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     return cast("type[asyncio.Protocol]", partial(Connection, limits, idle))
 
 
-class HeadTooLarge(Exception):
-    """A request line with headers over the limit."""
+class BadHead(Exception):
+    """A head that is too large, or malformed although the parser accepts it."""
 
 
 class _Parser(httptools.HttpRequestParser):
@@ -99,10 +100,12 @@ class Connection(HttpToolsProtocol):
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         self._limits = limits
         self._idle = idle  # of all connections, longest idle first
+        self._answered: RequestResponseCycle | None = None  # of pipelined requests, uvicorn's `cycle` is the last one
         self._in_body = False
         self.offers_upgrade = False  # whether the last parsed head does
         self._head_bytes = 0  # received since the last body data, or the end of the last head
         self._too_large = False
+        self._fault = ""  # of a head that the parser accepts
         self._refused = False
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
@@ -139,6 +142,8 @@ class Connection(HttpToolsProtocol):
         self._stop_deadline()
         self._stop_stall_timer()
         self.flow.deferred = b""
+        if self._answered is not None and not self._answered.response_complete:
+            self._end_unanswered(self._answered)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -177,7 +182,11 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > self._limits.head_bytes:
             self._too_large = True
-            raise HeadTooLarge  # the parser stops, and uvicorn calls send_400_response
+            raise BadHead  # the parser stops, and uvicorn calls send_400_response
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            self._fault = f"the request has {hosts} Host headers; send exactly one"
+            raise BadHead
         self.offers_upgrade = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if self.offers_upgrade:
             return
@@ -208,6 +217,10 @@ class Connection(HttpToolsProtocol):
 
     # callbacks of uvicorn
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         """Continue with deferred bytes, or wait for the next request."""
         super().on_response_complete()
@@ -223,7 +236,7 @@ class Connection(HttpToolsProtocol):
         if self._too_large:
             self._refuse_head()
         else:
-            self._refuse(400, "malformed_http", msg)
+            self._refuse(400, "malformed_http", self._fault or msg)
 
     def timeout_keep_alive_handler(self) -> None:
         """Close, and make sure that unsent bytes cannot keep the connection open."""
@@ -317,6 +330,12 @@ class Connection(HttpToolsProtocol):
         lines = [*self.server_state.default_headers, *answer.raw_headers]
         head = STATUS_LINE[status] + b"".join(name + b": " + value + b"\r\n" for name, value in lines)
         return head + b"\r\n" + bytes(answer.body)
+
+    def _end_unanswered(self, cycle: RequestResponseCycle) -> None:
+        """End a request that cannot be answered anymore: writing to a closed transport fails."""
+        cycle.scope["client_left"] = True  # type: ignore[typeddict-unknown-key]  # for the middleware's log line
+        cycle.disconnected = True
+        cycle.message_event.set()
 
     def _watch_stall(self, left: int | None = None) -> None:
         """Abort if the client has read nothing since `left` bytes were unsent; else check later."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from threading import Event
 from typing import Protocol
 
-from semblance.service.errors import VersionMismatch
-from semblance.service.ports.documents import AnyChange, ChangePage, VectorChange, Version
+from semblance.service.ports.documents import AnyChange, ChangePage, Cursor, VectorChange, Version
 from semblance.service.ports.indexes import VectorIndex
 
 PAGE = 2048  # changes read at a time: 3 MB of vectors of 384 numbers
@@ -20,8 +19,8 @@ class Stopped(Exception):
 class PageReader(Protocol[AnyChange]):
     """Reads pages of a collection's changes, such as `DocumentStore.vector_changes`."""
 
-    def __call__(self, since: int, cursor: tuple[int, str] | None, limit: int, /) -> ChangePage[AnyChange]:
-        """Read changes after version `since`, or from `cursor` on. Raises UnknownCollection."""
+    def __call__(self, since: Version, cursor: Cursor | None, limit: int, /) -> ChangePage[AnyChange]:
+        """Read changes after version `since`, or from `cursor` on. Raises as `DocumentStore`."""
 
 
 def read_pages(
@@ -34,15 +33,14 @@ def read_pages(
     Raises:
         UnknownCollection: the collection was deleted.
         VersionMismatch: it was recreated since, so it has another epoch.
+        HistoryLost: its database was recovered to an earlier state.
         Stopped: `stop` was set between pages.
     """
     cursor = None
     while True:
         if stop is not None and stop.is_set():
             raise Stopped
-        page = read(since.number, cursor, PAGE)
-        if page.collection.version.epoch != since.epoch:
-            raise VersionMismatch("the collection was recreated")
+        page = read(since, cursor, PAGE)
         yield page
         cursor = page.cursor
         if cursor is None:
@@ -54,7 +52,6 @@ def catch_up(read: PageReader[VectorChange], index: VectorIndex, stop: Event | N
 
     Blocks, and must not run concurrently for the same index.
     """
-    since = index.version
-    for page in read_pages(read, since, stop):
+    for page in read_pages(read, index.version, stop):
         index.apply(page.changes)
-        index.advance(Version(since.epoch, page.complete))
+        index.advance(page.complete)

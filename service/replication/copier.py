@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from functools import partial
 from threading import Event
 from typing import Any, Protocol
 
-from semblance.service.errors import OptimisticConflict, UnknownCollection, VersionMismatch
+from semblance.service.errors import HistoryLost, OptimisticConflict, UnknownCollection, VersionMismatch
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -22,6 +23,8 @@ from semblance.service.ports.documents import (
     Version,
 )
 from semblance.service.replication.change_feed import read_pages
+
+log = logging.getLogger(__name__)
 
 
 class CopyWriter(Protocol):
@@ -96,6 +99,9 @@ class Copier:
                 return self._bring_up(self._store.collection(name))
             except UnknownCollection:
                 return self._drop(name)
+            except HistoryLost as error:
+                log.warning("copying collection %s again: %s", name, error)
+                self._begin_epoch(self._store.collection(name))
             except (VersionMismatch, OptimisticConflict):  # recreated, or its encoders changed, since it was read
                 continue
 
@@ -123,26 +129,25 @@ class Copier:
             self._writer.run_as_writer(lambda: self._copy.set_rollover(name, next_one))
         if switched:
             with self._full_copy():
-                number = self._put_pages(source, target.version)
-                self._writer.switch_with(name, lambda: self._copy.set_encoders(source, number))
+                last = self._put_pages(source, target.version)
+                act = partial(self._copy.set_encoders, source, last.complete, last.commits)
+                self._writer.switch_with(name, act)
         elif target.version.number == INCOMPLETE_VERSION:
             # Page by page, so that no transaction grows with the collection. The version is recorded with the last
             # one: until then the copy mixes states, and must not be served.
             with self._full_copy():
-                number = self._put_pages(source, target.version)
-                self._writer.run_as_writer(lambda: self._copy.advance(name, number))
+                last = self._put_pages(source, target.version)
+                self._writer.run_as_writer(partial(self._copy.advance, name, last.complete, last.commits))
         elif target.version != source.version:
             # In one transaction: readers see one version or the other. Outside the writer's turn, because the pages
             # come over the network.
             self._copy.apply(name, self._pages(source, target.version))
 
-    def _put_pages(self, source: Collection, since: Version) -> int:
-        """Store changes, a transaction for each page; return the version number they reach."""
-        number = since.number
+    def _put_pages(self, source: Collection, since: Version) -> ChangePage[DocumentChange]:
+        """Store changes, a transaction for each page; return the last page."""
         for page in self._pages(source, since):
             self._writer.run_as_writer(partial(self._copy.put, source.name, page.changes))
-            number = page.complete
-        return number
+        return page
 
     def _pages(self, source: Collection, since: Version) -> Iterator[ChangePage[DocumentChange]]:
         for page in read_pages(partial(self._store.document_changes, source.name), since, self._stop):
@@ -171,7 +176,9 @@ class Copier:
 
 
 def _must_restart(target: Collection, source: Collection) -> bool:
-    """Whether the copy is of another epoch, ahead, or too incomplete to follow a switch."""
+    """Whether the copy is of another history, ahead, or too incomplete for a switch."""
     if target.version.epoch != source.version.epoch or target.version.number > source.version.number:
+        return True
+    if target.version.contradicts(source.version):
         return True
     return target.version.number == INCOMPLETE_VERSION and target.settings.space != source.settings.space

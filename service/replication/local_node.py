@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from semblance.service.errors import CollectionReplaced, UnknownCollection, VersionMismatch, VersionNotReached
+from semblance.service.errors import (
+    CollectionReplaced,
+    HistoryLost,
+    UnknownCollection,
+    VersionMismatch,
+    VersionNotReached,
+)
 from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, DocumentStore, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex
 from semblance.service.replication.change_feed import PageReader, Stopped, catch_up
@@ -100,8 +106,8 @@ class LocalNode:
 
         Raises:
             UnknownCollection: there is no collection of that name.
-            VersionMismatch: `min_version` is of another epoch.
-            VersionNotReached: the store itself has not reached it.
+            VersionMismatch: the store was never at `min_version`.
+            VersionNotReached: the collection is still being copied.
         """
         while True:
             # The collection as its index last saw it saves a query of the store for each search. Only the writer
@@ -109,8 +115,7 @@ class LocalNode:
             indexed = self._indexes.get(name)
             now = indexed.collection if indexed is not None else await self.read(lambda store: store.collection(name))
             if min_version is not None and min_version.epoch != now.version.epoch:
-                detail = f"min_version {min_version} is of another epoch of collection {name!r}: leave it out"
-                raise VersionMismatch(detail)
+                raise _never_at(name, min_version)
             needed = min_version.number if min_version is not None else 0
             if indexed is None or indexed.index.version.number < needed:
                 # A write under way may be about to reach that version: the refresh waits for its turn, then checks.
@@ -118,10 +123,14 @@ class LocalNode:
                 indexed = self._indexes.get(name)
             if indexed is None or indexed.collection.version.epoch != now.version.epoch:  # dropped or recreated since
                 continue
-            if indexed.index.version.number < needed:
-                detail = f"collection {name!r} is at {indexed.index.version}, not yet at {min_version}; retry"
-                raise VersionNotReached(detail)
+            if min_version is not None and not await self._has_version(name, min_version, indexed.index.version):
+                raise _never_at(name, min_version)
             return indexed.collection, indexed.index
+
+    async def _has_version(self, name: str, version: Version, now: Version) -> bool:
+        if version == now:  # as after one's own write: saves a query
+            return True
+        return version.number <= now.number and await self.read(lambda store: store.has_version(name, version))
 
     async def switch(self, name: str) -> Version:
         """Build the index of the next encoder in the background, then switch to that encoder.
@@ -235,6 +244,11 @@ class LocalNode:
                 index = self._empty(collection)
             try:
                 catch_up(self._changes(collection), index)
+            except HistoryLost as error:
+                log.warning("rebuilding the index of collection %s: %s", name, error)
+                self._indexes.pop(name, None)
+                self._discard(name)
+                continue
             except VersionMismatch:  # recreated since it was read
                 continue
             self._indexes[name] = _IndexedCollection(collection, index)
@@ -336,3 +350,10 @@ class LocalNode:
 
     def _empty(self, collection: Collection) -> VectorIndex:
         return self._folder.new(collection, self._store.sizes([collection.name])[0][1].documents)
+
+
+def _never_at(name: str, version: Version) -> VersionMismatch:
+    return VersionMismatch(
+        f"collection {name!r} was never at min_version {version}: it was recreated or restored, or its database "
+        "recovered; leave min_version out"
+    )

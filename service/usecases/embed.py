@@ -14,11 +14,11 @@ from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadTexts
 from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.protocols import Encoder
-from semblance.models.text import Role, Truncate
+from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability import Metrics
 from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
-from semblance.service.ports.embedding import Embedder, EmbeddingCache, ServedModels
+from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 from semblance.service.threads import Offload
 
 
@@ -66,33 +66,53 @@ class TextEmbedder:
         self._check_lengths(texts)
         key_prefix = f"{encoder.build}:{want}:{role}:{truncate}:"
         keys = {each.text: key_prefix + _digest(each.text) for each in texts}
-        found = await self._cached(keys)
-        tokens = {text: each.text for text, each in found.items() if each.text is not None}
+        cached = dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
+        tokens = {
+            text: each.text
+            for text, each in cached.items()
+            if isinstance(each, TokenEmbeddings) and each.text is not None
+        }
         untokenized = [text for text in keys if text not in tokens]
-        try:
-            tokenized = await self._embedder.tokenize(encoder, untokenized, role, truncate)
-        except BadTexts as error:
-            raise _located(error, untokenized, texts) from error
-        tokens |= {each.text: each for each in tokenized}
+        tokens |= await self._tokenize(encoder, untokenized, texts, role, truncate)
+        found = self._usable(cached, tokens, encoder.dim, want)
         missing = [tokens[text] for text in keys if text not in found]
         encoded = await self._embedder.encode(encoder, missing, want, bulk=bulk)
         new = {each.text: embeddings for each, embeddings in zip(missing, encoded, strict=True)}
         if not bulk:  # bulk texts are stored elsewhere, and would evict what requests use repeatedly
             await self._cache.set_many({keys[text]: embeddings for text, embeddings in new.items()})
         found |= new
-        found |= {text: replace(found[text], text=tokens[text]) for text in untokenized if text not in new}
         return TextEmbeddings(
             embeddings=[found[each.text] for each in texts],
             truncated=[tokens[each.text].truncated for each in texts],
             tokens=sum(len(tokens[each.text]) for each in texts),
         )
 
-    async def _cached(self, keys: Mapping[str, str]) -> dict[str, TokenEmbeddings]:
-        """Look up texts in the cache; some caches return vectors without the tokens."""
-        results = await self._cache.get_many(list(keys.values()))
-        self._metrics.add_lookups("hit" if isinstance(each, TokenEmbeddings) else each for each in results)
-        pairs = zip(keys, results, strict=True)
-        return {text: each for text, each in pairs if isinstance(each, TokenEmbeddings)}
+    async def check(self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate = "END") -> None:
+        """Check that texts can be embedded. Raises InvalidRequest."""
+        self._check_lengths(texts)
+        await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, truncate)
+
+    async def _tokenize(
+        self, encoder: Encoder, distinct: Sequence[str], texts: Sequence[InputText], role: Role, truncate: Truncate
+    ) -> dict[str, TokenizedText]:
+        """Tokens of distinct texts, which are among those of the request."""
+        try:
+            tokenized = await self._embedder.tokenize(encoder, distinct, role, truncate)
+        except BadTexts as error:
+            raise _located(error, distinct, texts) from error
+        return {each.text: each for each in tokenized}
+
+    def _usable(
+        self,
+        cached: Mapping[str, TokenEmbeddings | Miss],
+        tokens: Mapping[str, TokenizedText],
+        dim: int,
+        want: Want,
+    ) -> dict[str, TokenEmbeddings]:
+        """Embeddings from the cache, with their tokens. Counts the lookups."""
+        checked = {text: _with_tokens(each, tokens[text], dim, want) for text, each in cached.items()}
+        self._metrics.add_lookups("hit" if isinstance(each, TokenEmbeddings) else each for each in checked.values())
+        return {text: each for text, each in checked.items() if isinstance(each, TokenEmbeddings)}
 
     def _check_lengths(self, texts: Sequence[InputText]) -> None:
         limit = self._max_text_chars
@@ -103,6 +123,30 @@ class TextEmbedder:
         ]
         if problems:
             raise InvalidRequest(problems)
+
+
+def _with_tokens(cached: TokenEmbeddings | Miss, text: TokenizedText, dim: int, want: Want) -> TokenEmbeddings | Miss:
+    """Add the tokens to vectors from a shared cache, if they fit.
+
+    Its checksums do not tell that a writer was wrong.
+    """
+    if not isinstance(cached, TokenEmbeddings) or cached.text is not None:
+        return cached
+    return replace(cached, text=text) if _fits(cached, len(text), dim, want) else "corrupt"
+
+
+def _fits(embeddings: TokenEmbeddings, n: int, dim: int, want: Want) -> bool:
+    """Whether a text of n tokens can have these: by their shapes, and with finite numbers only."""
+    vectors, weights, pooled = embeddings.vectors, embeddings.weights, embeddings.pooled_vector
+    if vectors.shape != (n if want == "tokens" else 0, dim) or weights.shape != (n,):
+        return False
+    if pooled is None:
+        return want == "tokens" and _finite(vectors) and _finite(weights)
+    return pooled.shape == (dim,) and _finite(vectors) and _finite(weights) and _finite(pooled)
+
+
+def _finite(numbers: Floats) -> bool:
+    return bool(np.isfinite(numbers).all())
 
 
 def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText]) -> InvalidRequest:
@@ -134,6 +178,10 @@ class DocumentEmbedder:
 
     def __init__(self, texts: TextEmbedder) -> None:
         self._texts = texts
+
+    async def check(self, encoder: Encoder, texts: Sequence[InputText]) -> None:
+        """Check that texts can be embedded. Raises InvalidRequest."""
+        await self._texts.check(encoder, texts, "document")
 
     async def embed(
         self, encoder: Encoder, texts: Mapping[str, InputText], tokens: TokenStorage, *, bulk: bool

@@ -51,6 +51,17 @@ class IndexDocuments:
         """Raise UnknownCollection or SpaceMismatch if collection `name` cannot be written to here."""
         await self._encoders(await self._access.read_primary(lambda store: store.collection(name)))
 
+    async def check(self, name: str, documents: Sequence[Document]) -> None:
+        """Check that documents can be stored, which may repeat ids.
+
+        Raises:
+            UnknownCollection, SpaceMismatch, InvalidRequest: see semblance.service.errors.
+        """
+        collection = await self._access.read_primary(lambda store: store.collection(name))
+        texts = [InputText(document.text, f"/documents/{i}/text") for i, document in enumerate(documents)]
+        for encoder in await self._encoders(collection):
+            await self._embedder.check(encoder, texts)
+
     async def _store(self, name: str, documents: Sequence[Document], *, bulk: bool) -> IndexingResult:
         """Make one attempt: read what is stored, encode what is new, write."""
         ids = [document.id for document in documents]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.documents import Document, Version
-from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_documents import IndexDocuments, IndexingResult
 
 BATCH = 256  # documents that are embedded and committed together
 BATCH_CHARS = 4_000_000  # of their texts together, which bounds the memory of a stream
@@ -34,7 +34,11 @@ class RefusedLine:
 
 @dataclass(frozen=True, slots=True)
 class CommittedBatch:
-    """A batch on disk. All lines up to `through_line` are on disk or were refused."""
+    """A batch on disk. All lines up to `through_line` are on disk, replaced, or refused.
+
+    A line is replaced by a later one of the same id in its batch. `upserted` counts the lines that were not refused,
+    those replaced among them.
+    """
 
     through_line: int
     upserted: int
@@ -43,9 +47,15 @@ class CommittedBatch:
     refused: Sequence[RefusedLine]
 
 
+@dataclass(frozen=True, slots=True)
+class _DocumentLine:
+    number: int
+    document: Document
+
+
 @dataclass(slots=True)
 class _Batch:
-    documents: dict[str, tuple[int, Document]] = field(default_factory=dict)
+    documents: list[_DocumentLine] = field(default_factory=list)
     refused: list[RefusedLine] = field(default_factory=list)
     through_line: int = 0
     chars: int = 0
@@ -54,15 +64,14 @@ class _Batch:
         self.through_line = line.number
         match line.content:
             case Document():
-                self.documents[line.content.id] = (line.number, line.content)
+                self.documents.append(_DocumentLine(line.number, line.content))
                 self.chars += len(line.content.text)
             case Problem():
                 self.refused.append(RefusedLine(line.number, line.content))
 
-    def full_for(self, line: StreamLine) -> bool:
-        """Whether to flush before `line`; so does a repeated id, so that the later line wins."""
-        if isinstance(line.content, Document) and line.content.id in self.documents:
-            return True
+    @property
+    def full(self) -> bool:
+        """Whether to store it before adding another line."""
         return len(self.documents) + len(self.refused) >= BATCH or self.chars >= BATCH_CHARS
 
 
@@ -87,18 +96,35 @@ class IndexStream:
 
     async def _store(self, name: str, batch: _Batch) -> CommittedBatch:
         """Store a batch without refused documents, all of which an InvalidRequest names."""
-        accepted, refused = list(batch.documents.values()), list(batch.refused)
-        while accepted:
+        accepted, refused = await self._checked(name, batch.documents)
+        latest = _latest(accepted)
+        replaced = len(accepted) - len(latest)
+        indexed: IndexingResult | None = None
+        while latest and indexed is None:
             try:
-                indexed = await self._index_documents(name, [document for _, document in accepted], bulk=True)
+                indexed = await self._index_documents(name, [line.document for line in latest], bulk=True)
             except InvalidRequest as error:
-                problems = {_position(problem): problem for problem in error.problems}
-                refused += [RefusedLine(accepted[i][0], _relative(problem)) for i, problem in problems.items()]
-                accepted = [each for i, each in enumerate(accepted) if i not in problems]
-                continue
-            ordered = sorted(refused, key=lambda line: line.number)
-            return CommittedBatch(batch.through_line, indexed.upserted, indexed.version, indexed.truncated, ordered)
-        return CommittedBatch(batch.through_line, 0, None, [], sorted(refused, key=lambda line: line.number))
+                latest, more = _without_refused(latest, error)
+                refused += more
+        return CommittedBatch(
+            through_line=batch.through_line,
+            upserted=len(latest) + replaced,
+            version=indexed.version if indexed else None,
+            truncated=indexed.truncated if indexed else [],
+            refused=sorted([*batch.refused, *refused], key=lambda line: line.number),
+        )
+
+    async def _checked(self, name: str, lines: list[_DocumentLine]) -> tuple[list[_DocumentLine], list[RefusedLine]]:
+        """Check lines if ids repeat: one that is refused replaces none, and is always reported."""
+        refused: list[RefusedLine] = []
+        while len(_latest(lines)) < len(lines):
+            try:
+                await self._index_documents.check(name, [line.document for line in lines])
+                break
+            except InvalidRequest as error:
+                lines, more = _without_refused(lines, error)
+                refused += more
+        return lines, refused
 
 
 async def _batches(lines: AsyncIterator[StreamLine]) -> AsyncIterator[_Batch]:
@@ -114,7 +140,7 @@ async def _batches(lines: AsyncIterator[StreamLine]) -> AsyncIterator[_Batch]:
             line = next_line.result()
             if line is None:
                 break
-            if batch.full_for(line):
+            if batch.full:
                 yield batch
                 batch = _Batch()
             batch.add(line)
@@ -123,6 +149,21 @@ async def _batches(lines: AsyncIterator[StreamLine]) -> AsyncIterator[_Batch]:
         next_line.cancel()
     if batch.through_line:
         yield batch
+
+
+def _latest(lines: Sequence[_DocumentLine]) -> list[_DocumentLine]:
+    """The last line of each id, in order."""
+    numbers = {line.document.id: line.number for line in lines}
+    return [line for line in lines if line.number == numbers[line.document.id]]
+
+
+def _without_refused(
+    lines: Sequence[_DocumentLine], error: InvalidRequest
+) -> tuple[list[_DocumentLine], list[RefusedLine]]:
+    """The lines that the error does not name, and those that it names."""
+    problems = {_position(problem): problem for problem in error.problems}
+    refused = [RefusedLine(lines[i].number, _relative(problem)) for i, problem in problems.items()]
+    return [line for i, line in enumerate(lines) if i not in problems], refused
 
 
 def _position(problem: Problem) -> int:

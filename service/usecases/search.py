@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
 from semblance.models.explanation import LinkList
 from semblance.models.measures.chunks import split_by_size
-from semblance.models.measures.quantized_tokens import dequantize_many
+from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
@@ -26,6 +27,8 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain import word_links
+
+log = logging.getLogger(__name__)
 
 ScoreSource: TypeAlias = Literal["index", "token_codes", "encoder"]
 
@@ -265,8 +268,19 @@ class SearchSession:
                         for each in zip(chunks, embedded, strict=True)
                     )
                 )
-            hits += [hit for each in scored for hit in each]
+            hits += [hit for each, _ in scored for hit in each]
+            hits += await self._score_damaged(query, [doc_id for _, damaged in scored for doc_id in damaged])
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    async def _score_damaged(self, query: TokenEmbeddings, ids: Sequence[str]) -> list[Hit]:
+        """Score documents whose token codes are damaged by encoding their texts again."""
+        if not ids:
+            return []
+        log.warning(
+            "collection %s: the token codes of %r are damaged; its text is encoded again", self.collection.name, ids[0]
+        )
+        embedded = await self._embed_stored(ids)
+        return await asyncio.to_thread(self._score, query, list(embedded), list(embedded.values()))
 
     async def _embed_stored(self, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
         _, documents = await self.documents(ids)
@@ -283,16 +297,28 @@ class SearchSession:
         ids: Sequence[str],
         embedded: Mapping[str, TokenEmbeddings] | None,
         store: DocumentStore,
-    ) -> list[Hit]:
-        """In a search thread: score documents by embeddings or, without any, stored token codes."""
+    ) -> tuple[list[Hit], list[str]]:
+        """In a search thread: score documents by embeddings or, without any, stored token codes.
+
+        Returns their hits, and the ids of those whose codes are damaged.
+        """
         if embedded is not None:
-            return self._score(query, list(embedded), list(embedded.values()))
+            return self._score(query, list(embedded), list(embedded.values())), []
         codes = store.codes(self.collection.name, ids, self.collection.settings.space)
-        coded_ids, codes_of = list(codes), list(codes.values())
+        try:
+            return self._score_codes(query, codes), []
+        except ValueError:
+            damaged = [doc_id for doc_id in codes if not is_codes(codes[doc_id], self.collection.settings.dim)]
+            intact = {doc_id: each for doc_id, each in codes.items() if doc_id not in damaged}
+            return self._score_codes(query, intact), damaged
+
+    def _score_codes(self, query: TokenEmbeddings, codes: Mapping[str, bytes]) -> list[Hit]:
+        """Score documents by token codes. Raises ValueError if some are damaged."""
+        ids, codes_of = list(codes), list(codes.values())
         return [
             hit
             for part in split_by_size([len(each) for each in codes_of], DECODED_BYTES)
-            for hit in self._score(query, coded_ids[part], dequantize_many(codes_of[part]))
+            for hit in self._score(query, ids[part], dequantize_many(codes_of[part]))
         ]
 
     def _score(self, query: TokenEmbeddings, ids: Sequence[str], embeddings: Sequence[TokenEmbeddings]) -> list[Hit]:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from semblance.models.embeddings import Floats
+from semblance.models.measures.quantized_tokens import is_codes
 from semblance.service.ports.documents import Collection, DocumentStore, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex
 from semblance.service.replication.change_feed import catch_up, read_pages
@@ -46,18 +47,19 @@ def verify(store: DocumentStore, indexes: Indexes) -> Iterator[VerificationRepor
 def _verify_collection(
     store: DocumentStore, collection: Collection, index: VectorIndex | None, snapshot: str
 ) -> VerificationReport:
-    faults: list[str] = []
+    faults = store.damaged_rows(collection.name)
     documents = 0
-    start = Version(collection.version.epoch, 0)
+    start, dim = Version(collection.version.epoch, 0), collection.settings.dim
     for page in read_pages(partial(store.vector_changes, collection.name), start):
         live = set(store.get(collection.name, [change.id for change in page.changes]))
-        coded = live
+        codes = dict.fromkeys(live, b"")
         if collection.settings.tokens == "int8":
-            coded = set(store.codes(collection.name, list(live), collection.settings.space))
+            codes = store.codes(collection.name, list(live), collection.settings.space)
+            faults += [f"{doc_id!r} has unreadable token codes" for doc_id in codes if not is_codes(codes[doc_id], dim)]
         for change in page.changes:
-            faults += _faults_of(change, collection.settings.dim, alive=change.id in live)
+            faults += _faults_of(change, dim, alive=change.id in live)
         faults += _index_faults(page.changes, index)
-        faults += [f"{doc_id!r} has no token codes" for doc_id in sorted(live - coded)]
+        faults += [f"{doc_id!r} has no token codes" for doc_id in sorted(live - codes.keys())]
         documents += len(live)
     if index is not None and len(index) != documents:
         faults.append(f"the index contains {len(index):,} documents, the store {documents:,}")

@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event, select
 
 from semblance.service.documents import backup_folder
-from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.databases.postgresql import postgresql_engine
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import CollectionReplaced
 from semblance.service.ports.documents import (
     ChangePage,
     Collection,
     CollectionContents,
+    Cursor,
     Document,
     DocumentChange,
+    Version,
     Write,
 )
 from semblance.service.replication.copier import Copier, DirectWriter
@@ -184,7 +186,7 @@ class Busy(SqlDocumentStore):
             self.states[(collection.name, collection.version)] = of_collection(self._engine, collection.name)
 
     def document_changes(
-        self, name: str, since: int, cursor: tuple[int, str] | None, limit: int
+        self, name: str, since: Version, cursor: Cursor | None, limit: int
     ) -> ChangePage[DocumentChange]:
         self._write()
         return super().document_changes(name, since, cursor, limit)

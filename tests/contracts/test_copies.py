@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, select
 
 from semblance.models.embeddings import unit_rows
-from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.schema import collections, commits, documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
 from semblance.service.ports.documents import (
     CollectionSettings,
@@ -115,7 +115,7 @@ def dump(engine: Engine, table: Table, columns: list[str] | None = None) -> list
 
 def assert_equal(primary: Engine, copy: Engine) -> None:
     """Assert that the copy equals the primary, without embeddings by other encoders."""
-    for table in (collections, documents, vectors, token_codes):
+    for table in (collections, commits, documents, vectors, token_codes):
         assert dump(copy, table) == dump(primary, table)
 
 

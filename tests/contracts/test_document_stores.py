@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,23 +13,33 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Engine, Table, update
 
 from semblance.models.embeddings import unit_rows
-from semblance.service.documents import sqlite
+from semblance.service.documents.databases import sqlite
+from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.schema import documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import (
     CollectionDiffers,
     CollectionReplaced,
+    HistoryLost,
+    StoreFull,
     TextChanged,
     UnknownCollection,
     UnknownDocument,
 )
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.engines.exact import Exact
-from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Version, Write
+from semblance.service.ports.documents import (
+    CollectionSettings,
+    Commit,
+    Cursor,
+    Document,
+    DocumentEmbedding,
+    Version,
+    Write,
+)
 from semblance.service.replication.change_feed import catch_up
 
 DIM = 4
@@ -100,7 +111,7 @@ def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
         lambda: store.drop("no"),
         lambda: store.get("no", ["d"]),
         lambda: store.scan("no", "", 1),
-        lambda: store.vector_changes("no", 0, None, 1),
+        lambda: store.vector_changes("no", Version("e", 0), None, 1),
         lambda: upsert(store, [new("d")], "no"),
     ):
         with pytest.raises(UnknownCollection, match="'no'"):
@@ -186,15 +197,67 @@ def test_an_index_catches_up_for_any_page_size(
 
 
 def test_a_page_is_complete_only_up_to_finished_versions(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    of_a = upsert(store, [new(f"a{i}") for i in range(3)])
+    of_b = upsert(store, [new(f"b{i}") for i in range(3)])
+    first = store.vector_changes("c", created.version, None, 2)
+    assert (first.complete, first.cursor) == (created.version, Cursor(1, "a1", of_b))
+    second = store.vector_changes("c", created.version, first.cursor, 1)
+    assert (second.complete, [change.id for change in second.changes]) == (of_a, ["a2"])
+    third = store.vector_changes("c", created.version, second.cursor, 9)
+    assert (third.complete, third.cursor) == (of_b, None)
+
+
+def test_changes_since_a_lost_version_are_refused(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    first = upsert(store, [new("a")])
+    second = upsert(store, [new("b")])
+    lost = [replace(first, commit="another"), replace(second, commit="another"), replace(second, number=3)]
+    for version in lost:
+        assert not store.has_version("c", version)
+        for changes in (store.vector_changes, store.document_changes):
+            with pytest.raises(HistoryLost, match=str(version)):
+                changes("c", version, None, 9)
+            with pytest.raises(HistoryLost, match=str(version)):
+                changes("c", created.version, Cursor(1, "a", version), 9)
+    for version in (created.version, first, second, replace(first, commit="")):  # an earlier release has no commits
+        assert store.has_version("c", version)
+        assert store.vector_changes("c", version, None, 9).complete == second
+
+
+def test_commits_of_a_page_are_those_since_its_start(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    versions = [upsert(store, [new(doc_id)]) for doc_id in "abc"]
+    page = store.document_changes("c", versions[0], None, 9)
+    assert page.commits == [Commit(version.number, version.commit) for version in versions[1:]]
+    assert len({version.commit for version in versions}) == 3
+    assert store.document_changes("c", created.version, None, 1).commits == (), "only on the last page"
+
+
+def test_rows_with_changed_bytes_are_found(store: SqlDocumentStore, engine: Engine) -> None:
     store.create("c", SETTINGS)
-    upsert(store, [new(f"a{i}") for i in range(3)])
-    upsert(store, [new(f"b{i}") for i in range(3)])
-    first = store.vector_changes("c", 0, None, 2)
-    assert (first.complete, first.cursor) == (0, (1, "a1"))
-    second = store.vector_changes("c", 0, first.cursor, 1)
-    assert (second.complete, [change.id for change in second.changes]) == (1, ["a2"])
-    third = store.vector_changes("c", 0, second.cursor, 9)
-    assert (third.complete, third.cursor) == (2, None)
+    upsert(store, [new(doc_id, f"text of {doc_id}", tags=["a", 1.5, None]) for doc_id in "abcdef"])
+    store.delete("c", "f")
+    relabeled = Write(Document("e", "text of e", {"new": True}), embedding=None)
+    upsert(store, [relabeled])
+    assert store.damaged_rows("c") == []
+    changes: list[tuple[Table, str, dict[str, object]]] = [
+        (documents, "a", {"text": "text of A"}),
+        (documents, "b", {"metadata": {"tags": ["a", 1.5, "null"]}}),
+        (vectors, "c", {"vector": document_embedding(2).vector.tobytes()}),
+        (token_codes, "d", {"codes": b"\1\1\2"}),
+    ]
+    with engine.begin() as connection:
+        for table, doc_id, values in changes:
+            connection.execute(update(table).where(table.c.id == doc_id).values(**values))
+    assert store.damaged_rows("c") == [
+        "'a' is damaged: its text or metadata",
+        "'b' is damaged: its text or metadata",
+        "'c' is damaged: its vector",
+        "'d' is damaged: its token codes",
+    ]
+    upsert(store, [new(doc_id) for doc_id in "abcd"])
+    assert store.damaged_rows("c") == [], "storing a document again repairs it"
 
 
 def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocumentStore) -> None:
@@ -252,10 +315,15 @@ def test_database_errors_show_no_document_text(tmp_path: Path) -> None:
         for i in range(1000):
             upsert(store, [new(str(i), "MY SECRET TEXT " * 100)])
 
-    with pytest.raises(DatabaseError) as failure:
+    with pytest.raises(StoreFull) as failure:
         fill()
-    assert "SECRET" not in str(failure.value)
+    assert "SECRET" not in f"{failure.value} {failure.value.__cause__}"
+    assert not store.writable
     assert store.sizes(["c"])[0][1].documents == store.collection("c").version.number, "no write is stored in part"
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count={2 * pages + 100}")
+    upsert(store, [new("small")])
+    assert store.writable
 
 
 @pytest.mark.slow

@@ -179,6 +179,20 @@ def test_workloads_have_network_policies_and_disruption_budgets() -> None:
     assert all(each["spec"]["maxUnavailable"] == 1 for each in manifests() if each["kind"] == "PodDisruptionBudget")
 
 
+def test_only_nginx_and_prometheus_may_reach_a_replica() -> None:
+    [policy] = [
+        each for each in manifests() if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == "semblance"
+    ]
+    [rule] = policy["spec"]["ingress"]
+    assert rule["from"] == [
+        {"podSelector": {"matchLabels": {"app": "semblance-nginx"}}},
+        {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}},
+            "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
+        },
+    ]
+
+
 def test_kustomizations_name_existing_files() -> None:
     for path in DEPLOY.rglob("kustomization.yaml"):
         kustomization = yaml.safe_load(path.read_text())

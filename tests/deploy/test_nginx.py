@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPMessage
 
 import httpx2
 import pytest
 
+from semblance.service.api.edge.middleware import SECURITY_HEADERS
+from semblance.service.api.errors import ProblemDetails
+from semblance.service.api.openai_shape import ErrorAnswer
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
+from tests.integration.raw_http import head, read_answer
 from tests.support.servers.nginx_server import NginxServer
 
 READS = [
@@ -40,6 +46,7 @@ WRITES = [
 ]
 LINES = ("POST", "/collections/a/documents", "application/x-ndjson; charset=utf-8")
 WRITES_BY_TYPE = [(*write, "application/json") for write in WRITES] + [LINES]
+MOST_CONNECTIONS = 256  # of an address: limit_conn in nginx.conf
 MANY = 12  # requests, enough for each replica to get some
 ROUNDS = 4  # of failures, to vary the replica that nginx tries first
 
@@ -106,7 +113,7 @@ def test_a_read_fails_over_from_a_dead_replica(
     assert [(answer.status, answer.text) for answer in answers] == [(200, str(alive.server_port))] * MANY
 
 
-@pytest.mark.parametrize("failure", [None, 502, 503])
+@pytest.mark.parametrize("failure", [None, 500, 502, 503])
 @pytest.mark.parametrize(("method", "path"), READS)
 def test_a_read_fails_over_from_a_failing_replica(
     method: str, path: str, failure: int | None, nginx: NginxServer, replicas: tuple[Replica, Replica]
@@ -154,13 +161,14 @@ def test_a_write_cut_off_is_not_retried(
     assert received(replicas) == {f"{method} {path}": MANY}
 
 
+@pytest.mark.parametrize("failure", [500, 503])
 @pytest.mark.parametrize(("method", "path", "kind"), WRITES_BY_TYPE)
 def test_a_refused_write_is_not_retried(
-    method: str, path: str, kind: str, nginx: NginxServer, replicas: tuple[Replica, Replica]
+    method: str, path: str, kind: str, failure: int, nginx: NginxServer, replicas: tuple[Replica, Replica]
 ) -> None:
     for replica in replicas:
-        replica.status = 503
-    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [503] * MANY
+        replica.status = failure
+    assert [send(nginx, method, path, kind).status for _ in range(MANY)] == [failure] * MANY
     assert received(replicas) == {f"{method} {path}": MANY}
 
 
@@ -208,6 +216,86 @@ def test_each_key_has_its_own_rate_limit(nginx: NginxServer, http: httpx2.Client
     other = {"authorization": "Bearer two"}
     assert [http.get("/models", headers=other).status_code for _ in range(20)] == [200] * 20
     assert http.get("/models").status_code == 200, "an address without a key has its own limit too"
+
+
+def test_invented_keys_share_the_limit_of_their_address(nginx: NginxServer) -> None:
+    requests = [head("GET", "/models", f"authorization: Bearer invented-{number}") for number in range(900)]
+    started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+        connection.sendall(b"".join([*requests, head("GET", "/models", "connection: close")]))
+        answers = b"".join(iter(lambda: connection.recv(65_536), b""))
+    statuses = Counter(re.findall(rb"HTTP/1.1 (\d+)", answers))
+    assert set(statuses) == {b"200", b"429"}
+    assert statuses[b"200"] <= 200 + 200 * (time.monotonic() - started) + 1
+
+
+def test_one_address_may_not_hold_all_connections(nginx: NginxServer) -> None:
+    with ExitStack() as held:
+        for number in range(MOST_CONNECTIONS):
+            waiting = held.enter_context(socket.create_connection(("127.0.0.1", nginx.port)))
+            key = f"authorization: Bearer key-{number}"
+            waiting.sendall(head("POST", "/search", key, length=10))  # its body never comes
+            time.sleep(0.006)  # slower than the rate limit
+        refusal = send(nginx, "GET", "/models")
+        assert (refusal.status, json.loads(refusal.text)["code"]) == (429, "rate_limited")
+    deadline = time.monotonic() + 10
+    while send(nginx, "GET", "/models").status != 200 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert send(nginx, "GET", "/models").status == 200
+
+
+OWN_ANSWERS = {
+    "no HTTP": (b"\x16\x03\x01 a greeting in TLS\r\n\r\n", 400, "malformed_http"),
+    "no Host": (b"GET /live HTTP/1.1\r\n\r\n", 400, "malformed_http"),
+    "two Hosts": (head("GET", "/live", "host: other"), 400, "malformed_http"),
+    "another version": (b"GET /live HTTP/2.0\r\nhost: x\r\n\r\n", 400, "malformed_http"),
+    "an unknown coding": (head("POST", "/search", "transfer-encoding: odd"), 400, "malformed_http"),
+    "a negative length": (head("POST", "/search", "content-length: -1"), 400, "malformed_http"),
+    "metrics": (head("GET", "/metrics"), 404, "unknown_route"),
+    "an internal path": (head("GET", "/=read"), 404, "unknown_route"),
+    "TRACE": (head("TRACE", "/live"), 405, "method_not_allowed"),
+    "a large body": (head("POST", "/search", length=9_000_000), 413, "body_too_large"),
+    "a long URL": (head("GET", "/explain?a=" + 33_000 * "y"), 431, "headers_too_large"),
+    "a long header": (head("GET", "/live", "x: " + 33_000 * "y"), 431, "headers_too_large"),
+    "a large body under /v1/": (head("POST", "/v1/embeddings", length=9_000_000), 413, "body_too_large"),
+    "a long header under /v1/": (head("GET", "/v1/x", "x: " + 33_000 * "y"), 431, "headers_too_large"),
+}
+
+
+@pytest.mark.parametrize(("request_", "status", "code"), OWN_ANSWERS.values(), ids=OWN_ANSWERS)
+def test_own_answers_of_nginx_resemble_those_of_the_service(
+    request_: bytes, status: int, code: str, nginx: NginxServer
+) -> None:
+    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+        connection.sendall(request_)
+        answer = read_answer(connection)
+    assert answer.status == status
+    if b" /v1/" in request_:
+        assert answer.headers["content-type"] == "application/json"
+        error = ErrorAnswer.model_validate_json(answer.body, strict=True).error
+        assert (error.code, error.type) == (code, "invalid_request_error")
+    else:
+        assert answer.headers["content-type"] == "application/problem+json"
+        problem = ProblemDetails.model_validate_json(answer.body, strict=True)
+        assert (problem.code, problem.status) == (code, status)
+    assert {name: answer.headers.get_all(name) for name in SECURITY_HEADERS} == {
+        name: [value] for name, value in SECURITY_HEADERS.items()
+    }
+    deadline = time.monotonic() + 10  # nginx reads on for a while when it refuses a body
+    while not nginx.access_log and time.monotonic() < deadline:
+        time.sleep(0.05)
+    [logged] = map(json.loads, nginx.access_log.splitlines())
+    assert logged["request_id"] == answer.headers["x-request-id"]
+    assert len(logged["request_id"]) == 32
+    assert logged["status"] == str(status)
+    assert not logged["method"] or request_.startswith(logged["method"].encode())
+
+
+def test_a_request_without_host_reaches_replicas_with_one(nginx: NginxServer) -> None:
+    """As HTTP/1.0 allows; the replicas refuse HTTP/1.1 without Host."""
+    with socket.create_connection(("127.0.0.1", nginx.port), timeout=20) as connection:
+        connection.sendall(b"GET /live HTTP/1.0\r\n\r\n")
+        assert read_answer(connection).status == 200
 
 
 def test_a_body_over_the_limit_gets_a_problem_document(http: httpx2.Client, replicas: tuple[Replica, Replica]) -> None:

@@ -14,8 +14,8 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.migrations import migrate
-from semblance.service.documents.postgresql import postgresql_engine
 from tests.conftest import missing
 from tests.deploy.deployment import DEPLOY
 from tests.integration.redis.checked_lookups import ENTRIES, KEYS, caching

@@ -18,9 +18,10 @@ from typing import TypeAlias
 import numpy as np
 from sqlalchemy import Engine, event
 
-from semblance.models.embeddings import Floats
+from semblance.models.embeddings import Floats, TokenEmbeddings
+from semblance.models.measures.quantized_tokens import quantize
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.indexes import collection_index
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
@@ -59,6 +60,12 @@ def opened(home: Path) -> LocalNode:
     return LocalNode(SqlDocumentStore(sqlite_engine(home / "documents.sqlite")), IndexFolder(home / "indexes"))
 
 
+def token_codes(seed: int) -> tuple[bytes, float]:
+    """Codes of two tokens, and their error."""
+    vectors = np.stack([unit_vector(seed, DIM), unit_vector(seed + 1, DIM)])
+    return quantize(TokenEmbeddings(vectors, np.ones(2, np.float32)))
+
+
 async def perform(local: LocalNode, action: str, before: State, after: State) -> None:
     """Perform one line of the script."""
     match action.split():
@@ -66,7 +73,7 @@ async def perform(local: LocalNode, action: str, before: State, after: State) ->
             writes = [
                 Write(
                     Document(doc_id, f"text {seed}", {"n": seed}),
-                    DocumentEmbedding(unit_vector(seed, DIM), False, b"codes", 0.1),
+                    DocumentEmbedding(unit_vector(seed, DIM), False, *token_codes(seed)),
                 )
                 for doc_id, seed in after.items()
                 if before.get(doc_id) != seed

@@ -37,7 +37,7 @@ def open_connection(url: str) -> socket.socket:
 def head(method: str, path: str, *lines: str, length: int | None = None) -> bytes:
     """A request without its body, which is JSON if `length` is set."""
     more = [] if length is None else ["content-type: application/json", f"content-length: {length}"]
-    return "\r\n".join([f"{method} {path} HTTP/1.1", "host: here", *more, *lines, "", ""]).encode()
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "host: localhost", *more, *lines, "", ""]).encode()
 
 
 def chunk(piece: bytes) -> bytes:

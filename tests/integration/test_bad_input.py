@@ -220,6 +220,22 @@ def test_other_content_types_are_refused(http: httpx2.Client, content_type: str)
     assert_problem(answer, 415, "unsupported_media_type")
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate, gzip", "identity", ""])
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
+def test_encoded_bodies_are_refused_with_a_remedy(http: httpx2.Client, encoding: str, media_type: str) -> None:
+    http.put("/collections/encoded")
+    document = {"id": "1", "text": "A cat."}
+    body = json.dumps(document if "nd" in media_type else {"documents": [document]}).encode()
+    headers = {"content-type": media_type, "content-encoding": encoding}
+    answer = http.post("/collections/encoded/documents", content=body, headers=headers)
+    if encoding in ("identity", ""):
+        assert answer.status_code == 200
+        return
+    assert_problem(answer, 415, "unsupported_content_encoding")
+    assert "without content-encoding" in answer.json()["detail"]
+    assert answer.headers["accept-encoding"] == "identity"
+
+
 def test_bodies_over_the_limit_are_refused_with_and_without_length(http: httpx2.Client) -> None:
     large = b'{"pairs": "' + b"x" * BODY_LIMIT + b'"}'
     headers = {"content-type": "application/json"}

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.service.cli.main import app
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance, semblance_process
@@ -197,9 +197,11 @@ def test_verify_finds_faults_and_rebuild_repairs_the_index(tmp_path: Path) -> No
         behind.execute("UPDATE vectors SET vector = ? WHERE id = '1'", [(unit[0] * 2).tobytes()])
         behind.execute("UPDATE vectors SET vector = ? WHERE id = '2'", [unit[3].tobytes()])
         behind.execute("DELETE FROM vectors WHERE id = '3'")
+        behind.execute("UPDATE documents SET text = 'Text 0' WHERE id = '0'")
     found = semblance("index", "verify", "--home", str(tmp_path))
     assert found.returncode == 1
     for fault in (
+        "c: '0' is damaged: its text or metadata",
         "c: '1' has a vector that is not of unit length",
         "c: '1' is not in the index as it is stored",
         "c: '2' is not in the index as it is stored",
@@ -230,7 +232,7 @@ def test_verify_reports_an_unreadable_database(tmp_path: Path) -> None:
         file.write(b"\x5a" * 20_000)
     found = semblance("index", "verify", "--home", str(tmp_path))
     assert found.returncode == 1
-    assert "the database" in found.stdout
+    assert "is damaged" in found.stdout
     assert "Traceback" not in found.stderr
     elsewhere = semblance("index", "verify", "--home", str(tmp_path / "typo"))
     assert elsewhere.returncode == 1

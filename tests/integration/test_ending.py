@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from tests.integration.raw_http import PAIR, head, open_connection, read_answer
 from tests.support.running_service import Service, running_process
 

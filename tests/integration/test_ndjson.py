@@ -88,6 +88,28 @@ def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client
     assert {each["id"]: each["text"] for each in listed} == {"a": "Good, and later than line 1.", "g": "Good too."}
 
 
+def test_a_repeated_id_costs_one_commit_a_batch(api: Api, http: httpx2.Client) -> None:
+    api.collection("lines")
+    lines_out = send(http, "lines", [line("a" if i % 3 else f"d{i}", f"Number {i}.") for i in range(400)])
+    assert [each.get("through_line") for each in lines_out] == [256, 400, None]
+    assert [each["upserted"] for each in lines_out] == [256, 144, 400]
+    assert [each["version"].split(":")[1] for each in lines_out] == ["1", "2", "2"]
+    assert http.get("/collections/lines/documents/a").json()["text"] == "Number 398."
+    assert http.get("/collections/lines").json()["count"] == 1 + 134
+
+
+def test_a_refused_line_replaces_none_of_the_same_id(api: Api, http: httpx2.Client) -> None:
+    api.collection("lines")
+    bad = [("a", "word " * 30_000), ("a", "\u200b"), ("b", "\u200b")]
+    lines = [("b", "First."), ("a", "First."), bad[0], ("a", "Second."), bad[1], ("b", "Second."), bad[2]]
+    stored, last = send(http, "lines", [line(*each) for each in lines])
+    refused = [(each["line"], each["code"]) for each in stored["errors"]]
+    assert refused == [(3, "text_too_long"), (5, "empty_text"), (7, "empty_text")]
+    assert (last["upserted"], last["failed"]) == (4, 3)
+    listed = http.get("/collections/lines/documents").json()["documents"]
+    assert {each["id"]: each["text"] for each in listed} == {"a": "Second.", "b": "Second."}
+
+
 def test_a_refused_line_is_not_repeated_in_the_answer(api: Api, http: httpx2.Client) -> None:
     """Unknown names may be as long as a line."""
     api.collection("lines")

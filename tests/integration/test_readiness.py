@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from semblance.service.documents.postgresql import postgresql_engine
+from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.ports.documents import Document, DocumentEmbedding, Write
 from tests.support.project import PROJECT

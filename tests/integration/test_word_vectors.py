@@ -99,8 +99,8 @@ def test_embeddings_of_unknown_words_are_zeros(words: httpx2.Client) -> None:
 
 
 def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
+    from semblance.service.documents.databases.sqlite import sqlite_engine
     from semblance.service.documents.sql import SqlDocumentStore
-    from semblance.service.documents.sqlite import sqlite_engine
     from semblance.service.indexes.index_folder import IndexFolder
     from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
     from semblance.service.usecases.verify import verify

@@ -110,9 +110,29 @@ def test_an_inexact_origin_is_refused(monkeypatch: pytest.MonkeyPatch, value: st
         read_settings()
 
 
+@pytest.mark.parametrize("value", ["*", "proxy.example.org", "10.0.0.1/8", "10.0.0.0:80"])
+def test_a_trusted_proxy_is_an_address_or_a_network(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SEMBLANCE_TRUSTED_PROXIES", f"10.0.0.7, 10.0.0.0/8,{value}")
+    with pytest.raises(SystemExit, match="SEMBLANCE_TRUSTED_PROXIES"):
+        read_settings()
+
+
 def test_origins_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000,http://[::1]:5173,")
     assert read_settings().origins == ("https://a.example", "http://localhost:3000", "http://[::1]:5173")
+
+
+@pytest.mark.parametrize("value", ["a.example:8000", "https://a.example", "[::1]", "a.example/x", "*.a.example"])
+def test_an_allowed_host_has_no_scheme_or_port(value: str) -> None:
+    with pytest.raises(SystemExit, match="SEMBLANCE_ALLOWED_HOSTS"):
+        read_settings(allowed_hosts=f"fine.example,{value}")
+
+
+def test_only_loopback_without_keys_limits_hosts_by_default() -> None:
+    assert read_settings().hosts == read_settings(host="::1").hosts == ()
+    assert read_settings(host="0.0.0.0", allow_anonymous=True).hosts == ("*",)
+    assert read_settings(api_keys="a:read:" + 64 * "0").hosts == ("*",)
+    assert read_settings(allowed_hosts="Search.example, fe80::1").hosts == ("search.example", "fe80::1")
 
 
 def test_every_setting_is_in_one_group() -> None:

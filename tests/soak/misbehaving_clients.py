@@ -93,7 +93,7 @@ def send_body(body: bytes, path: str = "/similarity") -> Action:
 
 def tiny_requests(count: int) -> Action:
     """Send many small requests over persistent connections."""
-    kinds = (b"GET /live HTTP/1.1\r\nhost: here\r\n\r\n", post_head("/similarity", len(PAIR)) + PAIR)
+    kinds = (b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n", post_head("/similarity", len(PAIR)) + PAIR)
 
     async def act(url: str) -> Counter[int]:
         async def client(number: int) -> list[int]:
@@ -108,7 +108,7 @@ def tiny_requests(count: int) -> Action:
 
 def post_head(path: str, length: int) -> bytes:
     """Head of a POST request with a JSON body."""
-    lines = [f"POST {path} HTTP/1.1", "host: here", "content-type: application/json", f"content-length: {length}"]
+    lines = [f"POST {path} HTTP/1.1", "host: localhost", "content-type: application/json", f"content-length: {length}"]
     return "\r\n".join([*lines, "", ""]).encode()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 
 from semblance.models.embeddings import Floats
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import Document, DocumentEmbedding, Write
 from semblance.service.replication.local_node import LocalNode

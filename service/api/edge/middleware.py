@@ -16,9 +16,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.keys import Guard, is_documents
 from semblance.service.api.edge.request_body import BodyLimits, ClientLeft, RequestBody, while_connected
-from semblance.service.api.errors import STATUS, problem
+from semblance.service.api.errors import STATUS, internal_error, problem
+from semblance.service.callers import set_caller
 from semblance.service.errors import Forbidden, NotReady, Unauthorized
 from semblance.service.observability import STAGES, Metrics, start_timings
 from semblance.service.process.readiness import Draining, Readiness
@@ -40,6 +42,8 @@ CLIENT_LEFT = 499  # status in log and metrics of a request whose client disconn
 
 _EXPOSED = ("retry-after", "server-timing", "www-authenticate", "x-request-id")
 _MONITORING = frozenset({"/live", "/ready", "/metrics"})  # answered by an unready process too
+_IDENTITY = "identity"
+_WRONG_HOST = "the service may not be called under this host; list it in SEMBLANCE_ALLOWED_HOSTS to allow it"
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 _NDJSON = re.compile(r"application/(x-)?ndjson\s*(;.*)?", re.IGNORECASE)
@@ -53,12 +57,14 @@ class EdgePolicy:
 
     Args:
         guard: who may call what.
+        hosts: under which names and addresses.
         draining: set during shutdown, when every request is refused.
         readiness: whether this process can serve at all.
         origins: whose pages may call from a browser.
     """
 
     guard: Guard = field(default_factory=Guard)
+    hosts: AllowedHosts = field(default_factory=AllowedHosts)
     draining: Draining = field(default_factory=Draining)
     readiness: Readiness = field(default_factory=Readiness)
     origins: tuple[str, ...] = ()
@@ -101,13 +107,14 @@ class EdgeMiddleware:
             return
         headers = scope["headers_by_name"] = _by_name(scope["headers"])
         request = _Request(scope, headers.get("x-request-id", ""))
+        scope["request_id"] = request.id
         # the route uses this same decision: if it judged again, an unlimited body might be read as a whole
         scope["streamed"] = _is_stream(scope["method"], scope["path"], headers)
         body = RequestBody(receive, self._limits, streamed=scope["streamed"], announced=_has_body(headers))
         try:
             await self._serve(scope, body, request, request.annotated(send, self._policy.draining))
         finally:
-            if body.aborted:
+            if body.aborted or "client_left" in scope:
                 request.status = CLIENT_LEFT
             self._account(request)
 
@@ -126,16 +133,19 @@ class EdgeMiddleware:
             if request.status:  # the answer had begun: only breaking off tells the client
                 raise
             self._metrics.errors.labels("internal_error").inc()
-            detail = f"internal error; see the log for request {request.id}"
-            await problem(500, "internal_error", detail)(scope, body.receive, send)
+            await problem(500, "internal_error", internal_error(request.id))(scope, body.receive, send)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it by its headers before any of its body is read."""
         app = self._not_admitted(scope) or self._bad_body(scope) or self._app
+        set_caller(scope.get("caller") or _address(scope))
         await app(scope, receive, send)
 
     def _not_admitted(self, scope: Scope) -> Response | None:
-        """The refusal of a request that comes during shutdown or without a sufficient key."""
+        """The refusal of a request to another host, during shutdown, or without a sufficient key."""
+        host = scope["headers_by_name"].get("host")  # HTTP/1.0 may do without, but browsers always send it
+        if host is not None and not self._policy.hosts.allow(host):
+            return self._refusal(421, "host_not_allowed", _WRONG_HOST)
         if reason := self._policy.unavailable(scope["path"]):
             self._metrics.errors.labels("not_ready").inc()
             return _not_ready(reason)
@@ -145,26 +155,36 @@ class EdgeMiddleware:
         try:
             scope["caller"] = self._policy.guard.admit(scope["method"], scope["path"], authorization)
         except (Unauthorized, Forbidden) as error:
-            self._metrics.errors.labels(error.code).inc()
-            answer = problem(STATUS[type(error)], error.code, str(error))
+            answer = self._refusal(STATUS[type(error)], error.code, str(error))
             if isinstance(error, Unauthorized):
                 answer.headers["www-authenticate"] = "Bearer"
             return answer
         return None
 
     def _bad_body(self, scope: Scope) -> Response | None:
-        """The refusal of a request whose headers announce a body that is too large or not JSON."""
-        if scope["method"] not in ("POST", "PUT") or scope["streamed"]:  # no other route reads a body
-            return None
+        """The refusal of a request whose headers announce a body that cannot be read."""
         headers = scope["headers_by_name"]
+        if scope["method"] not in ("POST", "PUT") or not _has_body(headers):  # no other route reads a body
+            return None
+        encoding = headers.get("content-encoding", "") or _IDENTITY
+        if encoding.lower() != _IDENTITY:
+            answer = self._refusal(
+                415, "unsupported_content_encoding", "send the body uncompressed, without content-encoding"
+            )
+            answer.headers["accept-encoding"] = _IDENTITY
+            return answer
+        if scope["streamed"]:
+            return None
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._limits.max_bytes:
-            self._metrics.errors.labels("body_too_large").inc()
-            return problem(413, "body_too_large", self._limits.too_large())
-        if _has_body(headers) and not _JSON.fullmatch(headers.get("content-type", "")):
-            self._metrics.errors.labels("unsupported_media_type").inc()
-            return problem(415, "unsupported_media_type", "send the body as content-type: application/json")
+            return self._refusal(413, "body_too_large", self._limits.too_large())
+        if not _JSON.fullmatch(headers.get("content-type", "")):
+            return self._refusal(415, "unsupported_media_type", "send the body as content-type: application/json")
         return None
+
+    def _refusal(self, status: int, code: str, detail: str) -> Response:
+        self._metrics.errors.labels(code).inc()
+        return problem(status, code, detail)
 
     def _account(self, request: _Request) -> None:
         route, seconds = request.route, time.perf_counter() - request.began
@@ -181,6 +201,12 @@ class EdgeMiddleware:
 def _by_name(headers: Sequence[RawHeader]) -> Mapping[str, str]:
     """Headers by name; of repeated headers, the first."""
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+
+
+def _address(scope: Scope) -> str:
+    """The address of the client; empty on a Unix socket."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _has_body(headers: Mapping[str, str]) -> bool:

@@ -87,7 +87,7 @@ async def store(
 
     NDJSON, one document a line and any number of lines, is stored in batches of at most 256. Each batch is answered
     with a line when it is on disk, which acknowledges the lines up to its `through_line`. Lines that cannot be stored
-    are listed, and the others stored.
+    are listed, and the others stored. Of lines with the same id in a batch, the last is stored; `upserted` counts all.
     """
     require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
@@ -107,7 +107,8 @@ async def _store_lines(request: Request) -> Response:
     await services[IndexDocuments].check_writable(name)
     lines = read_lines(request.stream(), services[Settings].max_body_bytes)
     batches = services[IndexStream](name, lines)
-    return StreamAnswer(answer_lines(batches, services[Metrics]), media_type=MEDIA_TYPE)
+    answer = answer_lines(batches, services[Metrics], request.scope["request_id"])
+    return StreamAnswer(answer, media_type=MEDIA_TYPE)
 
 
 @router.get("", responses=responses(404, 422, 503))

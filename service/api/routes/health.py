@@ -42,7 +42,8 @@ async def live() -> Live:
 async def ready(readiness: Use[Readiness], response: Response) -> Ready:
     """Whether requests should come here: 503 if a check fails, and during shutdown.
 
-    `degraded` is ready: the service answers, although the database is unreachable, or a collection is missing.
+    `degraded` is ready: the service answers, although the database is unreachable, a collection is missing, or the disk
+    refuses writes.
     """
     if not readiness.is_ready():
         response.status_code = 503

@@ -187,7 +187,7 @@ FilterObject = Annotated[
     Field(description="Conditions on metadata: see docs/search.md.", examples=[{"category": "shipping"}]),
 ]
 VersionText = Annotated[
-    Any, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^.+:[0-9]{1,18}$"})
+    Any, PlainValidator(_version), WithJsonSchema({"type": "string", "pattern": "^[^:]+:[0-9]{1,18}(:[^:]+)?$"})
 ]
 Bounded = BeforeValidator(_bounded)
 AtMostTexts = documented(known_maxItems="max_texts")

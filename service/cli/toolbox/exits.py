@@ -16,7 +16,15 @@ def exit_on_failure(summary: str) -> Iterator[None]:
     """Exit with `summary` and the reason if the block fails on the store or the disk."""
     try:
         yield
-    except (SemblanceError, OSError, sqlite3.Error) as error:
-        raise SystemExit(f"{summary}: {error}") from error
-    except DBAPIError as error:  # its own text would contain the SQL statement
-        raise SystemExit(f"{summary}: {error.orig}") from error
+    except Exception as error:
+        reason = reason_for_operator(error)
+        if reason is None:
+            raise
+        raise SystemExit(f"{summary}: {reason}") from error
+
+
+def reason_for_operator(error: Exception) -> str | None:
+    """Why the store or the disk failed; None for an error that a programmer has to fix."""
+    if isinstance(error, DBAPIError):  # its own text would contain the SQL statement
+        return str(error.orig)
+    return str(error) if isinstance(error, SemblanceError | OSError | sqlite3.Error) else None

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from semblance.service.errors import StoreTooNew
 
-NEWEST = "0002"  # the last revision in versions/
+NEWEST = "0003"  # the last revision in versions/
 UNVERSIONED = "0001"  # revision of stores from before the migrations
 
 _LOCK_ID = 7_136_523_170_112  # of an advisory lock; an arbitrary number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -185,6 +186,22 @@ def test_pipelined_requests_are_answered_in_order(service: Service) -> None:
         answers = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"200", b"404", b"200", b"401"] * 20 + [b"200"]
     assert answers.count(b'"scores":[') == 20
+
+
+def test_resets_amid_pipelined_answers_are_logged_without_traceback(service: Service, anyone: httpx2.Client) -> None:
+    before = len(service.log.read_text())
+    for i in range(30):
+        body = PAIR.replace(b"cat", b"cat number %d" % i)  # not cached, so that answers take some time
+        with open_connection(service.url) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close by a reset
+            connection.sendall(6 * (head("POST", "/similarity", AS_READER, length=len(body)) + body))
+            time.sleep(0.002 * (i % 5))
+    assert anyone.get("/live").status_code == 200
+    deadline = time.monotonic() + 10
+    while " 499" not in (logged := service.log.read_text()[before:]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "POST /similarity 499" in logged
+    assert "Traceback" not in logged
 
 
 def test_garbage_after_a_request_leaves_its_answer_intact(service: Service) -> None:

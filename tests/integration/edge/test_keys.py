@@ -8,12 +8,26 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 
-from tests.integration.edge.conftest import ADMIN, AS_READER, PAUSE_S, READER, REDIS_PASSWORD, SCOPES, WRITER, bearer
+from semblance.service.api.errors import ProblemDetails
+from semblance.service.api.openai_shape import ErrorAnswer
+from tests.integration.edge.conftest import (
+    ADMIN,
+    AS_READER,
+    HEADER_BYTES,
+    PAUSE_S,
+    READER,
+    REDIS_PASSWORD,
+    SCOPES,
+    WRITER,
+    bearer,
+)
 from tests.integration.raw_http import head, open_connection, read_answer
 from tests.support.running_service import Service
 
@@ -35,6 +49,31 @@ def test_without_a_key_every_other_route_is_closed(anyone: httpx2.Client, method
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
         assert answer.headers["www-authenticate"] == "Bearer"
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+SHAPES: Mapping[str, type[BaseModel]] = {"ProblemDetails": ProblemDetails, "ErrorAnswer": ErrorAnswer}
+
+
+def test_refusals_before_any_route_are_as_documented(service: Service, anyone: httpx2.Client) -> None:
+    document = anyone.get("/openapi.json").json()
+    checked = 0
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            for status, lines in refused_heads(guarded="security" in operation):
+                with open_connection(service.url) as connection:
+                    connection.sendall(head(method.upper(), path.format(name="c", doc_id="1"), *lines))
+                    answer = read_answer(connection)
+                assert answer.status == status, (method, path)
+                shape = operation["responses"][str(status)]["content"][answer.headers["content-type"]]["schema"]
+                SHAPES[shape["$ref"].rpartition("/")[2]].model_validate_json(answer.body, strict=True)
+                checked += 1
+    assert checked > 50
+
+
+def refused_heads(*, guarded: bool) -> list[tuple[int, list[str]]]:
+    """Headers of requests that each route refuses, and the status."""
+    large, second_host = [f"x: {'y' * HEADER_BYTES}"], ["host: localhost"]
+    return [(431, large), (400, second_host), *([(401, []), (401, ["authorization: Bearer wrong"])] if guarded else [])]
 
 
 def test_each_scope_opens_its_routes_and_missing_ones_are_named(anyone: httpx2.Client) -> None:

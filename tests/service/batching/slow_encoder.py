@@ -13,6 +13,7 @@ from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.errors import DeviceLost
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.worker import Worker
+from semblance.service.callers import set_caller
 
 WAIT_S = 30  # timeout of what happens at once unless the machine is busy
 
@@ -72,9 +73,13 @@ async def model_busy(slow: SlowEncoder) -> None:
 
 async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:
     """Wait until the queue contains that number of texts of one token each."""
-    await until(lambda: worker._queue._tokens == {"interactive": texts, "bulk": bulk})
+    await until(lambda: worker._queue._turns.tokens == {"interactive": texts, "bulk": bulk})
 
 
-async def numbers(worker: Worker, slow: SlowEncoder, texts: list[str], *, bulk: bool = False) -> list[float]:
+async def numbers(
+    worker: Worker, slow: SlowEncoder, texts: list[str], *, bulk: bool = False, caller: str = ""
+) -> list[float]:
+    """Encode texts; in a task of its own if there are several callers."""
+    set_caller(caller)
     embeddings = await worker.encode(slow, slow.tokenize(texts, "query", "END"), "tokens", bulk=bulk)
     return [float(each.vectors[0, 0]) for each in embeddings]

@@ -5,54 +5,113 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.service.batching.policy import Candidate, Limits, due_time, next_batch
-
-GROUPS = st.sampled_from("ab")
-QUEUES = st.lists(st.builds(Candidate, st.integers(1, 300), GROUPS, st.floats(0, 100)), max_size=60).map(
-    lambda queue: sorted(queue, key=lambda text: text.due)
+from semblance.service.batching.policy import (
+    PADDING_SLACK,
+    Candidate,
+    Limits,
+    due_time,
+    leads_after,
+    next_batch,
+    room_of,
+    turn_order,
 )
 
+CALLERS = st.sampled_from("xyz")
+LEADS = st.dictionaries(CALLERS, st.floats(0, 2000))
+CANDIDATES = st.builds(
+    Candidate, CALLERS, st.integers(1, 300), st.sampled_from("ab"), st.floats(0, 100), st.just("interactive")
+)
+WINDOWS = st.lists(CANDIDATES, max_size=60)
 
-def roomy(batch_tokens: int, window: int = 1024) -> Limits:
+
+def roomy(batch_tokens: int) -> Limits:
     """Limits that only the size of a batch can reach."""
-    return Limits(batch_tokens, request_tokens=10**6, queued_tokens=10**6, window=window)
+    return Limits(batch_tokens, request_tokens=10**6, queued_tokens=10**6)
 
 
-@given(waiting=QUEUES, budget=st.integers(1, 2000), window=st.integers(1, 80))
+@given(window=WINDOWS, budget=st.integers(1, 2000), leads=LEADS)
 def test_a_batch_keeps_group_and_budget_and_contains_the_first(
-    waiting: list[Candidate], budget: int, window: int
+    window: list[Candidate], budget: int, leads: dict[str, float]
 ) -> None:
-    batch = next_batch(waiting, roomy(budget, window))
-    if not waiting:
+    batch = next_batch(window, roomy(budget), leads)
+    if not window:
         assert batch == []
         return
     assert batch[0] == 0
     assert len(set(batch)) == len(batch)
-    assert {waiting[i].group for i in batch} == {waiting[0].group}
-    assert sum(waiting[i].tokens for i in batch) <= budget or batch == [0]
+    assert {window[i].group for i in batch} == {window[0].group}
+    assert sum(window[i].tokens for i in batch) <= budget or batch == [0]
 
 
-@given(waiting=QUEUES, budget=st.integers(1, 2000))
-def test_texts_left_out_are_no_nearer_in_length(waiting: list[Candidate], budget: int) -> None:
-    batch = next_batch(waiting, roomy(budget))
-    left_out = [i for i, text in enumerate(waiting) if i not in batch and text.group == waiting[0].group]
-    if len(batch) > 1 and left_out:
-        furthest = max(abs(waiting[i].tokens - waiting[0].tokens) for i in batch)
-        assert min(abs(waiting[i].tokens - waiting[0].tokens) for i in left_out) >= furthest
+@given(window=WINDOWS, budget=st.integers(1, 2000))
+def test_texts_left_out_are_no_nearer_in_length(window: list[Candidate], budget: int) -> None:
+    batch = next_batch(window, roomy(budget), {})
+    lengths = [window[i].tokens for i in batch]
+    furthest = max((abs(length - window[0].tokens) for length in lengths), default=0)
+    for i, text in enumerate(window):
+        if i not in batch and text.group == window[0].group and abs(text.tokens - window[0].tokens) < furthest:
+            assert max(*lengths, text.tokens) > 2 * min(*lengths, text.tokens) + PADDING_SLACK
 
 
-@given(waiting=QUEUES, budget=st.integers(1, 20_000))
-def test_padding_is_limited_to_about_twice_the_length(waiting: list[Candidate], budget: int) -> None:
-    lengths = [waiting[i].tokens for i in next_batch(waiting, roomy(budget))]
+@given(window=WINDOWS, budget=st.integers(1, 20_000), leads=LEADS)
+def test_padding_is_limited_to_about_twice_the_length(
+    window: list[Candidate], budget: int, leads: dict[str, float]
+) -> None:
+    lengths = [window[i].tokens for i in next_batch(window, roomy(budget), leads)]
     assert max(lengths, default=0) <= 2 * min(lengths, default=0) + 16
 
 
-@given(waiting=QUEUES, budget=st.integers(1, 2000))
+def test_callers_far_ahead_only_take_what_is_left() -> None:
+    window = [Candidate("x", 100, "a", 1.0), Candidate("y", 100, "a", 2.0), Candidate("x", 120, "a", 3.0)]
+    budget = roomy(220)
+    assert next_batch(window, budget, {"x": 10.0, "y": 200.0}) == [0, 1], "nearest in length"
+    assert next_batch(window, budget, {"x": 10.0, "y": 230.0}) == [0, 2], "a batch ahead"
+    assert next_batch(window[:2], budget, {"x": 10.0, "y": 230.0}) == [0, 1], "batches stay full"
+
+
+@given(heads=st.lists(CANDIDATES, min_size=1, max_size=3, unique_by=lambda head: head.caller), leads=LEADS)
+def test_the_caller_served_least_is_next(heads: list[Candidate], leads: dict[str, float]) -> None:
+    order = turn_order(heads, leads, now=0.0)
+    assert sorted(order) == sorted(head.caller for head in heads)
+    assert [leads.get(caller, 0.0) for caller in order] == sorted(leads.get(head.caller, 0.0) for head in heads)
+
+
+def test_background_work_waits_until_it_is_due() -> None:
+    heads = [Candidate("x", 10, "a", 20.0, "bulk"), Candidate("y", 10, "a", 30.0)]
+    assert turn_order(heads, {"y": 5.0}, now=19.9) == ["y", "x"]
+    assert turn_order(heads, {"y": 5.0}, now=20.0) == ["x", "y"]
+    assert turn_order(heads, {"x": 6.0, "y": 5.0}, now=20.0) == ["y", "x"], "then it takes turns"
+
+
+@given(batch=st.lists(CANDIDATES, min_size=1, max_size=20), leads=LEADS, budget=st.integers(1, 2000))
+def test_leads_are_positive_and_at_most_two_batches(
+    batch: list[Candidate], leads: dict[str, float], budget: int
+) -> None:
+    total = sum(text.tokens for text in batch)
+    after = leads_after(leads, batch, budget)
+    assert all(0 < lead <= 2 * max(budget, total) for lead in after.values())
+    own = sum(text.tokens for text in batch if text.caller == batch[0].caller)
+    assert after[batch[0].caller] == own, "leads are counted from the caller who was next"
+    for caller in leads.keys() - {text.caller for text in batch}:
+        assert after.get(caller, 0.0) < leads[caller] or not leads[caller], "waiting brings the turn nearer"
+
+
+@given(waiting=st.dictionaries(CALLERS, st.integers(1, 2000), max_size=3), limit=st.integers(1, 1000))
+def test_a_caller_may_always_have_its_share_of_the_queue(waiting: dict[str, int], limit: int) -> None:
+    room = room_of("x", waiting, limit)
+    free = max(limit - sum(waiting.values()), 0)
+    callers = len(waiting.keys() | {"x"})
+    assert room >= free
+    assert waiting.get("x", 0) + room >= limit // callers
+    assert room == free or waiting.get("x", 0) + room == limit // callers, "no more than that"
+
+
+@given(waiting=WINDOWS, budget=st.integers(1, 2000))
 def test_repeated_batches_run_every_text_once(waiting: list[Candidate], budget: int) -> None:
     queue = list(enumerate(waiting))
     served: list[int] = []
     while queue:
-        chosen = set(next_batch([text for _, text in queue], roomy(budget)))
+        chosen = set(next_batch([text for _, text in queue], roomy(budget), {}))
         served += [number for i, (number, _) in enumerate(queue) if i in chosen]
         queue = [each for i, each in enumerate(queue) if i not in chosen]
     assert sorted(served) == list(range(len(waiting)))

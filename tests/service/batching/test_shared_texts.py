@@ -145,6 +145,25 @@ async def test_a_shared_text_is_queued_once_at_its_highest_urgency() -> None:
     await asyncio.to_thread(worker.stop)
 
 
+async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker) -> None:
+    slow = SlowEncoder()
+    running = asyncio.create_task(numbers(worker, slow, ["0"]))
+    await model_busy(slow)
+    flood = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 50)], caller="flood"))
+    await queued(worker, 40)
+    await asyncio.sleep(0.1)  # until the flood's text is due earlier
+    small = asyncio.create_task(numbers(worker, slow, ["49"], caller="small"))
+    await until(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 1)
+    again = asyncio.create_task(numbers(worker, slow, ["49"], caller="flood"))
+    await asyncio.sleep(0.05)
+    assert worker._queue._turns.interactive_tokens.get("small", 0) == 1, "a longer wait takes no text back"
+    slow.permits.release(1000)
+    assert [await small, await again] == [[49.0], [49.0]]
+    assert "49" in slow.batches[1] + slow.batches[2]
+    await asyncio.gather(running, flood)
+    assert set(ran(slow).values()) == {1}
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_concurrent_requests_get_their_own_results_despite_failures(worker: Worker, seed: int) -> None:
     slow, chance, asked = SlowEncoder(), random.Random(seed), 0
@@ -169,5 +188,5 @@ async def test_concurrent_requests_get_their_own_results_despite_failures(worker
     slow.permits.release(10_000)
     await asyncio.gather(*callers)
     await until(lambda: not worker._queue._in_flight)
-    assert worker._queue._tokens == {"interactive": 0, "bulk": 0}
+    assert worker._queue._turns.tokens == {"interactive": 0, "bulk": 0}
     assert sum(ran(slow).values()) < asked, "some shared"

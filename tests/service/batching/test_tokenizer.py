@@ -10,7 +10,8 @@ import pytest
 
 from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.service.batching.tokenizer import TokenizerThread
+from semblance.service.batching.tokenizer import ROUND_CHARS, TokenizerThread
+from semblance.service.callers import set_caller
 from semblance.service.errors import NotReady
 from tests.service.batching.slow_encoder import WAIT_S, Panic, SlowEncoder, until
 
@@ -48,6 +49,27 @@ async def test_callers_get_their_tokens_in_order_without_blocking_the_loop() -> 
     assert await asyncio.gather(*tasks) == calls
     assert encoder.seen == [text for texts in calls for text in texts]
     assert encoder.threads == {"tokenizer"}
+    tokenizer.stop()
+
+
+async def test_callers_take_turns() -> None:
+    tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+
+    async def of_caller(caller: str, text: str) -> list[str]:
+        set_caller(caller)
+        return await tokens(tokenizer, encoder, text)
+
+    first = asyncio.create_task(of_caller("flood", "first"))
+    await until(encoder.entered.is_set)
+    long = ROUND_CHARS * "a"  # each ends a round
+    flood = [asyncio.create_task(of_caller("flood", f"{long} {n}")) for n in range(5)]
+    await until(lambda: sum(map(len, tokenizer._waiting.values())) == 5)
+    small = asyncio.create_task(of_caller("small", "1"))
+    await until(lambda: len(tokenizer._waiting) == 2)
+    encoder.permits.release(10)
+    await asyncio.gather(first, small, *flood)
+    assert encoder.seen.index("1") == 2, "after the text that ran, and one that waited"
+    assert encoder.seen[3:] == [f"{long} {n}" for n in range(1, 5)], "each caller keeps its order"
     tokenizer.stop()
 
 

@@ -13,7 +13,8 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadTexts
 from semblance.models.text import TokenizedText
 from semblance.service.batching.policy import Limits
-from semblance.service.batching.queue import Queue, QueuedRequest
+from semblance.service.batching.queue import Queue
+from semblance.service.batching.requests import QueuedRequest
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import NotReady, Overloaded, TooManyTokens
 from semblance.service.observability import Metrics
@@ -135,6 +136,42 @@ async def test_small_requests_overtake_large_ones_and_background_work_runs_last(
     assert all(max(batch) < "2" or min(batch) >= "2" for batch in slow.batches[2:]), "in batches of its own"
 
 
+async def test_another_caller_overtakes_a_backlog_that_is_due_earlier(worker: Worker) -> None:
+    slow = SlowEncoder()
+    flood = [asyncio.create_task(numbers(worker, slow, [str(n)], caller="flood")) for n in range(100)]
+    await model_busy(slow)
+    await until(lambda: worker._queue._turns.tokens["interactive"] >= 96)
+    small = asyncio.create_task(numbers(worker, slow, ["1000", "1001"], caller="small"))
+    await until(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 2)
+    slow.permits.release(1000)
+    await asyncio.gather(*flood, small)
+    assert slow.batches[1][0] == "1000", "first in the batch after the one that was running"
+    assert "1001" in slow.batches[1] + slow.batches[2]
+    assert {len(batch) for batch in slow.batches[1:-1]} == {4}, "callers share batches, which stay full"
+
+
+async def test_a_full_queue_has_room_for_another_caller() -> None:
+    worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), SlowEncoder()
+    running = asyncio.create_task(numbers(worker, slow, ["99"]))
+    await model_busy(slow)
+    flood = [[str(10 * n + i) for i in range(5)] for n in range(10, 15)]
+    tasks = [asyncio.create_task(numbers(worker, slow, texts, caller="flood")) for texts in flood]
+    await queued(worker, 20)
+    with pytest.raises(Overloaded, match="20 tokens wait for the model already, 20 of them from this caller"):
+        await tasks[-1]
+    small = [str(n) for n in range(10)]
+    tasks[-1] = asyncio.create_task(numbers(worker, slow, small, caller="small"))
+    await queued(worker, 30)
+    with pytest.raises(Overloaded, match="30 tokens wait for the model already, 10 of them from this caller"):
+        await numbers(worker, slow, ["1000"], caller="small")
+    slow.permits.release(1000)
+    assert await asyncio.gather(running, *tasks) == [
+        [99.0],
+        *([float(each) for each in texts] for texts in (*flood[:4], small)),
+    ]
+    await asyncio.to_thread(worker.stop)
+
+
 async def test_excess_load_is_refused_with_a_retry_time() -> None:
     limits = Limits(batch_tokens=4, request_tokens=10, queued_tokens=15)
     worker, slow = Worker(limits, Metrics(), idle_check_s=60), SlowEncoder()
@@ -217,7 +254,7 @@ async def test_texts_of_a_cancelled_call_are_dropped_without_shifting_results(wo
 async def test_a_queue_of_cancelled_texts_is_empty() -> None:
     queue, slow, loop = Queue(ROOMY, Metrics()), SlowEncoder(), asyncio.get_running_loop()
     leaving, staying = [
-        QueuedRequest(slow, "tokens", slow.tokenize(texts, "query", "END"), False, loop.create_future())
+        QueuedRequest(slow, "tokens", slow.tokenize(texts, "query", "END"), False, "", loop.create_future())
         for texts in (["1", "2"], ["2", "3"])
     ]
     queue.put(leaving)

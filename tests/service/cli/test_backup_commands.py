@@ -14,11 +14,11 @@ from typer.testing import CliRunner, Result
 
 from semblance.service.cli.main import app
 from semblance.service.documents import backup_folder
+from semblance.service.documents.databases.postgresql import postgresql_engine
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.lock import lock_home
-from semblance.service.documents.postgresql import postgresql_engine
 from semblance.service.documents.schema import documents
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import BadBackup
 from semblance.service.ports.documents import Document, Write
 from tests.contracts.test_backups import content

@@ -13,8 +13,8 @@ import pytest
 from semblance.models.files.digests import digest
 from semblance.service.documents import backup_folder
 from semblance.service.documents.backup_folder import DATABASE, MANIFEST
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import BadBackup, SpaceMismatch
 from semblance.service.ports.documents import Document, Version, Write
 from semblance.service.usecases.backup import back_up

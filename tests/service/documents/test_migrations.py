@@ -13,11 +13,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, text
 
 from semblance.service.documents import migrations
+from semblance.service.documents.databases.postgresql import postgresql_engine
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.migrations import NEWEST, migrate
-from semblance.service.documents.postgresql import postgresql_engine
 from semblance.service.documents.schema import metadata
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import StoreTooNew
 from semblance.service.ports.documents import Version
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.indexes import engine_choice
 from semblance.service.indexes.collection_index import SPARE_ROWS, CollectionIndex
 from semblance.service.indexes.engine_choice import FLAT_ROWS, HNSW_ROWS, engine_for, suits

@@ -1,8 +1,11 @@
-"""Row numbers for NumPy and FAISS, and FAISS's threads."""
+"""Row numbers for NumPy and FAISS, FAISS's threads, and what it prints."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import faiss
 import numpy as np
@@ -18,8 +21,10 @@ from semblance.service.indexes.faiss_rows import complement, selector
 from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.documents import VectorChange
 from semblance.service.ports.indexes import ENGINES
+from tests.support.project import PROJECT
 
 COUNT = 100
+FAISS_ENGINES = [name for name in catalogue.names(ENGINES) if name.startswith("faiss")]
 ROWS = st.sets(st.integers(0, COUNT - 1))
 
 
@@ -40,7 +45,7 @@ def test_a_selector_allows_exactly_the_allowed_rows(rows: set[int]) -> None:
     assert (chosen is None) == (len(rows) == COUNT)
 
 
-@pytest.mark.parametrize("engine", [name for name in catalogue.names(ENGINES) if name.startswith("faiss")])
+@pytest.mark.parametrize("engine", FAISS_ENGINES)
 def test_faiss_uses_one_thread_whatever_thread_calls_it(engine: str) -> None:
     """OpenMP has this setting per calling thread, not per process."""
     index = CollectionIndex(catalogue.find(ENGINES, engine)(4), "epoch", engine)
@@ -54,3 +59,39 @@ def test_faiss_uses_one_thread_whatever_thread_calls_it(engine: str) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(threads).result() == 1
+
+
+FULL_LIFE = """
+import sys
+from pathlib import Path
+
+import numpy as np
+from pyroaring import BitMap
+
+from semblance.models import catalogue
+from semblance.service.indexes.engines.faiss_ivf import MIN_ROWS
+from semblance.service.ports.indexes import ENGINES
+
+engine, file = catalogue.find(ENGINES, sys.argv[1]), Path(sys.argv[2])
+vectors = np.random.default_rng(0).normal(size=(MIN_ROWS, 2)).astype(np.float32)
+vectors[1::2] = vectors[0]  # many rows in one place
+rows = engine(2, MIN_ROWS)
+for start in range(0, MIN_ROWS, 1000):
+    rows.add(vectors[start : start + 1000])
+rows.save(file)
+engine.load(file).search(vectors[:1], 5, BitMap(range(0, MIN_ROWS, 3)))
+for few in (engine(2), rows):  # FAISS would find the disk full when it closes the file of the first
+    try:
+        few.save(Path("/dev/full"))
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+@pytest.mark.parametrize("engine", FAISS_ENGINES)
+def test_faiss_writes_nothing_into_the_log(engine: str, tmp_path: Path) -> None:
+    """It would do so from C, past the JSON lines."""
+    command = [sys.executable, "-c", FULL_LIFE, engine, str(tmp_path / "rows")]
+    ran = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=100, check=False)
+    assert ran.stderr == ""
+    assert ran.stdout == "No space left on device\n" * 2

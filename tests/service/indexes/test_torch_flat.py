@@ -12,8 +12,8 @@ from pyroaring import BitMap
 from semblance.models.embeddings import Floats, unit_rows
 from semblance.models.networks import device_errors
 from semblance.service.composition.stores import open_stores
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import NoSuchDevice, NotReady
 from semblance.service.indexes import device_rows
 from semblance.service.indexes.engines.exact import Exact

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
-from semblance.service.errors import UnknownCollection
+from semblance.service.errors import UnknownCollection, VersionMismatch
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import Collection, CollectionSettings, Document, DocumentEmbedding, Write
 from semblance.service.ports.indexes import VectorIndex
@@ -199,6 +199,32 @@ async def test_a_snapshot_ahead_of_a_restored_store_is_never_loaded(indexes: Rec
     }
     restored.close()
     after.close()
+
+
+async def test_a_snapshot_of_a_lost_history_is_rebuilt(indexes: RecordingFolder, tmp_path: Path) -> None:
+    """The database alone is put back to `a`, and grows past the snapshot's version elsewhere."""
+    file, backup = tmp_path / "c.sqlite", tmp_path / "backup.sqlite"
+    store = SqlDocumentStore(sqlite_engine(file))
+    store.create("c", SETTINGS)
+    put(store, "a", 1)
+    store.close()
+    shutil.copy(file, backup)
+    put(store, "lost", 2)
+    lost = store.collection("c").version
+    before = LocalNode(store, indexes)
+    await before.refresh_indexes()
+    await asyncio.to_thread(before.close)
+    shutil.copy(backup, file)
+    store = SqlDocumentStore(sqlite_engine(file))
+    put(store, "b", 3)
+    put(store, "c", 4)
+    after = LocalNode(store, indexes)
+    await after.refresh_indexes()
+    _, index = await after.current("c", None)
+    assert {hit.id for hit in index.search(unit_vector(0, DIM)[None], 50, None)[1][0]} == {"a", "b", "c"}
+    with pytest.raises(VersionMismatch, match=str(lost)):
+        await after.current("c", lost)
+    await asyncio.to_thread(after.close)
 
 
 @pytest.mark.parametrize("busy", ["searches", "other work"])

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from semblance.service.documents.database import DatabaseHealth
-from semblance.service.documents.postgresql import Notifications, postgresql_engine
+from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import (
     CollectionReplaced,
     StoreUnavailable,
@@ -107,6 +107,15 @@ async def eventually_finds(one: Replica, seed: int, ids: list[str] | None) -> No
         await asyncio.sleep(0.02)
 
 
+async def written(one: Replica, write: Callable[[DocumentStore], Version]) -> Version:
+    """Write as soon as the database answers again."""
+    while True:
+        try:
+            return await one.write("c", write)
+        except StoreUnavailable:
+            await asyncio.sleep(0.1)
+
+
 async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
@@ -145,12 +154,46 @@ async def test_a_version_that_was_never_written_is_not_waited_for(database: Post
     async with replica(database.url, tmp_path / "a") as a:
         await a.write("c", lambda store: store.create("c", SETTINGS))
         version = await a.write("c", upsert("d", 1))
-        with pytest.raises(VersionNotReached):
-            await a.current("c", Version(version.epoch, version.number + 1))
-        with pytest.raises(VersionMismatch):
-            await a.current("c", Version("another", 1))
+        for unknown in (
+            Version(version.epoch, version.number + 1),
+            Version(version.epoch, version.number, "another"),
+            Version("another", 1),
+        ):
+            with pytest.raises(VersionMismatch, match=str(unknown)):
+                await a.current("c", unknown)
         with pytest.raises(UnknownCollection):
             await a.current("nothing", version)
+
+
+@pytest.mark.parametrize("running", [False, True], ids=["started later", "running"])
+async def test_a_recovered_database_is_copied_again(database: PostgresServer, tmp_path: Path, running: bool) -> None:
+    """It was put back to `a b c`, after `d e`; then it was written to up to the same version, and beyond."""
+    async with replica(database.url, tmp_path / "1") as one, replica(database.url, tmp_path / "2") as two:
+        await one.write("c", lambda store: store.create("c", SETTINGS))
+        kept = [await one.write("c", upsert(doc_id, seed)) for seed, doc_id in enumerate("abc")][-1]
+        saved = await asyncio.to_thread(database.save_state)
+        await until(lambda: one.reachable)
+        lost = [await written(one, upsert(doc_id, seed)) for seed, doc_id in enumerate("de", 3)][-1]
+        assert sorted(await nearest(two, 1, lost)) == list("abcde")
+        if running:
+            database.stop()
+            database.recover_state(saved)
+            database.start()
+            new = [await written(two, upsert(doc_id, seed)) for seed, doc_id in enumerate("xyz", 5)]
+            await eventually_finds(one, 1, list("abcxyz"))
+    if not running:
+        database.stop()
+        database.recover_state(saved)
+        database.start()
+        async with replica(database.url, tmp_path / "1") as one:
+            new = [await one.write("c", upsert(doc_id, seed)) for seed, doc_id in enumerate("xyz", 5)]
+            assert sorted(await nearest(one, 1, new[-1])) == list("abcxyz")
+    async with replica(database.url, tmp_path / "1") as one, replica(database.url, tmp_path / "2") as two:
+        for each in (one, two):
+            assert sorted(await nearest(each, 1)) == list("abcxyz")
+            with pytest.raises(VersionMismatch, match=str(lost)):
+                await nearest(each, 1, lost)
+            assert sorted(await nearest(each, 1, kept)) == list("abcxyz")
 
 
 async def test_without_the_database_reads_continue_and_writes_are_refused(
@@ -224,7 +267,7 @@ async def test_an_incomplete_copy_is_not_served(database: PostgresServer, tmp_pa
         await a.write("c", upsert("d", 1))
         await a.write("c", upsert("e", 2))
     copy = SqlDocumentStore(sqlite_engine(tmp_path / "a" / "copy.sqlite"))
-    whole = copy.document_changes("c", 0, None, 10)
+    whole = copy.document_changes("c", Version(copy.collection("c").version.epoch, 0), None, 10)
     copy.begin_epoch(copy.collection("c"))
     copy.put("c", whole.changes[:1])  # as after a crash at this point
     assert copy.collection("c").version.number == INCOMPLETE_VERSION

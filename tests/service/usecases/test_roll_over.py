@@ -22,9 +22,9 @@ from semblance.models.measures.quantized_tokens import quantize
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import (
     InvalidRequest,
     NoRollover,

@@ -20,8 +20,8 @@ from semblance.models.measures.quantized_tokens import dequantize, quantize
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
+from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.documents.sqlite import sqlite_engine
 from semblance.service.errors import WriteConflict
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.model_loading.registry import LazyModels, read_served
@@ -191,6 +191,39 @@ async def test_candidates_are_scored_in_bounded_memory(
         found = {hit.document.id: hit.score for hit in results.hits[0]}
         assert found == pytest.approx({f"d{i}": score for i, score in enumerate(at_once)}, abs=1e-6)
         assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+@pytest.mark.parametrize("damage", [b"no codes", b"", b"STC1", "nan", "dim"])
+async def test_damaged_token_codes_are_replaced_by_encoding(
+    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes | str
+) -> None:
+    texts = ["a cat sleeps", "the dog barks", "tax law"]
+    async with open_search(store, minilm, tmp_path) as (search, local, embedder):
+        store.create("c", settings(minilm, "int8"))
+        inputs = [InputText(text, "") for text in texts]
+        embeddings = (await embedder.embed(minilm, inputs, "document", "tokens")).embeddings
+        codes = [quantize(each)[0] for each in embeddings]
+        if damage == "nan":
+            codes[1] = codes[1][:12] + np.float32(np.nan).tobytes() + codes[1][16:]
+        elif damage == "dim":
+            codes[1] = quantize(random_tokens(1, 3, minilm.dim - 1))[0]
+        else:
+            assert isinstance(damage, bytes)
+            codes[1] = damage
+        store.upsert(
+            store.collection("c"),
+            [
+                Write(Document(text, text, {}), DocumentEmbedding(unit_vector(i, minilm.dim), False, codes[i]))
+                for i, text in enumerate(texts)
+            ],
+        )
+        await local.refresh_index("c")
+        results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="rcmd"))
+        found = {hit.document.text: hit.score for hit in results.hits[0]}
+        exact = similarity("rcmd").score_many(embeddings[0], embeddings)
+        assert found == pytest.approx(dict(zip(texts, exact, strict=True)), abs=0.01)
+        assert found["the dog barks"] == pytest.approx(exact[1], abs=1e-5), "from its text, not from codes"
+        assert "'the dog barks' are damaged" in caplog.text
 
 
 async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import httpx2
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
+from tests.support.damaged_pages import overwrite_leaf_pages
 
 DAY_S = 24 * 3600
 FULL_BYTES = 4096  # no file can grow beyond
 PENDING_S = 0.2  # time for a snapshot that is just being published
 NOTICED_S = 20.0
+DAMAGED_PAGES = 11
 
 
 def kill_replica(context: FaultContext) -> None:
@@ -84,6 +86,29 @@ def corrupt_snapshot(context: FaultContext) -> None:
     for file in files:
         _flip_a_bit(file, context)
     replica.start()
+    context.deployment.await_health()
+
+
+def damage_copy(context: FaultContext) -> None:
+    """Overwrite a part of the copy of a running replica; it is unready until it has copied the primary again."""
+    replica = context.some_replica()
+    file = replica.log.parent / "copy.sqlite"
+    overwrite_leaf_pages(file, DAMAGED_PAGES, context.rng)
+    deadline = time.monotonic() + NOTICED_S
+    while "is damaged; copying the primary again" not in replica.log.read_text("utf-8"):
+        if time.monotonic() > deadline:
+            raise Violation(f"{replica.url} does not notice the damage of {file}")
+        time.sleep(0.05)
+    context.deployment.await_health()
+
+
+def damage_copy_at_rest(context: FaultContext) -> None:
+    """Overwrite a part of the copy of a replica that is down."""
+    replica = context.some_replica()
+    replica.stop()
+    overwrite_leaf_pages(replica.log.parent / "copy.sqlite", DAMAGED_PAGES, context.rng)
+    replica.start()
+    context.wait()
     context.deployment.await_health()
 
 

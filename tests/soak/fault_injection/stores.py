@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 
+import httpx2
 import redis
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
+from tests.soak.traffic.ledger import parse_version
+from tests.support.running_service import Service
 from tests.support.servers.deployment import readiness
 
-NOTICED_S = 10.0  # until a replica reports that its database is unavailable
+NOTICED_S = 10.0  # until a replica reports that its database is unavailable, or was recovered
+DOCUMENT, TEXT = "after the recovery", "written after the recovery"
 
 
 def kill_redis(context: FaultContext) -> None:
@@ -74,6 +79,55 @@ def suspend_database(context: FaultContext) -> None:
     finally:
         context.deployment.postgres.resume()
     context.deployment.await_health()
+
+
+def recover_database(context: FaultContext) -> None:
+    """Put PostgreSQL back to an earlier state, as from a physical backup, and write on from there."""
+    with context.traffic.without_writers():
+        context.settle()
+        contents = context.ledger.contents()
+        saved = context.deployment.postgres.save_state()
+        context.deployment.await_health()
+    context.wait()
+    with context.traffic.without_writers():
+        context.settle()
+        lost = context.ledger.latest
+        context.deployment.postgres.stop()
+        context.deployment.postgres.recover_state(saved)
+        context.deployment.postgres.start()
+        context.deployment.await_health()
+        context.ledger.begin(_write_until_past(context, str(lost)), contents | {DOCUMENT: TEXT})
+        for replica in context.deployment.replicas:
+            _await_version(context, replica, str(context.ledger.latest))
+            status = _search(context, replica, str(lost))
+            if status != HTTPStatus.CONFLICT:
+                raise Violation(f"{replica.url} answers {status} to a min_version of a lost history")
+        # until a replica had noticed, its answers were right in the lost history
+        context.traffic.log.searches.clear()
+        context.traffic.log.documents.clear()
+
+
+def _write_until_past(context: FaultContext, lost: str) -> str:
+    """Write a document until its version has a higher number than the lost one."""
+    address = f"{context.deployment.url}/collections/{context.collection}/documents"
+    version = ""
+    while not version or parse_version(version).number <= parse_version(lost).number:
+        answer = httpx2.post(address, json={"documents": [{"id": DOCUMENT, "text": TEXT}]}, timeout=30)
+        version = str(answer.raise_for_status().json()["version"])
+    return version
+
+
+def _await_version(context: FaultContext, replica: Service, version: str) -> None:
+    deadline = time.monotonic() + NOTICED_S
+    while (status := _search(context, replica, version)) != HTTPStatus.OK:
+        if time.monotonic() > deadline:
+            raise Violation(f"{replica.url} answers {status}, and has not reached {version}")
+        time.sleep(0.05)
+
+
+def _search(context: FaultContext, replica: Service, min_version: str) -> int:
+    body = {"query": TEXT, "collection": context.collection, "min_version": min_version}
+    return httpx2.post(f"{replica.url}/search", json=body, timeout=30).status_code
 
 
 def _await_degraded(context: FaultContext, start: float) -> None:

@@ -17,12 +17,12 @@ class Version(NamedTuple):
 
 
 def parse_version(version: str) -> Version:
-    """Parse a version as it occurs in answers.
+    """Parse a version as it occurs in answers, with or without its commit.
 
-    >>> parse_version("5f3a:12")
+    >>> parse_version("5f3a:12:c4d1f09e")
     Version(epoch='5f3a', number=12)
     """
-    epoch, _, number = version.rpartition(":")
+    epoch, number, *_ = version.split(":")
     return Version(epoch, int(number))
 
 

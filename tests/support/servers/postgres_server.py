@@ -52,6 +52,19 @@ class PostgresServer:
             connection.execute(sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0").format(role, role))
             connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(role))
 
+    def save_state(self) -> Path:
+        """Shut down, copy all data to a new folder, and start again."""
+        saved = Path(tempfile.mkdtemp(prefix="saved-", dir=self._folder)) / "data"
+        self.stop()
+        subprocess.run(["cp", "--archive", self._folder / "data", saved], check=True)
+        self.start()
+        return saved
+
+    def recover_state(self, saved: Path) -> None:
+        """Replace the data of the stopped server by a saved copy; what was written since is lost."""
+        shutil.rmtree(self._folder / "data")
+        subprocess.run(["cp", "--archive", saved, self._folder / "data"], check=True)
+
     def kill(self) -> None:
         """Kill the server, as in a crash."""
         self._process.kill()

@@ -57,6 +57,17 @@ def sqlite_engine(file: Path) -> Engine:
     return engine
 
 
+def has_tables(file: Path) -> bool:
+    """Whether `file` is a database that was used before; a damaged one counts."""
+    if not file.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)) as connection:
+            return connection.execute("SELECT name FROM sqlite_master").fetchone() is not None
+    except sqlite3.Error:
+        return True
+
+
 def read_only_engine(file: Path) -> Engine:
     """Create an engine on a file that no process writes to, without locks or new files."""
 

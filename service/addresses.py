@@ -1,0 +1,83 @@
+"""Hosts, networks and origins, as settings list them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator
+
+ANY_HOST = "*"
+
+_NAME = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
+
+
+def entries(value: str) -> tuple[str, ...]:
+    """The entries of a list with commas.
+
+    >>> entries("a, b,")
+    ('a', 'b')
+    """
+    return tuple(filter(None, (part.strip() for part in value.split(","))))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address means this machine.
+
+    >>> is_loopback("127.0.0.9"), is_loopback("::1"), is_loopback("localhost"), is_loopback("localhost.example.org")
+    (True, True, True, False)
+    """
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _hosts(value: str) -> str:
+    """`value`, a list of hosts.
+
+    Raises:
+        ValueError: an entry is neither a name, an address without brackets, nor `ANY_HOST`.
+    """
+    for host in entries(value):
+        if host != ANY_HOST and not _NAME.fullmatch(host) and _address(host) is None:
+            raise ValueError(f"{host!r} is not a host: write a name or an address, without scheme and port")
+    return value
+
+
+def _networks(value: str) -> str:
+    """`value`, a list of networks.
+
+    Raises:
+        ValueError: an entry is neither an address nor a network.
+    """
+    for network in entries(value):
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            raise ValueError(f"{network!r} is no address and no network: write 10.0.0.7 or 10.0.0.0/8") from None
+    return value
+
+
+def _origins(value: str) -> str:
+    """`value`, a list of origins of web pages.
+
+    Raises:
+        ValueError: an entry is not exact.
+    """
+    for origin in entries(value):
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(f"{origin!r} is not an origin: write scheme://host or scheme://host:port, no path")
+    return value
+
+
+Hosts: TypeAlias = Annotated[str, AfterValidator(_hosts)]
+Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]
+Origins: TypeAlias = Annotated[str, AfterValidator(_origins)]

@@ -1,0 +1,134 @@
+"""Starts that are refused, with one line that names the file and what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from semblance.service.documents.databases.sqlite import merge_log
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE, running_process
+from tests.support.servers.word_models import write_model
+from tests.support.small_model import make_small
+
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()  # permissions bind root, too
+
+
+@pytest.fixture(autouse=True)
+def no_internal_errors() -> None:
+    """Override the fixture of this folder, which would start another service."""
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a service that has ended, with a document and the snapshot of its index."""
+    home = tmp_path_factory.mktemp("filled")
+    model = write_model(home / "words.npz", seed=0)
+    with (
+        running_process(PROJECT, home, models=f"words={model}") as service,
+        httpx2.Client(base_url=service.url) as http,
+    ):
+        assert http.put("/collections/c").status_code == 201
+        document = {"id": "d", "text": "brala"}
+        assert http.post("/collections/c/documents", json={"documents": [document]}).status_code == 200
+    merge_log(home / "documents.sqlite")
+    assert (home / "indexes" / "c" / "manifest.json").exists()
+    return home
+
+
+@pytest.fixture
+def home(filled: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(filled, tmp_path / "a home"))
+
+
+def refusal(home: Path, model: Path) -> str:
+    """The reason of a start that is refused."""
+    settings = {"HOME": home, "MODELS": f"m={model}", "PORT": "0", "RUNTIME": "torch"}
+    environment = os.environ | {f"SEMBLANCE_{name}": str(value) for name, value in settings.items()}
+    command = [*UNPRIVILEGED, sys.executable, "-m", SEMBLANCE, "serve"]
+    ended = subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+    *others, last = ended.stderr.splitlines()
+    assert all(line.startswith("{") for line in others), "the log"
+    reason = last.removeprefix("cannot serve: ")
+    assert reason != last
+    return reason
+
+
+def test_a_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    words = write_model(tmp_path / "words.npz", seed=0)
+    reason = refusal(words / "home", words)
+    assert reason.startswith(f"{words}/home cannot be written (Not a directory)")
+    assert "--home" in reason
+
+
+def test_a_home_that_is_read_only_is_named(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o555)
+    reason = refusal(home, write_model(tmp_path / "words.npz", seed=0))
+    assert reason.startswith(f"{home} cannot be written (Permission denied)")
+    assert "--home" in reason
+
+
+def test_a_damaged_database_is_named_with_the_remedy(home: Path) -> None:
+    database = home / "documents.sqlite"
+    database.write_bytes(b"no SQLite" * 1000)
+    reason = refusal(home, home / "words.npz")
+    assert reason.startswith(f"{database}: the document store is damaged: file is not a database")
+    assert f"semblance restore FOLDER --home '{home}'" in reason
+    assert (home / "indexes" / "c" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("kept", "added", "named"),
+    [
+        (0.5, b"", "model.safetensors are damaged"),
+        (0.0, b"no weights", "model.safetensors are damaged"),
+        (0.5, b"\xff", "*.safetensors gives vectors that are not finite"),
+    ],
+)
+def test_a_model_with_damaged_weights_is_named(tmp_path: Path, kept: float, added: bytes, named: str) -> None:
+    weights = make_small(tmp_path / "model") / "model.safetensors"
+    content, size = weights.read_bytes(), weights.stat().st_size
+    weights.write_bytes((content[: int(kept * size)] + added * size)[:size])
+    reason = refusal(tmp_path / "home", weights.parent)
+    assert f"{weights.parent}/{named}" in reason
+    assert "copy them again" in reason
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty file", "a database without tables"])
+def test_indexes_without_their_documents_are_refused(home: Path, left: str) -> None:
+    database, indexes = home / "documents.sqlite", home / "indexes"
+    database.unlink()
+    if left != "nothing":
+        database.touch()
+    if left == "a database without tables":
+        merge_log(database)
+    for _ in range(2):  # the first refusal creates nothing that would pass for the documents
+        reason = refusal(home, home / "words.npz")
+        assert reason.startswith(f"{database} is {'missing' if left == 'nothing' else 'empty'}, but {indexes} has")
+        assert f"semblance restore FOLDER --home '{home}'" in reason
+        assert f"rm -r '{indexes}'" in reason
+        assert (indexes / "c" / "manifest.json").exists()
+    shutil.rmtree(indexes)
+    with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
+        assert httpx2.get(f"{service.url}/collections").json()["collections"] == []
+
+
+def test_a_database_without_collections_starts_beside_indexes(home: Path) -> None:
+    """As after a crash between dropping the last collection and removing its snapshot."""
+    with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
+        assert httpx2.delete(f"{service.url}/collections/c").is_success
+    shutil.copytree(home / "indexes", home / "indexes" / "c")
+    with running_process(PROJECT, home, models=f"words={home / 'words.npz'}") as service:
+        assert httpx2.get(f"{service.url}/ready").is_success

@@ -1,0 +1,213 @@
+"""Does one caller with large and many requests keep another caller waiting?
+
+    python -m tests.soak.unfair_caller --seconds 60
+
+starts a service with two keys. One caller keeps 23 connections busy with requests of 1 to 1000 texts of 200 words,
+more than the model can encode, while the other sends one small request after the other. The exit code is 1 if the p99
+of the small requests exceeds that of an idle service by more than twice the duration of the longest batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import random
+import re
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+from rich.console import Console
+from rich.table import Table
+
+from semblance.service.api.edge.keys import entry_of
+from semblance.service.observability import STAGES
+from tests.support.project import PROJECT
+from tests.support.results import save_results
+from tests.support.running_service import running_service
+from tests.support.service_monitor import percentiles
+from tests.support.wide_console import wide_console
+
+CONNECTIONS = {1000: 2, 200: 1, 40: 4, 8: 6, 1: 10}  # by number of texts in each request
+WORDS = ("a", "dog", "in", "the", "house", "saw", "an", "old", "man", "who", "gave", "it", "food", "and", "water")
+TEXT_WORDS = 200
+IDLE_REQUESTS = 200
+PAUSE_S = 0.02  # between small requests
+RETRY_S = 0.5  # a caller who ignores Retry-After
+
+
+@dataclass(slots=True)
+class HeavyLoad:
+    """Answers that the demanding caller got; `longest_batch_s` is measured by its requests of one text."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    texts: int = 0
+    seconds: float = 0.0
+    longest_batch_s: float = 0.0
+
+    @property
+    def texts_per_s(self) -> float:
+        """Encoded texts per second."""
+        return self.texts / self.seconds
+
+
+@dataclass(slots=True)
+class SmallRequests:
+    """Seconds of each small request, in total and by stage."""
+
+    seconds: list[float] = field(default_factory=list)
+    stages: list[Mapping[str, float]] = field(default_factory=list)
+    failed: int = 0
+
+    @property
+    def p99_s(self) -> float:
+        """The p99 of the latency."""
+        return percentiles(self.seconds).p99_ms / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Small requests to an idle and to a loaded service, and the load."""
+
+    idle: SmallRequests
+    loaded: SmallRequests
+    load: HeavyLoad
+
+    @property
+    def bound_s(self) -> float:
+        """The largest acceptable p99 under load."""
+        return self.idle.p99_s + 2 * self.load.longest_batch_s
+
+    def faults(self) -> list[str]:
+        """The bounds that were exceeded."""
+        p99_s, failed = self.loaded.p99_s, self.idle.failed + self.loaded.failed
+        checks = {
+            f"small requests have p99 {p99_s:.2f} s, the bound is {self.bound_s:.2f} s": p99_s > self.bound_s,
+            f"{failed} small requests failed": failed > 0,
+            f"the load was answered {dict(self.load.statuses)}": not self.load.statuses.keys() <= {200, 429},
+        }
+        return [fault for fault, present in checks.items() if present]
+
+
+def run(seconds: float, project: Path = PROJECT) -> Report:
+    """Measure a service of its own."""
+    heavy, light = secrets.token_hex(), secrets.token_hex()
+    keys = f"{entry_of('heavy', ['read'], heavy)},{entry_of('light', ['read'], light)}"
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        running_service(project, models="minilm", api_keys=keys) as url,
+        ProcessPoolExecutor(1, spawn) as process,
+        httpx2.Client(base_url=url, timeout=60, headers=_authorization(light)) as http,
+    ):
+        idle, loaded = SmallRequests(), SmallRequests()
+        for _ in range(IDLE_REQUESTS):
+            _send_small(http, idle)
+        load = process.submit(run_heavy_load, url, heavy, seconds)
+        time.sleep(seconds / 6)  # until its requests fill the queue
+        while not load.done():
+            _send_small(http, loaded)
+        return Report(idle, loaded, load.result())
+
+
+def run_heavy_load(url: str, key: str, seconds: float) -> HeavyLoad:
+    """Send the requests of the demanding caller; those in flight at the end are aborted."""
+    load = HeavyLoad(seconds=seconds)
+
+    async def send_all() -> None:
+        async with httpx2.AsyncClient(base_url=url, timeout=None, headers=_authorization(key)) as http:
+            sizes = [size for size, count in CONNECTIONS.items() for _ in range(count)]
+            tasks = [asyncio.create_task(_send_repeatedly(http, size, load)) for size in sizes]
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for task in tasks:
+                task.cancel()
+            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(outcome, Exception):
+                    raise outcome
+
+    asyncio.run(send_all())
+    return load
+
+
+async def _send_repeatedly(http: httpx2.AsyncClient, size: int, load: HeavyLoad) -> None:
+    while True:
+        texts = [" ".join(random.choices(WORDS, k=TEXT_WORDS)) for _ in range(size)]
+        answer = await http.post(
+            "/v1/embeddings", json={"input": texts, "model": "minilm", "encoding_format": "base64"}
+        )
+        load.statuses[answer.status_code] += 1
+        if answer.status_code != 200:
+            await asyncio.sleep(RETRY_S)
+            continue
+        load.texts += size
+        if size == 1:
+            load.longest_batch_s = max(load.longest_batch_s, _stages(answer)["encode"])
+
+
+def _send_small(http: httpx2.Client, requests: SmallRequests) -> None:
+    """Compare two short texts that are not cached."""
+    number = random.randrange(10**6)
+    body = {"pairs": [{"a": f"Parcel {number} is late.", "b": f"Where is number {number}?"}]}
+    start = time.perf_counter()
+    answer = http.post("/similarity", json=body)
+    requests.seconds.append(time.perf_counter() - start)
+    requests.stages.append(_stages(answer))
+    requests.failed += answer.status_code != 200
+    time.sleep(PAUSE_S)
+
+
+def _stages(answer: httpx2.Response) -> dict[str, float]:
+    """Seconds by stage, as the service reports them."""
+    return {name: float(ms) / 1000 for name, ms in re.findall(r"(\w+);dur=([\d.]+)", answer.headers["server-timing"])}
+
+
+def _authorization(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the results."""
+    columns = ("total", *STAGES)
+    table = Table("small requests", "count", "p50 ms", "p99 ms", *(f"{name}, p99 ms" for name in columns))
+    for name, requests in (("idle service", report.idle), ("loaded service", report.loaded)):
+        total = percentiles(requests.seconds)
+        stages = (percentiles([each[column] for each in requests.stages]).p99_ms for column in columns)
+        figures = (total.p50_ms, total.p99_ms, *stages)
+        table.add_row(name, f"{total.count:,}", *(f"{figure:.0f}" for figure in figures))
+    console.print(table)
+    load = report.load
+    console.print(f"longest batch: {1000 * load.longest_batch_s:.0f} ms; bound: {1000 * report.bound_s:.0f} ms")
+    console.print(f"load: {load.texts_per_s:.1f} texts/s, answers {dict(load.statuses)}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60, help="duration of the load")
+    options = parser.parse_args(arguments)
+    console = wide_console()
+    report = run(options.seconds)
+    show(report, console)
+    save_results("unfair_caller", [_summary(report)])
+    for fault in (faults := report.faults()):
+        console.print(f"[red]{fault}")
+    sys.exit(1 if faults else 0)
+
+
+def _summary(report: Report) -> dict[str, object]:
+    return {
+        "idle_p99_ms": 1000 * report.idle.p99_s,
+        "loaded_p99_ms": 1000 * report.loaded.p99_s,
+        "longest_batch_ms": 1000 * report.load.longest_batch_s,
+        "load_texts_per_s": report.load.texts_per_s,
+    }
+
+
+if __name__ == "__main__":
+    main()
