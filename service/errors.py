@@ -102,6 +102,12 @@ class UnknownDocument(SemblanceError):
     code = "unknown_document"
 
 
+class DocumentChanged(SemblanceError):
+    """A document was stored or deleted since `if_version`; read it again."""
+
+    code = "document_changed"
+
+
 class CollectionDiffers(SemblanceError):
     """The collection exists with other settings; settings cannot be changed."""
 

@@ -31,6 +31,7 @@ STATUS: Mapping[type[SemblanceError], int] = {
     errors.UnknownCollection: 404,
     errors.UnknownDocument: 404,
     errors.CollectionDiffers: 409,
+    errors.DocumentChanged: 409,
     errors.SpaceMismatch: 409,
     errors.VersionMismatch: 409,
     errors.RolloverDiffers: 409,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select
 from semblance.service.documents.rows import to_collection
 from semblance.service.documents.schema import commits
 from semblance.service.errors import HistoryLost, VersionMismatch
-from semblance.service.ports.documents import Commit, Version
+from semblance.service.ports.documents import Collection, Commit, Version
 
 RETAINED = 100_000  # commits of a collection; a copy that is further behind is made again
 PRUNED_EVERY = 1_000  # commits
@@ -41,6 +41,15 @@ def commit_of(connection: Connection, name: str, number: int) -> str | None:
     """The commit of a version, None if it is not retained."""
     query = select(commits.c.id).where(commits.c.collection == name, commits.c.version == number)
     return connection.execute(query).scalar_one_or_none()
+
+
+def had(connection: Connection, collection: Collection, version: Version) -> bool:
+    """Whether a collection was once at a version; also true if that is no longer known."""
+    now = collection.version
+    if now.epoch != version.epoch or version.number > now.number:
+        return False
+    commit = commit_of(connection, collection.name, version.number)
+    return not version.contradicts(Version(version.epoch, version.number, commit or ""))
 
 
 def require_seen(connection: Connection, row: RowMapping, seen: Version) -> None:

@@ -24,6 +24,7 @@ from semblance.service.documents.writes import (
     increment_version,
     replace_documents,
     require_same_encoders,
+    require_unchanged,
     update_metadata,
 )
 from semblance.service.errors import CollectionDiffers, StoreDamaged, StoreFailed, UnknownCollection, UnknownDocument
@@ -123,15 +124,18 @@ class SqlDocumentStore:
         with self._database.writing(collection.name) as connection:
             current = increment_version(connection, collection.name)
             require_same_encoders(collection, current)
+            require_unchanged(connection, current, {write.document.id: write.if_version for write in writes})
             update_metadata(connection, current, [write.document for write in writes if write.embedding is None])
             replace_documents(
                 connection, current.name, [_embedded(write, current) for write in writes if write.embedding is not None]
             )
         return current.version
 
-    def delete(self, name: str, doc_id: str) -> Version:
+    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
         with self._database.writing(name) as connection:
-            version = increment_version(connection, name).version
+            current = increment_version(connection, name)
+            require_unchanged(connection, current, {doc_id: if_version})
+            version = current.version
             statement = (
                 update(documents)
                 .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
@@ -172,11 +176,7 @@ class SqlDocumentStore:
 
     def has_version(self, name: str, version: Version) -> bool:
         with self._database.reading() as connection:
-            now = to_collection(select_collection(connection, name)).version
-            if now.epoch != version.epoch or version.number > now.number:
-                return False
-            commit = history.commit_of(connection, name, version.number)
-            return not version.contradicts(Version(version.epoch, version.number, commit or ""))
+            return history.had(connection, to_collection(select_collection(connection, name)), version)
 
     def vector_changes(
         self, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None = None

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from semblance.service.documents import history
 from semblance.service.documents.rows import document_row, embedding_rows, to_collection, unknown_collection
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.errors import CollectionReplaced, TextChanged
-from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Rollover
+from semblance.service.errors import CollectionReplaced, DocumentChanged, TextChanged, VersionMismatch
+from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Rollover, Version
 
 
 def increment_version(connection: Connection, name: str) -> Collection:
@@ -37,6 +37,27 @@ def require_same_encoders(before: Collection, current: Collection) -> None:
     """Raise CollectionReplaced if the epoch or an encoder has changed since the read."""
     if _encoders(before) != _encoders(current):
         raise CollectionReplaced
+
+
+def require_unchanged(connection: Connection, current: Collection, since: Mapping[str, Version | None]) -> None:
+    """Check that documents have not changed since versions, where one is given.
+
+    Raises:
+        DocumentChanged: some have.
+        VersionMismatch: the collection was never at one of the versions.
+    """
+    conditions = {doc_id: version for doc_id, version in since.items() if version is not None}
+    if not conditions:
+        return
+    for version in set(conditions.values()):
+        if not history.had(connection, current, version):
+            raise VersionMismatch(f"collection {current.name!r} was never at if_version {version}: read it again")
+    query = select(documents.c.id, documents.c.version).where(
+        documents.c.collection == current.name, documents.c.id.in_(list(conditions))
+    )
+    changed = sorted(row.id for row in connection.execute(query) if row.version > conditions[row.id].number)
+    if changed:
+        raise DocumentChanged(f"{', '.join(map(repr, changed))} changed since if_version: read again, and retry")
 
 
 def _encoders(collection: Collection) -> tuple[str, str, Rollover | None]:

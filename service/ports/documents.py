@@ -141,12 +141,14 @@ class Write:
     """A document to store.
 
     Without `embedding`, its text must equal the stored one: only metadata changes. During a roll-over, `next_embedding`
-    is the embedding by the next encoder.
+    is the embedding by the next encoder. With `if_version`, the document must not have changed since that version of
+    the collection.
     """
 
     document: Document
     embedding: DocumentEmbedding | None
     next_embedding: DocumentEmbedding | None = None
+    if_version: Version | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,10 +242,15 @@ class DocumentStore(Protocol):
             UnknownCollection: it was deleted.
             CollectionReplaced: it was recreated since, or its encoders have changed.
             TextChanged: a write without embedding whose stored text has changed, or was deleted.
+            DocumentChanged: a document changed after its `if_version`.
+            VersionMismatch: the collection was never at an `if_version`.
         """
 
-    def delete(self, name: str, doc_id: str) -> Version:
-        """Delete a document. Raises UnknownCollection, UnknownDocument."""
+    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
+        """Delete a document; with `if_version` as `upsert`.
+
+        Raises UnknownCollection, UnknownDocument, DocumentChanged, VersionMismatch.
+        """
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Get documents by id; missing ones are left out. Raises UnknownCollection."""

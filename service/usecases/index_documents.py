@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
@@ -36,15 +36,26 @@ class IndexDocuments:
         self._access = access
         self._embedder = embedder
 
-    async def __call__(self, name: str, documents: Sequence[Document], *, bulk: bool = False) -> IndexingResult:
+    async def __call__(
+        self,
+        name: str,
+        documents: Sequence[Document],
+        if_versions: Mapping[str, Version] | None = None,
+        *,
+        bulk: bool = False,
+    ) -> IndexingResult:
         """Store documents, replacing those of the same ids. With `bulk`, as background work.
 
+        `if_versions` has versions of the collection since which a document, by its id, must not have changed.
+
         Raises:
-            UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict: see semblance.service.errors.
+            UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict, DocumentChanged, VersionMismatch: see
+                semblance.service.errors.
         """
         _check_distinct(documents)
         return await retry_on_conflict(
-            lambda: self._store(name, documents, bulk=bulk), "other writers kept changing the same documents"
+            lambda: self._store(name, documents, if_versions or {}, bulk=bulk),
+            "other writers kept changing the same documents",
         )
 
     async def check_writable(self, name: str) -> None:
@@ -62,7 +73,9 @@ class IndexDocuments:
         for encoder in await self._encoders(collection):
             await self._embedder.check(encoder, texts)
 
-    async def _store(self, name: str, documents: Sequence[Document], *, bulk: bool) -> IndexingResult:
+    async def _store(
+        self, name: str, documents: Sequence[Document], if_versions: Mapping[str, Version], *, bulk: bool
+    ) -> IndexingResult:
         """Make one attempt: read what is stored, encode what is new, write."""
         ids = [document.id for document in documents]
         collection, stored = await self._access.read_primary(lambda store: store.get_at(name, ids))
@@ -75,21 +88,28 @@ class IndexDocuments:
             await self._embedder.embed(encoder, new, collection.settings.tokens, bulk=bulk)
             for encoder in await self._encoders(collection)
         ]
-        writes = [Write(document, *(each.by_id.get(document.id) for each in embedded)) for document in documents]
+        own, following = embedded[0].by_id, embedded[-1].by_id if len(embedded) > 1 else {}
+        writes = [Write(each, own.get(each.id), following.get(each.id), if_versions.get(each.id)) for each in documents]
         version = await self._access.write(name, lambda store: store.upsert(collection, writes))
         truncated = [doc_id for doc_id in ids if (embedded[0].by_id.get(doc_id) or stored[doc_id]).truncated]
         return IndexingResult(len(documents), version, truncated, sum(each.tokens for each in embedded))
 
-    async def delete(self, name: str, doc_id: str) -> Version:
-        """Delete a document. Raises UnknownCollection, UnknownDocument."""
-        return await self._access.write(name, lambda store: store.delete(name, doc_id))
+    async def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
+        """Delete a document.
 
-    async def get(self, name: str, doc_id: str) -> Document:
-        """Get a stored document. Raises UnknownCollection, UnknownDocument."""
-        documents = await self._access.read(lambda store: store.get(name, [doc_id]))
+        Raises UnknownCollection, UnknownDocument, DocumentChanged, VersionMismatch.
+        """
+        return await self._access.write(name, lambda store: store.delete(name, doc_id, if_version))
+
+    async def get(self, name: str, doc_id: str) -> tuple[Version, Document]:
+        """Get a stored document, and the version of the collection that was read.
+
+        Raises UnknownCollection, UnknownDocument.
+        """
+        collection, documents = await self._access.read(lambda store: store.get_at(name, [doc_id]))
         if doc_id not in documents:
             raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
-        return documents[doc_id]
+        return collection.version, documents[doc_id]
 
     async def page(self, name: str, after: str, limit: int) -> list[Document]:
         """Get up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -23,11 +24,13 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
     CollectionDiffers,
     CollectionReplaced,
+    DocumentChanged,
     HistoryLost,
     StoreFull,
     TextChanged,
     UnknownCollection,
     UnknownDocument,
+    VersionMismatch,
 )
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.indexes.engines.exact import Exact
@@ -276,6 +279,50 @@ def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocument
         thread.join()
     assert sorted(versions) == list(range(1, 41))
     assert store.sizes(["c"])[0][1].documents == 41
+
+
+def test_a_conditional_write_needs_an_unchanged_document(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    first = upsert(store, [new("a"), new("b")])
+    second = upsert(store, [new("a", "changed")])
+    refusals: list[Callable[[], Version]] = [
+        lambda: upsert(store, [replace(new("b"), if_version=first), replace(new("a"), if_version=first)]),
+        lambda: upsert(store, [replace(new("a"), if_version=created.version)]),
+        lambda: store.delete("c", "a", first),
+    ]
+    for refused in refusals:
+        with pytest.raises(DocumentChanged, match="'a' changed"):
+            refused()
+    assert store.collection("c").version == second, "nothing is stored of a refused write"
+    for unknown in (replace(second, commit="another"), replace(second, epoch="another"), replace(second, number=9)):
+        with pytest.raises(VersionMismatch):
+            upsert(store, [replace(new("a"), if_version=unknown)])
+    upsert(store, [replace(new("b"), if_version=first), replace(new("new"), if_version=first)])
+    third = upsert(store, [replace(new("a", "again"), if_version=second)])
+    gone = store.delete("c", "a", third)
+    with pytest.raises(DocumentChanged):
+        upsert(store, [replace(new("a"), if_version=third)])
+    upsert(store, [replace(new("a"), if_version=gone)])
+
+
+def test_of_concurrent_conditional_writes_one_succeeds(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    read = upsert(store, [new("counter", "0")])
+    outcomes: list[str] = []
+
+    def work(name: int) -> None:
+        try:
+            upsert(store, [replace(new("counter", str(name)), if_version=read)])
+            outcomes.append("stored")
+        except DocumentChanged:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["refused"] * 3 + ["stored"]
 
 
 def test_sqlite_commits_durably(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answer_lines,
 from semblance.service.api.routing import Services, Use, require_at_most
 from semblance.service.api.schemas.collections import (
     Deleted,
+    DocumentAt,
     DocumentList,
-    DocumentOut,
     DocumentsRequest,
     DocumentsResponse,
     document_out,
 )
-from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage
+from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability import Metrics
 from semblance.service.ports.documents import Document
@@ -53,6 +53,8 @@ MAX_PAGE = 1000
 Cursor = Annotated[
     str | None, Query(json_schema_extra={"pattern": CURSOR_PATTERN}, description="From the previous page.")
 ]
+
+IfVersion = Annotated[VersionText | None, Query(description="Delete it only if it has not changed since; else 409.")]
 
 _NDJSON_DOCS = {
     "requestBody": {
@@ -91,7 +93,8 @@ async def store(
     """
     require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
-    result = await index(name, documents)
+    if_versions = {each.id: each.if_version for each in body.documents if each.if_version is not None}
+    result = await index(name, documents, if_versions)
     return DocumentsResponse(
         upserted=result.upserted,
         version=str(result.version),
@@ -128,15 +131,18 @@ async def list_(
 
 
 @router.get("/{doc_id:path}", responses=responses(404, 503))
-async def show(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> DocumentOut:
+async def show(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> DocumentAt:
     """One document."""
-    return document_out(await index.get(name, doc_id))
+    version, document = await index.get(name, doc_id)
+    return DocumentAt(**document_out(document).model_dump(), version=str(version))
 
 
-@router.delete("/{doc_id:path}", responses=responses(404, 503))
-async def delete(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> Deleted:
-    """Delete one document."""
-    return Deleted(deleted=1, version=str(await index.delete(name, doc_id)))
+@router.delete("/{doc_id:path}", responses=responses(404, 409, 422, 503))
+async def delete(
+    name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments], if_version: IfVersion = None
+) -> Deleted:
+    """Delete one document; with `if_version`, only if it has not changed since."""
+    return Deleted(deleted=1, version=str(await index.delete(name, doc_id, if_version)))
 
 
 def _cursor(doc_id: str) -> str:

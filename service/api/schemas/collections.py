@@ -16,6 +16,7 @@ from semblance.service.api.schemas.fields import (
     String,
     Text,
     Usage,
+    VersionText,
     documented,
 )
 from semblance.service.ports.documents import Collection, CollectionSize, Document, TokenStorage
@@ -75,6 +76,14 @@ class DocumentIn(StrictBody):
     metadata: MetadataObject = Field(default_factory=dict)
 
 
+class ConditionalDocumentIn(DocumentIn):
+    """A document to store, if it has not changed."""
+
+    if_version: VersionText | None = Field(
+        None, description="Store it only if it has not changed since this version of the collection; else 409."
+    )
+
+
 class DocumentsRequest(StrictBody):
     """Documents to store together, all or none."""
 
@@ -82,7 +91,9 @@ class DocumentsRequest(StrictBody):
         json_schema_extra={"examples": [{"documents": [{"id": "1", "text": "A text.", "metadata": {"lang": "en"}}]}]},
     )
 
-    documents: Annotated[list[DocumentIn], Bounded, documented(known_maxItems="max_documents")] = Field(min_length=1)
+    documents: Annotated[list[ConditionalDocumentIn], Bounded, documented(known_maxItems="max_documents")] = Field(
+        min_length=1
+    )
 
 
 class DocumentsResponse(BaseModel):
@@ -138,6 +149,12 @@ class DocumentOut(BaseModel):
     text: str
     metadata: dict[str, JsonValue]
     truncated: bool
+
+
+class DocumentAt(DocumentOut):
+    """A stored document, and the version of its collection when it was read."""
+
+    version: str = Field(description="Send it as `if_version` with a change, and as `min_version` with a search.")
 
 
 class DocumentList(BaseModel):
