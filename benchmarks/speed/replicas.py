@@ -27,6 +27,7 @@ from rich.progress import track
 from rich.table import Table
 
 from semblance.service.client import LINES_PER_REQUEST, Client
+from semblance.service.ports.documents import Version
 from tests.support.results import save_results
 from tests.support.running_service import Service
 from tests.support.servers.postgres_server import PostgresServer
@@ -156,7 +157,7 @@ def _lags(writing_url: str, other_url: str, seconds: float, console: Console) ->
             time.sleep(max(0.0, start_s + number * BATCH / RATE - time.perf_counter()))
             batch = [{"id": f"lag-{number % 50}-{i}", "text": sentence(rng)} for i in range(BATCH)]
             answer = http.post(f"{path}/documents", json={"documents": batch}).raise_for_status()
-            written[int(answer.json()["version"].rpartition(":")[2])] = time.perf_counter()
+            written[Version.parse(answer.json()["version"]).number] = time.perf_counter()
         rate = len(written) * BATCH / (time.perf_counter() - start_s)
     last = max(written)
     while not observed or observed[-1][0] < last:
@@ -171,7 +172,7 @@ def _watch(url: str, path: str, observed: list[tuple[int, float]], stop: threadi
     """Record when each new version is first seen."""
     with httpx2.Client(base_url=url, timeout=60) as http:
         while not stop.wait(POLL_S):
-            number = int(http.get(path).json()["version"].rpartition(":")[2])
+            number = Version.parse(http.get(path).json()["version"]).number
             if not observed or number > observed[-1][0]:
                 observed.append((number, time.perf_counter()))
 

@@ -14,6 +14,7 @@ import httpx2
 import numpy as np
 import pytest
 
+from semblance.service.ports.documents import Version
 from tests.integration.conftest import Api
 
 pytestmark = pytest.mark.alone
@@ -56,11 +57,11 @@ def repeating(*acts: Callable[[], object]) -> Iterator[None]:
 
 
 def number_of(version: str) -> int:
-    return int(version.rpartition(":")[2])
+    return Version.parse(version).number
 
 
 def epoch_of(version: str) -> str:
-    return version.rpartition(":")[0]
+    return Version.parse(version).epoch
 
 
 def store(http: httpx2.Client, name: str, doc_id: str, text: str) -> httpx2.Response:

@@ -110,11 +110,15 @@ class ExistingNames:
         if ParameterLocation.PATH in valid:
             case.path_parameters = dict(case.path_parameters) | self._path(case.operation.label, case.path_parameters)
         if ParameterLocation.QUERY in valid:
-            case.query = self._existing(dict(case.query))
+            case.query = self._conditional(self._existing(dict(case.query)))
             if case.operation.path == "/explain":
                 case.query = _one_text_source(case.query)
-        if ParameterLocation.BODY in valid and isinstance(case.body, dict) and "documents" not in case.body:
-            case.body = self._existing(case.body)
+        if ParameterLocation.BODY in valid and isinstance(case.body, dict):
+            body: dict[str, Any] = case.body
+            if documents := body.get("documents"):
+                case.body = body | {"documents": [self._conditional(each) for each in documents]}
+            else:
+                case.body = self._existing(body)
         if case.media_type == NDJSON and isinstance(case.body, str):
             case.body = f"{case.body}\n{json.dumps({'id': 'line', 'text': case.body})}\n"
 
@@ -149,6 +153,12 @@ class ExistingNames:
         self._http.put(f"{path}/rollover", json={"model": self._other_model}).raise_for_status()
         return name
 
+    def _conditional(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The same with the current version as `if_version`, if there is one."""
+        if parameters.get("if_version") is None:
+            return parameters
+        return parameters | {"if_version": self._http.get(f"/collections/{WRITTEN}").json()["version"]}
+
     def _existing(self, parameters: dict[str, Any]) -> dict[str, Any]:
         existing: dict[str, Any] = {
             key: value if value is None else self._body.get(key, value) for key, value in parameters.items()
@@ -159,10 +169,11 @@ class ExistingNames:
 
 
 def _valid_locations(case: schemathesis.Case[Any]) -> set[ParameterLocation]:
-    """The parts of a request that conform to the document; all parts of an example do."""
-    if case.meta is None or not case.meta.components:
-        return set(ParameterLocation)
-    return {location for location, component in case.meta.components.items() if component.mode.is_positive}
+    """The parts of a request that conform to the document; parts from examples do."""
+    generated = case.meta.components if case.meta is not None else {}
+    return set(ParameterLocation) - {
+        location for location, component in generated.items() if not component.mode.is_positive
+    }
 
 
 def _one_text_source(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.soak.fault_injection import collections, replicas, stores
-from tests.soak.fault_injection.fault import Fault
+from tests.soak.fault_injection import callers, collections, replicas, stores
+from tests.soak.fault_injection.fault import Fault, together
 from tests.support.servers.deployment import DATABASE_TIMEOUT_S
 
 CUT_OFF = frozenset({"502 bad_gateway", "cut off"})  # the replica died
@@ -41,5 +41,19 @@ FAULTS = (
     ),
     Fault("the collection deleted and recreated", collections.recreate_collection, 2, NEW_EPOCH),
     Fault("a backup restored", collections.restore_backup, 2, NEW_EPOCH),
+    Fault("an unfair caller", callers.flood, 10),
+    Fault(
+        "a replica killed while PostgreSQL restarts",
+        together(replicas.kill_replica, stores.restart_database),
+        2,
+        LAGGING,
+        NO_DATABASE | CUT_OFF,
+    ),
+    Fault(
+        "a copy damaged while Redis does not answer",
+        together(replicas.damage_copy, stores.suspend_redis),
+        5,
+        writers_may_see=LEAVING,
+    ),
     Fault("a roll-over, killed half-way and resumed", collections.roll_over, 1, writers_may_see=CUT_OFF),
 )

@@ -6,7 +6,9 @@ import math
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tests.soak.traffic.audit import Audit
 from tests.soak.traffic.ledger import Ledger
@@ -44,6 +46,19 @@ class FaultContext:
         time.sleep(self.lasts_s)
 
 
+Inject: TypeAlias = Callable[[FaultContext], None]
+
+
+def together(*injections: Inject) -> Inject:
+    """All of these faults at once."""
+
+    def inject(context: FaultContext) -> None:
+        with ThreadPoolExecutor(len(injections)) as pool:
+            list(pool.map(lambda each: each(context), injections))
+
+    return inject
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault and its permitted effects.
@@ -57,7 +72,7 @@ class Fault:
     """
 
     name: str
-    inject: Callable[[FaultContext], None]
+    inject: Inject
     lasts_s: float = 0.0
     readers_may_see: frozenset[str] = frozenset()
     writers_may_see: frozenset[str] = frozenset()
