@@ -153,13 +153,14 @@ class RecoveringReplica:
             except Exception:
                 if not started.is_set():
                     raise
-                log.exception("the copy of the database could not be made again")
-            log.warning("the copy of the database is damaged; copying the primary again")
+                log.exception("the replica failed; starting it again")
             await asyncio.sleep(RETRY_S)
-            await asyncio.to_thread(self._discard_copy)
 
     async def _serve(self, started: asyncio.Event) -> None:
-        """Serve one copy until it is damaged."""
+        """Serve one copy until it is damaged; discard a damaged one first."""
+        if self._damaged.is_set():
+            log.warning("the copy of the database is damaged; copying the primary again")
+            await asyncio.to_thread(self._discard_copy)
         self._damaged.clear()
         local, self._replica = self._open_replica(partial(self._report_damage, asyncio.get_running_loop()))
         try:

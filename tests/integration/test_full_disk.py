@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.conftest import missing
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service, running_process
 from tests.support.servers.word_models import write_model
@@ -31,7 +32,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mounting, check=False).returncode:
-        pytest.skip("needs the right to mount a small disk")
+        missing("the right to mount a small disk")
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
