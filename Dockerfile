@@ -12,12 +12,12 @@ FROM source AS install-cpu
 # The index that pip asks by itself has torch with CUDA. Name one with builds for the CPU to make the image smaller.
 ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[cpu]"
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[cpu,tracing]"
 
 FROM source AS install-gpu
 ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[gpu]"
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[gpu,tracing]"
 
 FROM python:3.11-slim-bookworm AS runtime
 RUN groupadd --system --gid 10001 semblance \

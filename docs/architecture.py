@@ -19,7 +19,7 @@ SERVICE: Sequence[Sequence[str]] = (
     ("ports",),
     ("batching", "caches"),
     ("documents", "indexes"),
-    ("rendering", "model_loading"),
+    ("rendering", "model_loading", "observability"),
 )
 MODELS: Sequence[Sequence[str]] = (
     ("origin", "training"),

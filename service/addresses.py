@@ -1,4 +1,4 @@
-"""Hosts, networks and origins, as settings list them."""
+"""Hosts, networks, origins and addresses of databases, as settings have them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, PostgresDsn, RedisDsn, SecretStr
 
 ANY_HOST = "*"
 
@@ -78,6 +78,28 @@ def _origins(value: str) -> str:
     return value
 
 
+def _postgres_url(url: SecretStr) -> SecretStr:
+    """`url` of one PostgreSQL server, or empty. Raises ValueError without repeating it."""
+    try:
+        address = url.get_secret_value()
+        if address and len(PostgresDsn(address).hosts()) != 1:
+            raise ValueError  # noqa: TRY301 - reworded below
+    except ValueError:
+        raise ValueError("it must look like postgresql://user:password@host:5432/name") from None
+    return url
+
+
+def _redis_url(url: SecretStr) -> SecretStr:
+    """`url` of a Redis server. Raises ValueError without repeating it."""
+    try:
+        RedisDsn(url.get_secret_value())
+    except ValueError:
+        raise ValueError("it must look like redis://user:password@host:6379/0, or rediss:// for TLS") from None
+    return url
+
+
 Hosts: TypeAlias = Annotated[str, AfterValidator(_hosts)]
 Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]
 Origins: TypeAlias = Annotated[str, AfterValidator(_origins)]
+PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
+RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]

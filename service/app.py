@@ -10,16 +10,18 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from fastapi import FastAPI
+from opentelemetry.trace import TracerProvider
 
 from semblance.service.api import errors, openapi
 from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.keys import Guard, read_keys
-from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy
+from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is_monitoring
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.routes import ROUTERS, docs_page
 from semblance.service.api.routing import Services
 from semblance.service.composition.services import open_services, served_models
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.tracing import NOT_TRACED, telemetry_config
 from semblance.service.ports.documents import Document
 from semblance.service.process.readiness import Draining, Readiness
 from semblance.service.settings import Settings
@@ -33,6 +35,7 @@ def create_app(
     settings: Settings,
     draining: Draining | None = None,
     on_failed_start: Callable[[Exception], None] = lambda _: None,
+    tracers: TracerProvider = NOT_TRACED,
 ) -> FastAPI:
     """Create the application.
 
@@ -40,6 +43,7 @@ def create_app(
         settings: all settings.
         draining: set by the server at shutdown; from then on every request is refused.
         on_failed_start: called with the error if the services cannot be opened, before the server gets to see it.
+        tracers: of the spans of requests.
 
     Raises:
         BadKeys: the setting of the keys is malformed.
@@ -70,13 +74,14 @@ def create_app(
         summary="Sentence similarity and semantic search that show their work.",
         version=version("semblance-server"),
         lifespan=lifespan,
+        telemetry=telemetry_config(tracers, exclude=is_monitoring),
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
-    app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy)
+    app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
     openapi.install(app, settings, list(models.files), guard)
     docs_page.install(app)

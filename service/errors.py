@@ -29,6 +29,12 @@ class StoreInUse(SemblanceError):
     code = "store_in_use"
 
 
+class MissingExtra(SemblanceError):
+    """A setting needs packages of an extra that is not installed; raised at start only."""
+
+    code = "missing_extra"
+
+
 class BadKeys(SemblanceError):
     """SEMBLANCE_API_KEYS is malformed; raised at start only."""
 

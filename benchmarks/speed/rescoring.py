@@ -34,7 +34,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection

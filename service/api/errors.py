@@ -16,7 +16,7 @@ from starlette.types import Scope
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
 from semblance.service.api.openai_shape import ErrorAnswer, Refusal
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -18,7 +18,7 @@ from semblance.service.api.edge.request_body import MAX_VALUES, too_many_values
 from semblance.service.api.errors import FRAMEWORK_CODES, internal_error, part_of
 from semblance.service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
 from semblance.service.errors import Problem
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document, Version
 from semblance.service.usecases.index_stream import CommittedBatch, StreamLine
 

@@ -13,7 +13,7 @@ from semblance.service.batching.policy import Candidate, Limits, due_time, room_
 from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.batching.turns import Turns
 from semblance.service.errors import Overloaded, TooManyTokens
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.threads import Completion
 
 MAX_RETRY_AFTER_S = 120  # the load may have changed by then
@@ -92,7 +92,7 @@ class Queue:
                 request.missing -= 1
                 touched.add(request)
         for request in touched:
-            request.encode_s += min(seconds, now - request.submitted)  # it may have joined a running batch
+            request.batches.append((max(now - seconds, request.submitted), now))  # it may have joined a running batch
             if request.missing == 0 and not request.closed:
                 request.closed = True
                 completions.append(Completion(request.future))

@@ -29,7 +29,7 @@ class QueuedRequest:
     results: list[TokenEmbeddings | None] = field(init=False)
     missing: int = field(init=False)
     started: float | None = None
-    encode_s: float = 0.0
+    batches: list[tuple[float, float]] = field(default_factory=list)  # when each began and ended
     closed: bool = False  # answered, failed, or cancelled by its caller: none of its texts needs to run for it
 
     def __post_init__(self) -> None:

@@ -18,7 +18,8 @@ from semblance.service.batching.requests import QueuedRequest, QueuedText
 from semblance.service.batching.tokenizer import TokenizerThread
 from semblance.service.callers import current_caller
 from semblance.service.errors import NotReady
-from semblance.service.observability import Metrics, record_stage, timed
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.stages import record_stage, timed
 from semblance.service.threads import deliver
 
 log = logging.getLogger(__name__)
@@ -75,8 +76,9 @@ class Worker:
             await request.future
         finally:  # after a success too, where it has no effect
             self._close(request)
-        record_stage("queue", (request.started or request.submitted) - request.submitted)
-        record_stage("encode", request.encode_s)
+        record_stage("queue", request.submitted, request.started or request.submitted)
+        for began, ended in request.batches:
+            record_stage("encode", began, ended)
         return [result for result in request.results if result is not None]
 
     async def watch(self, encoder: Encoder) -> None:

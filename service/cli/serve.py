@@ -15,7 +15,8 @@ from semblance.service.app import create_app
 from semblance.service.cli.models import Served
 from semblance.service.cli.toolbox.exits import exit_on_failure, reason_for_operator
 from semblance.service.documents.lock import lock_home
-from semblance.service.observability import configure_logging
+from semblance.service.observability.logs import configure_logging
+from semblance.service.observability.tracing import open_tracer_provider
 from semblance.service.process.connections import ConnectionLimits, connection_factory
 from semblance.service.process.readiness import Draining
 from semblance.service.process.server import Server, leave, raise_file_limit
@@ -52,8 +53,13 @@ def serve(
     configure_logging()
     if warning := raise_file_limit(settings.max_connections):
         log.warning(warning)
-    with exit_on_failure(REFUSAL), lock_home(settings.home), _bind(settings) as listener:
-        app = create_app(settings, draining := Draining(), _refuse)
+    with (
+        exit_on_failure(REFUSAL),
+        open_tracer_provider(enabled=settings.tracing) as tracers,
+        lock_home(settings.home),
+        _bind(settings) as listener,
+    ):
+        app = create_app(settings, draining := Draining(), _refuse, tracers)
         config = _uvicorn_config(app, settings)
         server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
         server.run(sockets=[listener])

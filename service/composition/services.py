@@ -15,7 +15,7 @@ from semblance.service.caches.redis import RedisCache, RedisLimits
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.device import device_for, load_encoder
 from semblance.service.model_loading.registry import LazyModels, read_served
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
 from semblance.service.rendering.png import DrawingProcess

@@ -19,7 +19,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.model_loading.device import torch_device
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.device import Device
 from semblance.service.process.readiness import Checks
 from semblance.service.replication.access import CollectionAccess
@@ -108,6 +108,7 @@ async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[St
             required={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
             optional={
                 "store_reachable": lambda: replica.reachable,
+                "store_writable": lambda: replica.writable,
                 "collections": lambda: not replica.failed_copies,
             },
             show=lambda metrics: metrics.set_store(

@@ -78,7 +78,7 @@ class SqlDocumentStore:
 
     @property
     def writable(self) -> bool:
-        """Whether the last change met no failure of the disk."""
+        """Whether the last write met no failure of the disk."""
         return self._database.writable
 
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:

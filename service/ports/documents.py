@@ -216,6 +216,10 @@ class DocumentStore(Protocol):
     returns only after it is on disk; versions grow by one in commit order.
     """
 
+    @property
+    def writable(self) -> bool:
+        """Whether the last write met no failure of the disk."""
+
     def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
         """Create a collection, or return the existing one; the flag says whether it is new.
 

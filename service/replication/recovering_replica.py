@@ -85,6 +85,11 @@ class RecoveringReplica:
         return self._replica is not None and self._replica.reachable
 
     @property
+    def writable(self) -> bool:
+        """Whether the last write of this replica met no failure of the primary's disk."""
+        return self._replica is None or self._replica.writable
+
+    @property
     def seconds_since_contact(self) -> float:
         """Seconds since the primary last answered."""
         return self._replica.seconds_since_contact if self._replica is not None else 0.0

@@ -78,6 +78,11 @@ class Replica:
         return self._primary.health.healthy
 
     @property
+    def writable(self) -> bool:
+        """Whether the last write of this replica met no failure of the primary's disk."""
+        return self._primary.store.writable
+
+    @property
     def seconds_since_contact(self) -> float:
         """Seconds since the primary last answered."""
         return self._primary.health.seconds_since_answer

@@ -16,7 +16,7 @@ from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 from semblance.service.threads import Offload

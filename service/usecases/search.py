@@ -20,7 +20,7 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.filters import Filter
-from semblance.service.observability import timed
+from semblance.service.observability.stages import timed
 from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
 from semblance.service.ports.indexes import Hit, VectorIndex
 from semblance.service.replication.access import CollectionAccess
@@ -261,7 +261,7 @@ class SearchSession:
         hits: list[Hit] = []
         for chunks in _chunked(_chunked(ids, CHUNK), CONCURRENT_CHUNKS):
             embedded = [await self._embed_stored(chunk) if self.source == "encoder" else None for chunk in chunks]
-            with timed("search"):
+            with timed("rescore"):
                 scored = await asyncio.gather(
                     *(
                         self.access.search(partial(self._score_chunk, query, *each))
@@ -280,7 +280,8 @@ class SearchSession:
             "collection %s: the token codes of %r are damaged; its text is encoded again", self.collection.name, ids[0]
         )
         embedded = await self._embed_stored(ids)
-        return await asyncio.to_thread(self._score, query, list(embedded), list(embedded.values()))
+        with timed("rescore"):
+            return await asyncio.to_thread(self._score, query, list(embedded), list(embedded.values()))
 
     async def _embed_stored(self, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
         _, documents = await self.documents(ids)

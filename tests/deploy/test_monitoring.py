@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from promql_parser import MatchOp, VectorSelector
 
 from semblance.service.api.errors import OTHER_CODES, STATUS
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from tests.deploy.deployment import DEPLOY
 
 PROMETHEUS = DEPLOY / "prometheus"

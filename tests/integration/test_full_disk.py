@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from tests.conftest import missing
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service, running_process
+from tests.support.servers.small_disk import SmallDisk
 from tests.support.servers.word_models import write_model
 
 DISK_BYTES = 8 << 20
@@ -26,33 +26,27 @@ TEXT = "brala " * 2000
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
     """A file system of 8 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mounting, check=False).returncode:
+    disk = SmallDisk.mount(tmp_path / "disk", DISK_BYTES)
+    if disk is None:
         missing("the right to mount a small disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    yield disk
+    disk.unmount()
 
 
 @contextmanager
-def full(service: Service, home: Path) -> Iterator[None]:
+def full(service: Service, disk: SmallDisk) -> Iterator[None]:
     """Leave no byte on the disk for the time of the block."""
     del service
-    filler = home / "filler"
-    with filler.open("wb", buffering=0) as stream, suppress(OSError):
-        while True:
-            stream.write(bytes(SOME_BYTES))
-    yield
-    filler.unlink()
+    with disk.full():
+        yield
 
 
 @contextmanager
-def failing(service: Service, home: Path) -> Iterator[None]:
+def failing(service: Service, disk: SmallDisk) -> Iterator[None]:
     """Let no file of the service grow for the time of the block."""
-    del home
+    del disk
     pid = service.process.pid
     hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (SOME_BYTES, hard))
@@ -80,11 +74,11 @@ def found(http: httpx2.Client) -> list[str]:
 
 @pytest.mark.parametrize(("trouble", "code"), [(full, "store_full"), (failing, "store_failed")])
 def test_writes_are_refused_until_the_disk_works_again(
-    small_disk: Path, trouble: Callable[[Service, Path], Any], code: str, tmp_path: Path
+    small_disk: SmallDisk, trouble: Callable[[Service, SmallDisk], Any], code: str, tmp_path: Path
 ) -> None:
     words = write_model(tmp_path / "words.npz", seed=0)
     with (
-        running_process(PROJECT, small_disk, models=f"words={words}", snapshot_s="1") as service,
+        running_process(PROJECT, small_disk.folder, models=f"words={words}", snapshot_s="1") as service,
         httpx2.Client(base_url=service.url, timeout=30) as http,
     ):
         http.put("/collections/c").raise_for_status()
@@ -105,7 +99,7 @@ def test_writes_are_refused_until_the_disk_works_again(
         assert http.get("/ready").json()["status"] == "ready"
         assert found(http) == sorted([*stored, *(f"d{number}" for number in range(220, 240))])
     verified = subprocess.run(
-        [sys.executable, "-m", SEMBLANCE, "index", "verify", "--home", small_disk],
+        [sys.executable, "-m", SEMBLANCE, "index", "verify", "--home", small_disk.folder],
         capture_output=True,
         check=False,
         cwd=PROJECT,

@@ -53,18 +53,29 @@ class Memory:
         return sum(recent) / len(recent)
 
 
-def schedule(seconds: float, rng: random.Random) -> Iterator[tuple[Fault, float, float]]:
-    """All faults in random order, with seconds of load and duration, until the time is up."""
+def schedule(faults: Sequence[Fault], seconds: float, rng: random.Random) -> Iterator[tuple[Fault, float, float]]:
+    """All these faults in random order, with seconds of load and duration, until the time is up."""
     end = time.monotonic() + seconds
-    while True:
-        for fault in rng.sample(FAULTS, len(FAULTS)):
+    while faults:
+        for fault in rng.sample(faults, len(faults)):
             if time.monotonic() > end:
                 return
             lasts_s = fault.lasts_s * rng.uniform(0.3, 1.0)
             yield fault, lasts_s + rng.uniform(2.0, EXTRA_LOAD_S), lasts_s
 
 
-def run(seconds: float, seed: int, quiet_s: float, console: Console) -> tuple[list[FaultOutcome], dict[str, float]]:
+def possible(faults: Sequence[Fault], deployment: Deployment, console: Console) -> list[Fault]:
+    """The faults that can be injected on this machine; prints why others cannot."""
+    lacking = {fault.name: fault.lacks(deployment) for fault in faults}
+    for name, lacks in lacking.items():
+        if lacks:
+            console.print(f"{name}: SKIPPED, needs {lacks}", markup=False)
+    return [fault for fault in faults if not lacking[fault.name]]
+
+
+def run(
+    faults: Sequence[Fault], seconds: float, seed: int, quiet_s: float, console: Console
+) -> tuple[list[FaultOutcome], dict[str, float]]:
     """Run faults between two quiet periods; returns outcomes, and memory before and after."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS) as deployment:
@@ -73,7 +84,7 @@ def run(seconds: float, seed: int, quiet_s: float, console: Console) -> tuple[li
         with _sampling_memory(deployment.replicas) as memory:
             outcomes = [harness.exercise(NO_FAULT, quiet_s)]
             warm_mb = memory.recent_mb()
-            for fault, load_s, lasts_s in schedule(seconds, rng):
+            for fault, load_s, lasts_s in schedule(possible(faults, deployment, console), seconds, rng):
                 outcomes.append(harness.exercise(fault, load_s, lasts_s))
                 console.print(f"{fault.name}: {'; '.join(outcomes[-1].violations) or 'nothing lost'}", markup=False)
             outcomes.append(harness.exercise(NO_FAULT, quiet_s))
@@ -140,9 +151,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=600, help="duration of the faults")
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
+    parser.add_argument("--only", choices=[fault.name for fault in FAULTS], help="inject only this fault")
     options = parser.parse_args(arguments)
     console = wide_console()
-    outcomes, memory = run(options.seconds, options.seed, options.quiet, console)
+    faults = [fault for fault in FAULTS if options.only in (None, fault.name)]
+    outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     for rows in tables:
         table = Table(*(name.replace("_", " ") for name in rows[0]))

@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from tests.conftest import missing
+from tests.soak.fault_injection import stores
 from tests.soak.fault_injection.catalogue import FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import FaultHarness, FaultOutcome
 from tests.support.servers.deployment import FAKETIME, Deployment
 from tests.support.servers.postgres_server import find_program
+from tests.support.servers.small_disk import SmallDisk
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
@@ -51,7 +54,19 @@ def exercise(harness: FaultHarness, fault: Fault) -> FaultOutcome:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_no_write_is_lost_and_answers_are_right(harness: FaultHarness, name: str) -> None:
+    if lacks := BY_NAME[name].lacks(harness.deployment):
+        missing(lacks)
     outcome = exercise(harness, BY_NAME[name])
     assert outcome.violations == []
     assert outcome.findings.scores > 1000
     assert outcome.findings.largest_difference < 1e-5
+
+
+def test_a_disk_that_is_not_full_is_noticed(harness: FaultHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = BY_NAME["the disk of PostgreSQL full"]
+    if lacks := fault.lacks(harness.deployment):
+        missing(lacks)
+    monkeypatch.setattr(SmallDisk, "full", lambda _: nullcontext())
+    monkeypatch.setattr(stores, "NOTICED_S", 1.0)
+    outcome = exercise(harness, fault)
+    assert outcome.violations == ["the disk of PostgreSQL was filled, and no write was refused within 1 s"]

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.service.api.edge.keys import entry_of
-from semblance.service.observability import STAGES
+from semblance.service.observability.stages import STAGES
 from tests.support.project import PROJECT
 from tests.support.results import save_results
 from tests.support.running_service import running_service
@@ -84,6 +84,18 @@ class Report:
     def bound_s(self) -> float:
         """The largest acceptable p99 under load."""
         return self.idle.p99_s + 2 * self.load.longest_batch_s
+
+    def summary(self) -> dict[str, object]:
+        """The figures that are saved."""
+        return {
+            "small_requests": len(self.loaded.seconds),
+            "of_them_failed": self.loaded.failed,
+            "idle_p99_ms": 1000 * self.idle.p99_s,
+            "loaded_p99_ms": 1000 * self.loaded.p99_s,
+            "bound_ms": 1000 * self.bound_s,
+            "longest_batch_ms": 1000 * self.load.longest_batch_s,
+            "load_texts_per_s": self.load.texts_per_s,
+        }
 
     def faults(self) -> list[str]:
         """The bounds that were exceeded."""
@@ -194,19 +206,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = wide_console()
     report = run(options.seconds)
     show(report, console)
-    save_results("unfair_caller", [_summary(report)])
+    save_results("unfair_caller", report.summary())
     for fault in (faults := report.faults()):
         console.print(f"[red]{fault}")
     sys.exit(1 if faults else 0)
-
-
-def _summary(report: Report) -> dict[str, object]:
-    return {
-        "idle_p99_ms": 1000 * report.idle.p99_s,
-        "loaded_p99_ms": 1000 * report.loaded.p99_s,
-        "longest_batch_ms": 1000 * report.load.longest_batch_s,
-        "load_texts_per_s": report.load.texts_per_s,
-    }
 
 
 if __name__ == "__main__":

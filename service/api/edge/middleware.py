@@ -7,10 +7,11 @@ import logging
 import random
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from opentelemetry.trace import Tracer, TracerProvider
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -22,7 +23,9 @@ from semblance.service.api.edge.request_body import BodyLimits, ClientLeft, Requ
 from semblance.service.api.errors import STATUS, internal_error, problem
 from semblance.service.callers import set_caller
 from semblance.service.errors import Forbidden, NotReady, Unauthorized
-from semblance.service.observability import STAGES, Metrics, start_timings
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.stages import STAGES, start_stages
+from semblance.service.observability.tracing import NOT_TRACED, describe_request
 from semblance.service.process.readiness import Draining, Readiness
 
 RawHeader: TypeAlias = tuple[bytes, bytes]
@@ -40,8 +43,8 @@ SECURITY_HEADERS: Mapping[str, str] = {
 }
 CLIENT_LEFT = 499  # status in log and metrics of a request whose client disconnected; never sent
 
-_EXPOSED = ("retry-after", "server-timing", "www-authenticate", "x-request-id")
-_MONITORING = frozenset({"/live", "/ready", "/metrics"})  # answered by an unready process too
+_EXPOSED = ("retry-after", "server-timing", "traceparent", "www-authenticate", "x-request-id")
+_MONITORING = frozenset({"/live", "/ready", "/metrics"})  # answered by an unready process too, and not traced
 _IDENTITY = "identity"
 _WRONG_HOST = "the service may not be called under this host; list it in SEMBLANCE_ALLOWED_HOSTS to allow it"
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
@@ -85,7 +88,7 @@ class EdgePolicy:
             app,
             allow_origins=self.origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
-            allow_headers=("authorization", "content-type", "x-request-id"),
+            allow_headers=("authorization", "content-type", "traceparent", "tracestate", "x-request-id"),
             expose_headers=_EXPOSED,
         )
 
@@ -93,11 +96,19 @@ class EdgePolicy:
 class EdgeMiddleware:
     """Outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, limits: BodyLimits, policy: EdgePolicy | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        limits: BodyLimits,
+        policy: EdgePolicy | None = None,
+        tracers: TracerProvider = NOT_TRACED,
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._limits = limits
         self._policy = policy or EdgePolicy()
+        self._tracer = tracers.get_tracer("semblance")
         self._entrance = self._policy.cors(self._admit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +117,7 @@ class EdgeMiddleware:
             await self._app(scope, receive, send)
             return
         headers = scope["headers_by_name"] = _by_name(scope["headers"])
-        request = _Request(scope, headers.get("x-request-id", ""))
+        request = _Request(scope, headers.get("x-request-id", ""), self._tracer)
         scope["request_id"] = request.id
         # the route uses this same decision: if it judged again, an unlimited body might be read as a whole
         scope["streamed"] = _is_stream(scope["method"], scope["path"], headers)
@@ -188,7 +199,7 @@ class EdgeMiddleware:
 
     def _account(self, request: _Request) -> None:
         route, seconds = request.route, time.perf_counter() - request.began
-        self._metrics.add_request(route, request.method, request.status, seconds, request.timings)
+        self._metrics.add_request(route, request.method, request.status, seconds, request.stages.seconds)
         access_log.info(
             "%s %s %s",
             request.method,
@@ -196,6 +207,11 @@ class EdgeMiddleware:
             request.status,
             extra={"request_id": request.id, "milliseconds": round(1000 * seconds, 1)} | request.caller,
         )
+
+
+def is_monitoring(scope: MutableMapping[str, Any]) -> bool:
+    """Whether a request with this ASGI scope asks for the state of the process."""
+    return scope.get("path") in _MONITORING
 
 
 def _by_name(headers: Sequence[RawHeader]) -> Mapping[str, str]:
@@ -227,14 +243,15 @@ def _not_ready(reason: str) -> Response:
 class _Request:
     """State of one request."""
 
-    def __init__(self, scope: Scope, proposed_id: str) -> None:
+    def __init__(self, scope: Scope, proposed_id: str, tracer: Tracer) -> None:
         self._scope = scope
         self.id = proposed_id if _REQUEST_ID.fullmatch(proposed_id) else f"{random.getrandbits(128):032x}"  # no secret
         self.method: str = scope["method"]
         self.path: str = scope["path"]  # never the query string: it may hold texts
         self.status = 0
         self.began = time.perf_counter()
-        self.timings = start_timings()
+        self.stages = start_stages(tracer)
+        self._trace_headers = describe_request(self.id)
 
     @property
     def route(self) -> str:
@@ -260,7 +277,7 @@ class _Request:
 
     def _headers(self, answer: Iterable[RawHeader], *, closing: bool) -> list[RawHeader]:
         """Headers of an answer with ours; security headers that it sets take precedence."""
-        ours = [(b"x-request-id", self.id.encode()), (b"server-timing", self._server_timing())]
+        ours = [(b"x-request-id", self.id.encode()), (b"server-timing", self._server_timing()), *self._trace_headers]
         if closing:
             ours.append((b"connection", b"close"))
         replaced = {name for name, _ in ours}
@@ -269,6 +286,6 @@ class _Request:
         return [*headers, *ours, *(header for header in _SECURITY if header[0] not in present)]
 
     def _server_timing(self) -> bytes:
-        total, spent = time.perf_counter() - self.began, self.timings
+        total, spent = time.perf_counter() - self.began, self.stages.seconds
         stages = [b"%s;dur=%.2f" % (name, 1000 * spent[stage] if stage in spent else 0.0) for stage, name in _STAGES]
         return b", ".join([*stages, b"total;dur=%.2f" % (1000 * total)])

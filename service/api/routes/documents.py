@@ -24,7 +24,7 @@ from semblance.service.api.schemas.collections import (
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
 from semblance.service.usecases.index_documents import IndexDocuments

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from semblance.service.api.routing import Use
 from semblance.service.api.schemas.operation import Live, Ready
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.process.readiness import Readiness
 from semblance.service.replication.access import CollectionAccess
 

@@ -17,7 +17,7 @@ from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.callers import current_caller
 from semblance.service.cli.serve import _uvicorn_config
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 
 FORWARDED = {"x-forwarded-for": "203.0.113.5"}

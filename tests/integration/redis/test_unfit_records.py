@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.service.caches.record import pack, unpack
 from semblance.service.caches.redis import PREFIX
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from tests.integration.redis.checked_lookups import caching
 from tests.service.usecases.test_embed import RecordingEmbedder

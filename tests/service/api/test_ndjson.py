@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from semblance.service.api.edge.middleware import EdgeMiddleware
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.ndjson import StreamAnswer, answer_lines
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases.index_stream import CommittedBatch
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)

@@ -14,7 +14,7 @@ from semblance.service.api import errors
 from semblance.service.api.routing import JsonRoute, Services, Use
 from semblance.service.api.schemas.embeddings import EmbeddingsRequest
 from semblance.service.api.schemas.similarity import SimilarityRequest
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 
 VALID = {"pairs": [{"a": "a", "b": "b"}]}
 SERVICE = Decimal("1.5")  # any object; services are found by their type

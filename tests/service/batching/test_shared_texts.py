@@ -13,7 +13,8 @@ import pytest
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import Overloaded
-from semblance.service.observability import Metrics, start_timings
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.stages import start_stages
 from tests.service.batching.slow_encoder import SlowEncoder, model_busy, numbers, queued, until
 
 ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
@@ -88,7 +89,7 @@ async def test_a_request_joining_a_batch_records_only_its_time(worker: Worker) -
 
     async def timed() -> tuple[float, float]:
         """Recorded and measured seconds."""
-        stages, began = start_timings(), time.perf_counter()
+        stages, began = start_stages().seconds, time.perf_counter()
         assert await numbers(worker, slow, ["1"]) == [1.0]
         return stages["queue"] + stages["encode"], time.perf_counter() - began
 

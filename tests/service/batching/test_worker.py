@@ -17,7 +17,7 @@ from semblance.service.batching.queue import Queue
 from semblance.service.batching.requests import QueuedRequest
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import NotReady, Overloaded, TooManyTokens
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from tests.service.batching.slow_encoder import WAIT_S, Panic, SlowEncoder, model_busy, numbers, queued, until
 
 ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)

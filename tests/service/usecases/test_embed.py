@@ -17,7 +17,7 @@ from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache, Miss
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from tests.support.small_model import load, write_glove

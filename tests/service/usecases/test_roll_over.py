@@ -35,7 +35,7 @@ from semblance.service.errors import (
     UnknownModel,
 )
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Rollover, Write
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases import roll_over

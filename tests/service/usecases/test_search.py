@@ -25,7 +25,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import WriteConflict
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.model_loading.registry import LazyModels, read_served
-from semblance.service.observability import Metrics
+from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,

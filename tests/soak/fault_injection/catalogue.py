@@ -33,6 +33,14 @@ FAULTS = (
     Fault("PostgreSQL away", stores.stop_database, 15, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
     Fault("PostgreSQL accepts and never answers", stores.suspend_database, 15, LAGGING, NO_DATABASE, REFUSED_WITHIN_S),
     Fault(
+        "the disk of PostgreSQL full",
+        stores.fill_disk,
+        10,
+        writers_may_see=stores.FULL_DISK,
+        writes_within_s=REFUSED_WITHIN_S,
+        lacks=stores.small_disk_missing,
+    ),
+    Fault(
         "PostgreSQL recovered to an earlier state",
         stores.recover_database,
         3,

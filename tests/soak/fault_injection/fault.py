@@ -69,6 +69,7 @@ class Fault:
         readers_may_see: permitted reasons of failed reads, as status and code.
         writers_may_see: permitted reasons of failed writes.
         writes_within_s: maximum duration of a write, successful or not.
+        lacks: what a deployment needs for this fault and does not have.
     """
 
     name: str
@@ -77,3 +78,4 @@ class Fault:
     readers_may_see: frozenset[str] = frozenset()
     writers_may_see: frozenset[str] = frozenset()
     writes_within_s: float = math.inf
+    lacks: Callable[[Deployment], str | None] = lambda _: None

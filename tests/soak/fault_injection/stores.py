@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 
 import httpx2
@@ -10,10 +11,15 @@ import redis
 
 from tests.soak.fault_injection.fault import FaultContext, Violation
 from tests.soak.traffic.ledger import parse_version
+from tests.soak.traffic.request_log import WRITES
 from tests.support.running_service import Service
-from tests.support.servers.deployment import readiness
+from tests.support.servers.deployment import Deployment, readiness
 
 NOTICED_S = 10.0  # until a replica reports that its database is unavailable, or was recovered
+FULL_DISK = frozenset({"503 store_full", "in the stream store_full"})  # how writes are refused
+UNDER_WAY_S = 0.5  # time for writes that were sent while the disk was full
+WRITES_AFTERWARDS = 10
+DEGRADED = (HTTPStatus.OK, "degraded")
 DOCUMENT, TEXT = "after the recovery", "written after the recovery"
 
 
@@ -79,6 +85,54 @@ def suspend_database(context: FaultContext) -> None:
     finally:
         context.deployment.postgres.resume()
     context.deployment.await_health()
+
+
+def small_disk_missing(deployment: Deployment) -> str | None:
+    """What `fill_disk` needs that this machine does not have."""
+    return None if deployment.postgres.disk else "the right to mount a small disk"
+
+
+def fill_disk(context: FaultContext) -> None:
+    """Fill the disk of PostgreSQL's tables: writes are refused until it has room again.
+
+    Its write-ahead log has room on another disk: where that is full too, PostgreSQL stops, as in `stop_database`.
+    Writes that fit into pages that a table already has still succeed, so not every write is refused.
+    """
+    disk = context.deployment.postgres.disk
+    assert disk is not None
+    context.deployment.postgres.compact("documents")
+    before = _refused(context)
+    with disk.full():
+        _await(lambda: _refused(context) > before, "the disk of PostgreSQL was filled, and no write was refused")
+        states = [readiness(replica) for replica in context.deployment.replicas]
+        if any(status != HTTPStatus.OK for status, _ in states) or DEGRADED not in states:
+            raise Violation(f"while the disk of PostgreSQL is full, the replicas report {states}")
+        context.wait()
+    time.sleep(UNDER_WAY_S)
+    refused, acknowledged = _refused(context), _acknowledged(context)
+    _await(lambda: _acknowledged(context) >= acknowledged + WRITES_AFTERWARDS, "few writes succeed after a full disk")
+    if more := _refused(context) - refused:
+        raise Violation(f"{more} writes were refused although the disk of PostgreSQL had room again")
+
+
+def _refused(context: FaultContext) -> int:
+    """Number of writes refused because of a full disk."""
+    failures = context.traffic.log.failures(WRITES)
+    return sum(failures[reason] for reason in FULL_DISK)
+
+
+def _acknowledged(context: FaultContext) -> int:
+    log = context.traffic.log
+    return log.total(WRITES) - log.failures(WRITES).total()
+
+
+def _await(condition: Callable[[], bool], complaint: str) -> None:
+    """Wait until the condition holds. Raises Violation if it does not in time."""
+    deadline = time.monotonic() + NOTICED_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Violation(f"{complaint} within {NOTICED_S:g} s")
+        time.sleep(0.05)
 
 
 def recover_database(context: FaultContext) -> None:

@@ -65,9 +65,10 @@ class RequestLog:
     def failures(self, kinds: tuple[str, ...]) -> Counter[str]:
         """Number of failed requests of these kinds, by reason."""
         counts: Counter[str] = Counter()
-        for (kind, reason), count in self.failed.items():
-            if kind in kinds:
-                counts[reason] += count
+        with self._lock:
+            for (kind, reason), count in self.failed.items():
+                if kind in kinds:
+                    counts[reason] += count
         return counts
 
     def slowest(self, kinds: tuple[str, ...]) -> float:

@@ -19,6 +19,7 @@ from tests.support.servers.word_models import write_model
 
 DATABASE_TIMEOUT_S = 2.0
 HEALTHY_S = 60.0
+DISK_BYTES = 128 << 20  # of the tables of PostgreSQL, which take a tenth of it after minutes of load
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 SETTINGS = {
     "cache": "redis",
@@ -75,6 +76,7 @@ class Deployment:
             self.jump_clock(0)
             self.redis.start()
             self.postgres.start()
+            self.postgres.use_small_disk(DISK_BYTES)
             self.postgres.create_database()
             with ThreadPoolExecutor() as pool:  # concurrently: each of them may be the one that creates the tables
                 list(pool.map(Service.start, self.replicas))

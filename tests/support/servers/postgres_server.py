@@ -14,20 +14,27 @@ from psycopg import sql
 
 from tests.support.running_service import free_port
 from tests.support.servers.server_process import ServerProcess
+from tests.support.servers.small_disk import SmallDisk
 
 USER = "postgres"  # the server refuses to be run by root
 NAME = "semblance"
 PASSWORD = "kept-on-loopback"
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
+SMALL = sql.Identifier("small")  # the tablespace on a small disk
+TABLES = "tables"  # its folder there
 
 
 class PostgresServer:
     """`postgres` in a temporary folder, with fsync on, as in production.
 
     The role of the service owns its own database and has no other rights.
+
+    Attributes:
+        disk: the file system of its tables, after `use_small_disk`; None if they are beside everything else.
     """
 
     def __init__(self) -> None:
+        self.disk: SmallDisk | None = None
         self.port = free_port()
         self.url = f"postgresql://{NAME}:{PASSWORD}@127.0.0.1:{self.port}/{NAME}"
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # its user may not enter folders of root
@@ -42,6 +49,20 @@ class PostgresServer:
         """Start the server, and wait until it answers; after a crash it recovers first."""
         self._process.start()
 
+    def use_small_disk(self, size: int) -> None:
+        """Put the tables on a disk of `size` bytes of their own, where one can be mounted.
+
+        Only tables of a database that is created afterwards. The write-ahead log and all else stay where they were.
+        """
+        self.disk = SmallDisk.mount(self._folder / "disk", size)
+        if self.disk is not None:
+            tables = self.disk.folder / TABLES
+            tables.mkdir()
+            shutil.chown(tables, USER, USER)
+            with self._superuser() as connection:
+                location = sql.Literal(str(tables))
+                connection.execute(sql.SQL("CREATE TABLESPACE {} LOCATION {}").format(SMALL, location))
+
     def create_database(self) -> None:
         """Create the service's role and database; drop existing ones first."""
         role, password = sql.Identifier(NAME), sql.Literal(PASSWORD)
@@ -49,21 +70,29 @@ class PostgresServer:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(role))
             connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(role))
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
-            connection.execute(sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0").format(role, role))
+            place = sql.Identifier("pg_default") if self.disk is None else SMALL
+            creation = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0 TABLESPACE {}")
+            connection.execute(creation.format(role, role, place))
             connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(role))
+
+    def compact(self, table: str) -> None:
+        """Leave no free space inside a table, so that writes to it need some of the disk at once."""
+        with self._superuser(NAME) as connection:
+            connection.execute(sql.SQL("VACUUM (FULL) {}").format(sql.Identifier(table)))
 
     def save_state(self) -> Path:
         """Shut down, copy all data to a new folder, and start again."""
-        saved = Path(tempfile.mkdtemp(prefix="saved-", dir=self._folder)) / "data"
+        saved = Path(tempfile.mkdtemp(prefix="saved-", dir=self._folder))
         self.stop()
-        subprocess.run(["cp", "--archive", self._folder / "data", saved], check=True)
+        subprocess.run(["cp", "--archive", *self._stored, saved], check=True)
         self.start()
         return saved
 
     def recover_state(self, saved: Path) -> None:
         """Replace the data of the stopped server by a saved copy; what was written since is lost."""
-        shutil.rmtree(self._folder / "data")
-        subprocess.run(["cp", "--archive", saved, self._folder / "data"], check=True)
+        for folder in self._stored:
+            shutil.rmtree(folder)
+            subprocess.run(["cp", "--archive", saved / folder.name, folder], check=True)
 
     def kill(self) -> None:
         """Kill the server, as in a crash."""
@@ -84,7 +113,14 @@ class PostgresServer:
     def remove(self) -> None:
         """Kill the server and remove its data."""
         self.kill()
+        if self.disk is not None:
+            self.disk.unmount()
         shutil.rmtree(self._folder)
+
+    @property
+    def _stored(self) -> list[Path]:
+        """The folders with all data."""
+        return [self._folder / "data", *([] if self.disk is None else [self.disk.folder / TABLES])]
 
     def _initialize(self, data: Path) -> None:
         """Create a cluster whose superuser has the same password as the role."""
@@ -104,8 +140,9 @@ class PostgresServer:
             group=owner,
         )
 
-    def _superuser(self) -> psycopg.Connection:
-        address = f"host=127.0.0.1 port={self.port} user={USER} password={PASSWORD} dbname=postgres connect_timeout=2"
+    def _superuser(self, database: str = "postgres") -> psycopg.Connection:
+        server = f"host=127.0.0.1 port={self.port} connect_timeout=2"
+        address = f"{server} user={USER} password={PASSWORD} dbname={database}"
         return psycopg.connect(address, autocommit=True)
 
     def _answers(self) -> bool:

@@ -14,7 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 from semblance.service.api import errors
 from semblance.service.api.edge.middleware import SECURITY_HEADERS, EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
-from semblance.service.observability import STAGES, Metrics
+from semblance.service.observability.metrics import Metrics
+from semblance.service.observability.stages import STAGES
 from semblance.service.process.readiness import Draining
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)

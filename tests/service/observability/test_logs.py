@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from semblance.service.observability import JsonLines
+from semblance.service.observability.logs import JsonLines
 
 
 def test_client_input_never_starts_a_log_line() -> None:

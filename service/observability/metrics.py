@@ -1,26 +1,17 @@
-"""Observability: Prometheus metrics, the time of a request by stage, and logs as JSON lines."""
+"""Metrics in the format of Prometheus."""
 
 from __future__ import annotations
 
 import collections
-import json
-import logging
-import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from semblance.service.observability.stages import STAGES, Stage
 from semblance.service.ports.embedding import Miss, Urgency
 from semblance.service.ports.indexes import IndexState
-
-Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search"]
-STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -30,33 +21,6 @@ _COLLECTION_GAUGES = (
     ("index_version_lag", "Versions of the collection that its index has not seen yet."),
     ("bytes_per_document", "Bytes of vectors and token codes, a document on average."),
 )
-_LOGGED_EXTRAS = ("request_id", "milliseconds", "caller")
-
-_timings: ContextVar[defaultdict[Stage, float] | None] = ContextVar("timings", default=None)
-
-
-def start_timings() -> defaultdict[Stage, float]:
-    """Start the timings of this task's request: seconds by stage, for `server-timing`."""
-    timings: defaultdict[Stage, float] = defaultdict(float)
-    _timings.set(timings)
-    return timings
-
-
-def record_stage(stage: Stage, seconds: float) -> None:
-    """Add to a stage of the current request; a no-op outside of requests."""
-    timings = _timings.get()
-    if timings is not None:
-        timings[stage] += seconds
-
-
-@contextmanager
-def timed(stage: Stage) -> Iterator[None]:
-    """Add the time spent inside the block to a stage of the current request."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        record_stage(stage, time.perf_counter() - began)
 
 
 class Metrics:
@@ -162,30 +126,3 @@ class Metrics:
     def exposition(self) -> bytes:
         """All series in the text format of Prometheus."""
         return generate_latest(self.registry)
-
-
-class JsonLines(logging.Formatter):
-    """Format a record as one JSON object a line. Texts and query strings are never logged."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and the extra fields of the record."""
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **{name: getattr(record, name) for name in _LOGGED_EXTRAS if hasattr(record, name)},
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-def configure_logging() -> None:
-    """Send the records of all loggers to standard error, as JSON lines."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # these fields are not logged
-    for chatty in ("faiss.loader", "httpx2", "uvicorn.error"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)

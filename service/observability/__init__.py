@@ -1,0 +1,1 @@
+"""Metrics, stage times, traces and logs."""
