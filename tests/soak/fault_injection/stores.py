@@ -104,8 +104,10 @@ def fill_disk(context: FaultContext) -> None:
     before = _refused(context)
     with disk.full():
         _await(lambda: _refused(context) > before, "the disk of PostgreSQL was filled, and no write was refused")
-        states = [readiness(replica) for replica in context.deployment.replicas]
-        if any(status != HTTPStatus.OK for status, _ in states) or DEGRADED not in states:
+        # a replica is degraded from a refused write to the next one that fits
+        _await(lambda: DEGRADED in _states(context), "the disk of PostgreSQL is full, and no replica was degraded")
+        states = _states(context)
+        if any(status != HTTPStatus.OK for status, _ in states):
             raise Violation(f"while the disk of PostgreSQL is full, the replicas report {states}")
         context.wait()
     time.sleep(UNDER_WAY_S)
@@ -113,6 +115,10 @@ def fill_disk(context: FaultContext) -> None:
     _await(lambda: _acknowledged(context) >= acknowledged + WRITES_AFTERWARDS, "few writes succeed after a full disk")
     if more := _refused(context) - refused:
         raise Violation(f"{more} writes were refused although the disk of PostgreSQL had room again")
+
+
+def _states(context: FaultContext) -> list[tuple[int, str]]:
+    return [readiness(replica) for replica in context.deployment.replicas]
 
 
 def _refused(context: FaultContext) -> int:
