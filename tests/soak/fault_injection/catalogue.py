@@ -7,7 +7,7 @@ from tests.soak.fault_injection.fault import Fault, together
 from tests.support.servers.deployment import DATABASE_TIMEOUT_S
 
 CUT_OFF = frozenset({"502 bad_gateway", "cut off"})  # the replica died
-LEAVING = CUT_OFF | {"503 not_ready"}  # the replica is shutting down; a write is not retried elsewhere
+LEAVING = CUT_OFF | {"503 not_ready", "in the stream not_ready"}  # it shuts down, or copies the primary again
 NO_DATABASE = frozenset({"503 store_unavailable", "in the stream store_unavailable"})
 LAGGING = frozenset({"503 version_not_reached"})  # the requested version has not reached this replica
 NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch"}
