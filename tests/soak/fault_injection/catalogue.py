@@ -6,7 +6,8 @@ from tests.soak.fault_injection import callers, collections, replicas, stores
 from tests.soak.fault_injection.fault import Fault, together
 from tests.support.servers.deployment import DATABASE_TIMEOUT_S
 
-CUT_OFF = frozenset({"502 bad_gateway", "cut off"})  # the replica died
+HALF_SENT = frozenset({"cut off"})  # the replica died while it sent the answer, too late for nginx to ask another
+CUT_OFF = HALF_SENT | {"502 bad_gateway"}  # the replica died
 LEAVING = CUT_OFF | {"503 not_ready", "in the stream not_ready"}  # it shuts down, or copies the primary again
 NO_DATABASE = frozenset({"503 store_unavailable", "in the stream store_unavailable"})
 LAGGING = frozenset({"503 version_not_reached"})  # the requested version has not reached this replica
@@ -15,7 +16,7 @@ NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch"}
 REFUSED_WITHIN_S = DATABASE_TIMEOUT_S + 3.0
 
 FAULTS = (
-    Fault("a replica killed", replicas.kill_replica, 5, writers_may_see=CUT_OFF),
+    Fault("a replica killed", replicas.kill_replica, 5, HALF_SENT, CUT_OFF),
     Fault(  # it may hold the lock
         "a replica stopped for a while", replicas.suspend_replica, 10, writers_may_see=NO_DATABASE | CUT_OFF
     ),
@@ -54,7 +55,7 @@ FAULTS = (
         "a replica killed while PostgreSQL restarts",
         together(replicas.kill_replica, stores.restart_database),
         2,
-        LAGGING,
+        LAGGING | HALF_SENT,
         NO_DATABASE | CUT_OFF,
     ),
     Fault(
