@@ -9,10 +9,15 @@ COPY models models
 COPY service service
 
 FROM source AS install-cpu
-# The index that pip asks by itself has torch with CUDA. Name one with builds for the CPU to make the image smaller.
+# Where pip finds torch without CUDA: docs/decisions/0027-torch-in-the-image.md says why it is no default.
 ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[cpu,tracing]"
+RUN if ls -d /opt/semblance/lib/python*/site-packages/nvidia > /dev/null 2>&1; then \
+        echo "NOTE: the size of this image, most of it CUDA, which the target cpu never uses:"; \
+        du --summarize --human-readable /opt/semblance; \
+        echo "NOTE: --build-arg PIP_EXTRA_INDEX_URL=URL leaves CUDA out; docs/deployment.md says which URL."; \
+    fi
 
 FROM source AS install-gpu
 ARG PIP_EXTRA_INDEX_URL

@@ -21,6 +21,7 @@ from semblance.models.origin.origin_settings import OriginSettings
 from semblance.models.training.recipe import LowRank, Recipe
 from semblance.service.api import errors
 from semblance.service.cli.train import RECIPES
+from semblance.service.notices import MEANINGS
 from semblance.service.settings import Settings, settings_by_group
 
 ROOT = Path(__file__).parents[1]
@@ -76,6 +77,14 @@ def codes() -> Iterator[str]:
     rows += [(code, status, when) for code, (status, when) in errors.OTHER_CODES.items()]
     for code, status, when in sorted(rows, key=lambda row: (row[1], row[0])):
         yield f"| `{code}` | {status} | {when} |"
+
+
+def warning_codes() -> Iterator[str]:
+    """Table of the codes of warnings."""
+    yield "| code | when |"
+    yield "|---|---|"
+    for code, when in sorted(MEANINGS.items()):
+        yield f"| `{code}` | {when} |"
 
 
 def recipes() -> Iterator[str]:
@@ -136,6 +145,7 @@ GENERATED: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "measures": ("docs/measures.md", measures),
     "data_sets": ("docs/measures.md", data_sets),
     "codes": ("docs/errors.md", codes),
+    "warning_codes": ("docs/errors.md", warning_codes),
     "recipes": ("docs/training.md", recipes),
     "recipe_settings": ("docs/training.md", recipe_settings),
     "origin_settings": ("docs/origin.md", origin_settings),

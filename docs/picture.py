@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from semblance.models.catalogue import similarity
+from semblance.models.explanation import ReadText, tokens_of
 from semblance.models.protocols import Explainable
 from semblance.models.runtime import Compute
 from semblance.service.model_loading.registry import read_source
@@ -20,5 +21,6 @@ if __name__ == "__main__":
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
     measure = similarity("rcmd")
     assert isinstance(measure, Explainable)
-    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", MODEL, A, B, "word"))
+    a, b = (ReadText.of(tokens_of(each), "END") for each in (left, right))
+    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", MODEL, a, b, "word"))
     (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)

@@ -76,6 +76,15 @@ def explains(name: str) -> bool:
     return isinstance(similarity(name), Explainable)
 
 
+def is_distance(name: str) -> bool:
+    """Whether a measure is minus a distance: its largest score is 0. Raises UnknownMeasure.
+
+    >>> is_distance("word_movers"), is_distance("rcmd")
+    (True, False)
+    """
+    return similarity(name).bounds[1] == 0
+
+
 def explainable(name: str) -> Explainable:
     """Measure by name, if its score is a sum over pairs of tokens.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from semblance.models.embeddings import Doubles, TokenEmbeddings
-from semblance.models.text import TokenizedText, Unit
+from semblance.models.text import TokenizedText, Truncate, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,28 @@ class Link:
     right: int
     similarity: float
     contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """A text, and the part of it that the model read: its characters `start` to `end`.
+
+    The part is all of the text unless it was truncated.
+    """
+
+    text: str
+    truncated: bool
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, text: TokenizedText, truncate: Truncate) -> ReadText:
+        """The text of some tokens, which were removed at the end that `truncate` says, if any were."""
+        start, end = 0, len(text.text)
+        if text.truncated:
+            spans = text.spans[~text.special]
+            start, end = (int(spans[:, 0].min()), end) if truncate == "START" else (0, int(spans[:, 1].max()))
+        return cls(text.text, text.truncated, start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +87,7 @@ class Explanation:
         cls, a: TokenEmbeddings, b: TokenEmbeddings, *, score: float, similarity: Doubles, contribution: Doubles
     ) -> Explanation:
         """Token-level explanation from matrices over all tokens, special tokens included."""
-        left, right = _tokens_of(a), _tokens_of(b)
+        left, right = tokens_of(a), tokens_of(b)
         real = np.ix_(~left.special, ~right.special)
         own: Doubles = contribution[real]
         return cls(
@@ -133,7 +155,8 @@ class Explanation:
         )
 
 
-def _tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
+def tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
+    """The tokens of a text. Raises ValueError if only its vectors are present."""
     if embeddings.text is None:
         raise ValueError("an explanation needs embeddings with their text; these hold vectors only")
     return embeddings.text

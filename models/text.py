@@ -48,6 +48,7 @@ class TokenizedText:
         words: (n,) int32, number of the pre-tokenizer's word of each token; -1 for special and prompt tokens.
         truncated: whether tokens were removed to fit the encoder.
         prompted: whether the tokens of a prompt precede those of the text.
+        unread: share of the letters from the first to the last token that the model cannot read, from 0 to 1.
     """
 
     text: str
@@ -56,6 +57,7 @@ class TokenizedText:
     words: Ints
     truncated: bool = False
     prompted: bool = False
+    unread: float = 0.0
 
     def __len__(self) -> int:
         return len(self.ids)

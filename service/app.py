@@ -61,6 +61,7 @@ def create_app(
             try:
                 opening = open_services(settings, models, metrics, readiness, draining.fail)
                 app.state.services = await stack.enter_async_context(opening)
+                metrics.set_build(models.default, models.loaded()[models.default].build)
                 if settings.sample:
                     await _store_sample(app.state.services)
             except Exception as error:
@@ -78,6 +79,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=openapi.operation_id,
     )
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
@@ -96,7 +98,8 @@ async def _store_sample(services: Services) -> None:
         return
     lines = (files("semblance.service") / "sample" / "help_centre.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
+    log.info("storing the sample: %d documents in the collection default", len(rows))
     await services[Collections].create("default", NewCollection())
     documents = [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     result = await services[IndexDocuments]("default", documents)
-    log.info("collection default contains the sample: %d documents", result.upserted)
+    log.info("stored the sample: %d documents", result.upserted)

@@ -53,10 +53,14 @@ class _RetryTimer:
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A line that was not stored, with its number and the reason."""
+    """A line that was not stored, with its number and the reason.
+
+    `field` is the refused field, such as `text` or `metadata/year`; empty if it is the whole line.
+    """
 
     line: int
     code: str
+    field: str
     detail: str
 
 
@@ -182,13 +186,11 @@ class Client:
 
 def stored_batch(event: Mapping[str, Any], first: int) -> StoredBatch:
     """One line of the answer, with line numbers of the whole input."""
-    refused = [LineProblem(first - 1 + each["line"], each["code"], _description(each)) for each in event["errors"]]
-    return StoredBatch(first - 1 + event["through_line"], event["upserted"], len(event["truncated"]), tuple(refused))
-
-
-def _description(refused: Mapping[str, Any]) -> str:
-    field = refused["pointer"].removeprefix("/")
-    return f"{field}: {refused['detail']}" if field else refused["detail"]
+    refused = tuple(
+        LineProblem(first - 1 + each["line"], each["code"], each["pointer"].removeprefix("/"), each["detail"])
+        for each in event["errors"]
+    )
+    return StoredBatch(first - 1 + event["through_line"], event["upserted"], len(event["truncated"]), refused)
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

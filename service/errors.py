@@ -7,6 +7,27 @@ from dataclasses import dataclass
 
 from semblance.models.errors import SemblanceError
 
+MAX_STEP = 100  # characters of a name in a pointer: an unknown name may be as long as the body
+
+
+def pointer_to(*steps: str | int) -> str:
+    """JSON pointer (RFC 6901) of some steps; long ones are shortened.
+
+    >>> pointer_to("documents", 3, "a/b")
+    '/documents/3/a~1b'
+    """
+    shortened = (shorten(str(step), MAX_STEP) for step in steps)
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in shortened)
+
+
+def shorten(text: str, most: int) -> str:
+    """The beginning of a text that is too long.
+
+    >>> shorten("abcd", 4), shorten("abcde", 4)
+    ('abcd', 'abc…')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -48,9 +69,13 @@ class Unauthorized(SemblanceError):
 
 
 class Forbidden(SemblanceError):
-    """The API key lacks the scope that the route requires."""
+    """The API key lacks the scope that the route requires; `caller` is the name of the key."""
 
     code = "forbidden"
+
+    def __init__(self, message: str, caller: str) -> None:
+        super().__init__(message)
+        self.caller = caller
 
 
 class StoreTooNew(SemblanceError):

@@ -9,34 +9,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import field as dataclass_field
+from typing import Literal, TypeAlias
+
+from semblance.service.errors import pointer_to, shorten
+from semblance.service.notices import Notice
 
 Scalar: TypeAlias = str | int | float | bool | None
+ValueType: TypeAlias = Literal["null", "boolean", "number", "string"]  # values of two types are never equal
+
+_PLURAL: Mapping[ValueType, str] = {
+    "null": "null",
+    "boolean": "true or false",
+    "number": "numbers",
+    "string": "strings",
+}
 
 MAX_DEPTH = 8
 MAX_CONDITIONS = 256
+_SHOWN_CHARS = 100  # of a field's name in a message
 _BOUNDS = ("gt", "gte", "lt", "lte")
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """The field has one of these values."""
+    """The field has one of these values; `pointer` is the place of the condition in the filter."""
 
     field: str
     values: tuple[Scalar, ...]
+    pointer: str = dataclass_field(default="", compare=False, repr=False)
+
+    @property
+    def types(self) -> frozenset[ValueType]:
+        """Types of the values that it accepts."""
+        return frozenset(map(type_of, self.values))
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The field has a value within the bounds; None means no bound."""
+    """The field has a value within the bounds; None means no bound. `pointer` as in `OneOf`."""
 
     field: str
     low: str | float | None
     high: str | float | None
     includes_low: bool
     includes_high: bool
+    pointer: str = dataclass_field(default="", compare=False, repr=False)
+
+    @property
+    def types(self) -> frozenset[ValueType]:
+        """Type of the bounds."""
+        return frozenset([type_of(self.high if self.low is None else self.low)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +90,88 @@ def parse_filter(json: object) -> Filter:
     Raises:
         ValueError: it is malformed or too large; the message says why.
     """
-    parsed = _parse(json, depth=1)
+    parsed = _parse(json, depth=1, place="")
     if _count_conditions(parsed) > MAX_CONDITIONS:
         raise ValueError(f"a filter can have at most {MAX_CONDITIONS} conditions")
     return parsed
 
 
-def _parse(json: object, depth: int) -> Filter:
+def type_of(value: Scalar) -> ValueType:
+    """Type of a value: `True` is no number.
+
+    >>> type_of(True), type_of(1), type_of(1.5), type_of("1"), type_of(None)
+    ('boolean', 'number', 'number', 'string', 'null')
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case _:
+            return "number"
+
+
+def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[Notice]:
+    """Warnings of the conditions that no document can meet, whatever the values.
+
+    Args:
+        where: the filter.
+        types_in: the types of the values that documents have in a field; empty if none has the field.
+    """
+    return [notice for each in _conditions(where) if (notice := _mismatch(each, types_in(each.field)))]
+
+
+def _conditions(where: Filter) -> Iterator[OneOf | Between]:
+    match where:
+        case All(parts) | Either(parts):
+            for part in parts:
+                yield from _conditions(part)
+        case _:
+            yield where
+
+
+def _mismatch(condition: OneOf | Between, present: Collection[ValueType]) -> Notice | None:
+    field, wanted = repr(shorten(condition.field, _SHOWN_CHARS)), condition.types
+    if not present:
+        detail = f"no document of the collection has a value to compare in the metadata field {field}"
+        return Notice(f"/filter{condition.pointer}", "unknown_filter_field", detail)
+    if wanted and wanted.isdisjoint(present):
+        detail = f"the documents have {_listed(present)} in the metadata field {field}, never {_listed(wanted)}"
+        return Notice(f"/filter{condition.pointer}", "filter_type_mismatch", detail)
+    return None
+
+
+def _listed(types: Iterable[ValueType]) -> str:
+    return " or ".join(_PLURAL[each] for each in sorted(types))
+
+
+def _parse(json: object, depth: int, place: str) -> Filter:
     if not isinstance(json, Mapping) or not json:
         raise ValueError("a filter must be an object with at least one field")
     if depth > MAX_DEPTH:
         raise ValueError(f"a filter can be nested at most {MAX_DEPTH} levels deep")
-    parts = tuple(_part(key, value, depth) for key, value in json.items())
+    parts = tuple(_part(key, value, depth, place + pointer_to(key)) for key, value in json.items())
     return parts[0] if len(parts) == 1 else All(parts)
 
 
-def _part(key: str, value: object, depth: int) -> Filter:
+def _part(key: str, value: object, depth: int, place: str) -> Filter:
     if key in ("and", "or"):
         if not isinstance(value, list) or not value:
             raise ValueError(f"{key!r} must be a non-empty list of filters")
-        parts = tuple(_parse(part, depth + 1) for part in value)
+        parts = tuple(_parse(part, depth + 1, f"{place}/{i}") for i, part in enumerate(value))
         return All(parts) if key == "and" else Either(parts)
     if not isinstance(value, Mapping):
-        return OneOf(key, (_scalar(value),))
+        return OneOf(key, (_scalar(value),), place)
     if value.keys() == {"in"}:
         if not isinstance(value["in"], list):
             raise ValueError("'in' must be a list of values")
-        return OneOf(key, tuple(_scalar(entry) for entry in value["in"]))
-    return _between(key, value)
+        return OneOf(key, tuple(_scalar(entry) for entry in value["in"]), place)
+    return _between(key, value, place)
 
 
-def _between(field: str, condition: Mapping[str, object]) -> Between:
+def _between(field: str, condition: Mapping[str, object], place: str) -> Between:
     unknown = [name for name in condition if name not in _BOUNDS]
     if unknown or not condition:
         raise ValueError(f"a condition must be a value, or an object with 'in' or with bounds ({', '.join(_BOUNDS)})")
@@ -110,6 +186,7 @@ def _between(field: str, condition: Mapping[str, object]) -> Between:
         high=bounds.get("lt", bounds.get("lte")),
         includes_low="gt" not in bounds,
         includes_high="lt" not in bounds,
+        pointer=place,
     )
 
 

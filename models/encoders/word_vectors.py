@@ -16,6 +16,7 @@ from semblance.models.files.digests import digest
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.runtime import Compute
 from semblance.models.text import Role, TokenizedText, Truncate, require_tokens, require_visible
+from semblance.models.tokenization.readability import Readability
 from semblance.models.tokenization.words import TableToken, TableTokenizer
 
 UNKNOWN = -1  # id of the zero vector that stands for a text without known words
@@ -87,6 +88,7 @@ class WordVectors:
         self.build = digest(space=space, numpy=np.__version__, tokenizers=tokenizers.__version__)
         self._table = table
         self._tokenizer = tokenizer
+        self._readability = Readability(tokenizer.vocabulary, UNKNOWN)
         self._normalize = normalize
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
@@ -100,7 +102,7 @@ class WordVectors:
         tokens = self._tokenizer(texts)
         tokenized = [self._truncate(text, each, truncate) for text, each in zip(texts, tokens, strict=True)]
         require_tokens(tokenized, truncate)
-        return tokenized
+        return self._readability.assess(tokenized)
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         """Look up the vectors of each text."""

@@ -1,14 +1,17 @@
 """Read text and JSON Lines files with line numbers, so that every error names file and line.
 
-A byte order mark and carriage returns at line ends are removed.
+A byte order mark and carriage returns at line ends are removed. Files whose names end in `.gz` are decompressed.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from semblance.models.errors import BadDataSet, SemblanceError
 
@@ -29,8 +32,7 @@ def numbered_lines(
     Raises:
         error_type: the file cannot be read, or a line is not UTF-8.
     """
-    lines = list(_lines(file, errors, error_type, _no_callback))
-    return lines or [(1, "")]
+    return list(text_lines(file, errors, error_type)) or [(1, "")]
 
 
 def json_lines(
@@ -46,7 +48,7 @@ def json_lines(
     Raises:
         error_type: the file cannot be read, or a line is not a JSON object.
     """
-    for number, line in _lines(file, "strict", error_type, advance or _no_callback):
+    for number, line in text_lines(file, "strict", error_type, advance):
         if not line.strip():
             continue
         try:
@@ -59,20 +61,47 @@ def json_lines(
         yield number, value
 
 
-def _lines(file: Path, errors: str, error_type: type[SemblanceError], advance: Advance) -> Iterator[tuple[int, str]]:
-    """Stream the lines of a file with their numbers; nothing for an empty file."""
+def text_lines(
+    file: Path,
+    errors: str = "strict",
+    error_type: type[SemblanceError] = BadDataSet,
+    advance: Advance | None = None,
+) -> Iterator[tuple[int, str]]:
+    """As `numbered_lines`, one line at a time; nothing for an empty file."""
+    for number, raw in raw_lines(file, error_type, advance):
+        try:
+            yield number, raw.decode("utf-8", errors).removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise error_type(f"{file}, line {number}: this is not UTF-8; save the file as UTF-8") from error
+
+
+def raw_lines(
+    file: Path, error_type: type[SemblanceError] = BadDataSet, advance: Advance | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Lines of a file as bytes, with their numbers from 1 and without line feeds.
+
+    Args:
+        file: the file to read, one line at a time.
+        error_type: the error to raise, where the file is not a data set.
+        advance: progress callback; of a compressed file, it receives the compressed bytes.
+
+    Raises:
+        error_type: the file cannot be read or decompressed.
+    """
+    position = 0
     try:
-        with file.open("rb") as stream:
+        with file.open("rb") as stored, _decompressed(file, stored) as stream:
             # only \n ends a line: str.splitlines also splits at characters that occur inside sentences
             for number, raw in enumerate(stream, 1):
-                advance(len(raw))
-                line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-                yield number, line.removesuffix(b"\n").decode("utf-8", errors).removesuffix("\r")
+                if advance is not None:
+                    advance(stored.tell() - position)
+                    position = stored.tell()
+                yield number, (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).removesuffix(b"\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise error_type(f"{file} cannot be decompressed: {error}") from error
     except OSError as error:
         raise error_type(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise error_type(f"{file}, line {number}: this is not UTF-8") from error
 
 
-def _no_callback(_new_bytes: int) -> None:
-    pass
+def _decompressed(file: Path, stored: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    return cast("BinaryIO", gzip.GzipFile(fileobj=stored)) if file.suffix == ".gz" else nullcontext(stored)

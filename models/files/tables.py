@@ -1,4 +1,4 @@
-"""Read TSV and CSV files with line numbers, so that every error names file and line.
+"""Read TSV, CSV and JSONL files row by row, so that every error names file and line.
 
 Empty lines are skipped; a run of white space in a text becomes one space. Any other irregularity is an error.
 """
@@ -9,10 +9,14 @@ import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
-from semblance.models.files.lines import numbered_lines
+from semblance.models.files.lines import Advance, json_lines, text_lines
+
+SEPARATORS = ",;\t"  # of the fields of a CSV file; spreadsheets of many countries write semicolons
+MOST_CHARS = 16_000_000  # of a field: a quote that is never closed must not read the whole file into memory
 
 _BOOLEANS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
@@ -81,27 +85,120 @@ def finite_number(text: str, file: Path, line: int, column: str) -> float:
     return number
 
 
+def read_table(file: Path, needed: Sequence[str], remedy: str = "") -> Iterator[Row]:
+    """Read a table: `.csv`, `.jsonl` with one object a row, or else TSV.
+
+    Args:
+        file: the table; with the additional suffix `.gz`, compressed.
+        needed: columns that it must have.
+        remedy: what to do if one is missing, at the end of the error message.
+
+    Raises:
+        BadDataSet: a needed column is missing, or a row is malformed.
+    """
+    match Path(file.name.removesuffix(".gz")).suffix:
+        case ".csv":
+            return _with_header(file, csv_rows(file), needed, remedy)
+        case ".jsonl":
+            return _objects(file, needed, remedy)
+        case _:
+            return _with_header(file, tsv_rows(file), needed, remedy)
+
+
 def read_tsv(file: Path, needed: Sequence[str]) -> Iterator[Row]:
     """Read a tab-separated table with column names in line 1; quotes are plain characters.
 
     Raises:
         BadDataSet: a needed column is missing, or a row has more or fewer fields than columns.
     """
-    return _with_header(file, ((number, line.split("\t")) for number, line in _nonempty_lines(file)), needed)
+    return _with_header(file, tsv_rows(file), needed)
 
 
 def read_csv(file: Path, needed: Sequence[str], errors: str = "strict") -> Iterator[Row]:
-    """As `read_tsv`, comma-separated; a quoted field may contain commas, quotes and line ends."""
-    lines = numbered_lines(file, errors)
-    reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
+    """As `read_tsv`, by the rules of `csv_rows`."""
+    return _with_header(file, csv_rows(file, errors), needed)
 
-    def rows() -> Iterator[tuple[int, Sequence[str]]]:
-        try:
-            yield from ((reader.line_num, fields) for fields in reader if fields)
-        except csv.Error as error:
-            raise row_error(file, reader.line_num, str(error)) from error
 
-    return _with_header(file, rows(), needed)
+def tsv_rows(file: Path, advance: Advance | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Number and fields of each line of a tab-separated table; quotes are characters.
+
+    Raises:
+        BadDataSet: the file cannot be read, or is not UTF-8.
+    """
+    return ((number, line.split("\t")) for number, line in text_lines(file, advance=advance) if line.strip())
+
+
+def csv_rows(file: Path, errors: str = "strict", advance: Advance | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Fields of each row of a CSV file, with the number of its first line.
+
+    Fields are separated by the most frequent of comma, semicolon and tab in the first line. A quoted field may contain
+    separators, line ends and, doubled, quotes.
+
+    Args:
+        file: the file to read, one row at a time.
+        errors: "replace" for a file that is known to contain bytes that are not UTF-8.
+        advance: progress callback.
+
+    Raises:
+        BadDataSet: the file cannot be read, is not UTF-8, or a quote is not closed.
+    """
+    lines = (f"{line}\n" for _, line in text_lines(file, errors, advance=advance))
+    first = next(lines, "")
+    csv.field_size_limit(MOST_CHARS)
+    rows = csv.reader(_joined(first, lines), delimiter=max(SEPARATORS, key=first.count), strict=True)
+    begun = 1
+    try:
+        for fields in rows:
+            if fields:
+                yield begun, fields
+            begun = rows.line_num + 1
+    except csv.Error as error:
+        raise row_error(
+            file, begun, f"{error}; close every quote, and double those inside of a quoted field"
+        ) from error
+
+
+def read_header(file: Path, rows: Iterator[tuple[int, Sequence[str]]]) -> tuple[str, ...]:
+    """Names of the columns of a table: its first row, which this takes from `rows`.
+
+    Raises:
+        BadDataSet: two columns have the same name.
+    """
+    line, header = next(rows, (1, ()))
+    names = tuple(name.strip() for name in header)
+    if duplicates := [name for name in names if name and names.count(name) > 1]:
+        raise row_error(file, line, f"two columns are named {duplicates[0]}")
+    return names
+
+
+def rows_of(file: Path, names: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Row]:
+    """The rows below the header, by the names of the columns.
+
+    Raises:
+        BadDataSet: a row has more or fewer fields than columns.
+    """
+    for number, fields in rows:
+        if len(fields) != len(names):
+            raise row_error(file, number, f"{len(fields)} fields, but the first line names {len(names)} columns")
+        yield Row(file, number, dict(zip(names, fields, strict=True)))
+
+
+def missing_columns(missing: Sequence[str], names: Sequence[str], noun: str = "column") -> str:
+    """Message about columns that a table lacks: those it has, and similar names.
+
+    >>> print(missing_columns(["text"], ["id", "Text"]))
+    no column is named text; the columns are id, Text (did you mean Text?)
+    """
+    problem = f"no {noun} is named {', '.join(missing)}"
+    if not any(names):
+        return f"{problem}; there are no {noun}s"
+    if len(names) == 1 and any(separator in names[0] for separator in SEPARATORS):
+        one = f"the first line is a single field, {names[0]!r}"
+        return f"{problem}; {one}: .tsv files have tabs, .csv files commas or semicolons"
+    lower = {name.lower(): name for name in names}
+    close = [lower[found] for name in missing for found in get_close_matches(name.lower(), lower, n=1)]
+    guess = f" (did you mean {', '.join(close)}?)" if close else ""
+    return f"{problem}; the {noun}s are {', '.join(names)}{guess}"
 
 
 def read_headerless_tsv(file: Path, columns: Mapping[str, int]) -> Iterator[Row]:
@@ -110,28 +207,33 @@ def read_headerless_tsv(file: Path, columns: Mapping[str, int]) -> Iterator[Row]
     Raises:
         BadDataSet: a row has too few fields.
     """
-    for number, line in _nonempty_lines(file):
-        fields = line.split("\t")
+    for number, fields in tsv_rows(file):
         if len(fields) <= max(columns.values()):
             raise row_error(file, number, f"{len(fields)} fields, but at least {max(columns.values()) + 1} are needed")
         yield Row(file, number, {name: fields[position] for name, position in columns.items()})
 
 
-def _nonempty_lines(file: Path) -> list[tuple[int, str]]:
-    return [(number, line) for number, line in numbered_lines(file) if line.strip()]
+def _with_header(
+    file: Path, rows: Iterator[tuple[int, Sequence[str]]], needed: Sequence[str], remedy: str = ""
+) -> Iterator[Row]:
+    names = read_header(file, rows)
+    if not names:
+        raise row_error(file, 1, "the file is empty")
+    if missing := [name for name in needed if name not in names]:
+        raise row_error(file, 1, missing_columns(missing, names) + remedy)
+    yield from rows_of(file, names, rows)
 
 
-def _with_header(file: Path, rows: Iterable[tuple[int, Sequence[str]]], needed: Sequence[str]) -> Iterator[Row]:
-    remaining = iter(rows)
-    first, header = next(remaining, (1, ()))
-    names = [name.strip() for name in header]
-    missing = [name for name in needed if name not in names]
-    if missing:
-        found = f"found {', '.join(names)}" if any(names) else "the file is empty"
-        raise row_error(file, first, f"no column is named {', '.join(missing)}; {found} (fields are separated by tabs)")
-    if duplicates := [name for name in needed if names.count(name) > 1]:
-        raise row_error(file, first, f"two columns are named {duplicates[0]}")
-    for number, fields in remaining:
-        if len(fields) != len(names):
-            raise row_error(file, number, f"{len(fields)} fields, but the first line names {len(names)} columns")
-        yield Row(file, number, dict(zip(names, fields, strict=True)))
+def _objects(file: Path, needed: Sequence[str], remedy: str) -> Iterator[Row]:
+    """Objects of a JSONL file as rows of a table: numbers and booleans as text, null as no text."""
+    for number, values in json_lines(file):
+        if missing := [name for name in needed if name not in values]:
+            raise row_error(file, number, missing_columns(missing, list(values), "field") + remedy)
+        if nested := [name for name in needed if isinstance(values[name], list | dict)]:
+            raise row_error(file, number, f"{nested[0]} is neither a text nor a number")
+        yield Row(file, number, {name: "" if value is None else str(value) for name, value in values.items()})
+
+
+def _joined(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,10 +72,13 @@ def _export_under_lock(folder: Path, export: Callable[[Path], None]) -> None:
         partial = folder.with_name(f".making-{folder.name}")
         shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
         partial.mkdir()
+        log.info("exporting the network for its runtime, once; later starts reuse it from %s", folder.parent)
+        began = time.perf_counter()
         try:
             export(partial)
             write_json(partial / MANIFEST, {file.name: file_sha256(file) for file in sorted(partial.iterdir())})
             shutil.rmtree(folder, ignore_errors=True)
             publish(partial, folder)
+            log.info("exported the network in %.1f s", time.perf_counter() - began)
         finally:
             shutil.rmtree(partial, ignore_errors=True)

@@ -17,13 +17,17 @@ class Whitening:
     With V (n, d) the pooled vectors of n texts, m (d,) their mean, S = (V - m)^T (V - m) / (n - 1) = U L U^T their
     covariance, eigenvalues L in descending order::
 
-        x -> (x - m) U_k L_k^(-1/2)                      U_k (d, k), L_k (k, k): the k largest; k = d by default
+        x -> (x - m) U_k L_k^(-1/2)                      U_k (d, k), L_k (k, k): the k largest; k = r by default
 
     The mapped V has covariance I. Signs are fixed by the largest entry of each column, so that the same texts give the
-    same map. It needs more than k texts that differ in at least k directions.
+    same map.
 
-    Departs from the paper in dividing by n - 1 instead of n, which scales all vectors equally. A rank below k is an
-    error: dividing by variances that are rounding errors would turn the vectors into noise.
+    The rank r of S, the number of eigenvalues above 1e-10 of the largest, is often below d: a network that ends with a
+    layer normalization of weights w and biases b returns tokens with sum_i (x_i - b_i) / w_i = 0, and a dimension with
+    w_i = 0 is the same in all of them. Of `minilm`, with d = 384, three weights are 0, so r = 381.
+
+    Departs from the paper in dividing by n - 1 instead of n, which scales all vectors equally, and in keeping r instead
+    of d dimensions by default: dividing by variances that are rounding errors would turn the vectors into noise.
 
     Prefer it for networks that were not trained for similarity; it seldom helps those that were. Fit it to texts from
     the same distribution as those to compare, at least ten times as many as dimensions.
@@ -33,28 +37,39 @@ class Whitening:
     array([0.866, 0.866], dtype=float32)
 
     Raises:
-        NotFitted: there are too few texts, or they differ in too few directions.
+        NotFitted: n <= k, where k is d by default; k > r; or r = 0, because all texts have the same vector.
 
     Source: su-etal-2021-whitening, algorithm 1; huang-etal-2021-whiteningbert.
     """
 
     def fit(self, vectors: Doubles, dims: int | None = None) -> AffineMap:
-        """Fit the map of (n, d) vectors to `dims` dimensions, or d."""
+        """Fit the map of (n, d) vectors to `dims` dimensions, by default all they differ in."""
         n, d = vectors.shape
         k = d if dims is None else dims
         if not 1 <= k <= d:
-            raise NotFitted(f"cannot keep {k} of {d} dimensions")
+            raise NotFitted(f"cannot keep {k} of {d} dimensions; pass --dims from 1 to {d}")
         if n <= k:
-            raise NotFitted(f"{n} texts are too few for {k} dimensions; provide more texts or keep fewer dimensions")
+            raise NotFitted(
+                f"{n} texts are too few for {k} dimensions; provide more texts, or keep fewer dimensions with --dims"
+            )
         mean = vectors.mean(axis=0)
         centered = vectors - mean
         variances, directions = np.linalg.eigh(centered.T @ centered / (n - 1))
         variances, directions = variances[::-1], directions[:, ::-1]
         rank = int((variances > MIN_VARIANCE * max(variances[0], np.finfo(np.float64).tiny)).sum())
-        if rank < k:
-            raise NotFitted(
-                f"the texts differ in only {rank} directions, not {k}; provide other texts or keep fewer dimensions"
-            )
+        k = _kept(rank, dims)
         largest = directions[np.abs(directions).argmax(axis=0), np.arange(d)]
         directions = directions * np.sign(largest)
         return AffineMap(mean, directions[:, :k] / np.sqrt(variances[:k]))
+
+
+def _kept(rank: int, dims: int | None) -> int:
+    """Number of dimensions to keep. Raises NotFitted."""
+    if rank == 0:
+        raise NotFitted("all texts have the same vector; provide texts that differ")
+    if dims is not None and dims > rank:
+        raise NotFitted(
+            f"the texts differ in only {rank} directions, not {dims}; pass --dims {rank} or fewer, or omit --dims to "
+            f"keep all {rank}"
+        )
+    return rank if dims is None else dims

@@ -10,6 +10,8 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer, normalizers
 
 from semblance.models.text import TokenizedText, Truncate, require_tokens, require_visible
+from semblance.models.tokenization.readability import Readability
+from semblance.models.tokenization.words import unknown_id
 
 
 class FastTokenizer:
@@ -24,6 +26,9 @@ class FastTokenizer:
         self._serialized = serialized
         self._max_tokens = max_tokens
         self._local = threading.local()
+        tokenizer = self._of_this_thread()
+        entries = tokenizer.decode_batch([[row] for row in range(tokenizer.get_vocab_size())])
+        self._readability = Readability(entries, unknown_id(tokenizer))
 
     def tokenize(self, texts: Sequence[str], prompt: str, truncate: Truncate) -> list[TokenizedText]:
         """Tokenize the prompt followed by each text, with special tokens.
@@ -38,7 +43,7 @@ class FastTokenizer:
             for text, encoding in zip(texts, encodings, strict=True)
         ]
         require_tokens(tokenized, truncate)
-        return tokenized
+        return self._readability.assess(tokenized)
 
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
         """Tokens within the limit: others than special and prompt tokens are removed at one end."""

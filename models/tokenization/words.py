@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
@@ -22,7 +22,13 @@ class TableToken(NamedTuple):
 
 
 class TableTokenizer(Protocol):
-    """Finds the tokens of texts that are in a table; thread-safe."""
+    """Finds the tokens of texts that are in a table; thread-safe.
+
+    Attributes:
+        vocabulary: the words or subwords of the table.
+    """
+
+    vocabulary: Collection[str]
 
     def __call__(self, texts: Sequence[str]) -> list[list[TableToken]]:
         """Known tokens of each text, in reading order; unknown ones are skipped."""
@@ -40,6 +46,7 @@ class WholeWords:
     """
 
     def __init__(self, rows: Mapping[str, int]) -> None:
+        self.vocabulary: Collection[str] = rows.keys()
         self._rows = rows
         self._lower_only = not any(word != word.lower() for word in rows)
         self._clitics = tuple(clitic for clitic in _CLITICS if self._row(clitic) is not None)
@@ -110,6 +117,7 @@ class Subwords:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._unknown = unknown_id(tokenizer)
+        self.vocabulary: Collection[str] = tokenizer.get_vocab().keys()
 
     def __call__(self, texts: Sequence[str]) -> list[list[TableToken]]:
         """Known subwords of each text."""

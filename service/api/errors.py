@@ -122,7 +122,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or with truncate NONE more tokens than the model reads",
     ),
     "token_arrays_not_supported": (422, "Token ids instead of texts, under /v1/; send the texts"),
-    "unknown_field": (422, "A field that is not in the schema"),
+    "unknown_field": (422, "A field that is not in the schema, or a query parameter that the route does not have"),
     "unknown_index": (422, "Unknown index engine"),
     "headers_too_large": (
         431,
@@ -137,7 +137,6 @@ FRAMEWORK_CODES: Mapping[int, str] = {
 
 RETRY_AFTER_S = 1
 MAX_PARTS = 100  # refused parts in one answer
-MAX_STEP = 100  # characters of a name in a pointer: an unknown name may be as long as the body
 MAX_DETAIL = 500
 
 
@@ -222,21 +221,6 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
     app.add_exception_handler(HTTPException, framework)
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Documentation of the problems that a route may answer."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
-    return {
-        status: {"description": ", ".join(f"`{code}`" for code in codes_of(status)), "content": content}
-        for status in sorted(statuses)
-    }
-
-
-def codes_of(status: int) -> list[str]:
-    """The codes with a status."""
-    own = [leaf.code for leaf, its_status in STATUS.items() if its_status == status]
-    return own + [code for code, (its_status, _) in OTHER_CODES.items() if its_status == status]
-
-
 def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
     """All methods of a path, over all its routes."""
     matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
@@ -257,19 +241,9 @@ def part_of(details: Mapping[str, Any]) -> errors.Problem:
 
     The value may be large or not UTF-8.
     """
-    steps = (_shorten(str(step), MAX_STEP) for step in details["loc"])
-    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
     kind = details["type"]
-    return errors.Problem(pointer, _code(kind), _shorten(_MESSAGES.get(kind, details["msg"]), MAX_DETAIL))
-
-
-def _shorten(text: str, most: int) -> str:
-    """The beginning of a text that is too long.
-
-    >>> _shorten("abcd", 4), _shorten("abcde", 4)
-    ('abcd', 'abc…')
-    """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    message = errors.shorten(_MESSAGES.get(kind, details["msg"]), MAX_DETAIL)
+    return errors.Problem(errors.pointer_to(*details["loc"]), _code(kind), message)
 
 
 def _code(type_: str) -> str:

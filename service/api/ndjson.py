@@ -16,7 +16,14 @@ from starlette.types import Receive, Scope, Send
 from semblance.models.errors import SemblanceError
 from semblance.service.api.edge.request_body import MAX_VALUES, too_many_values
 from semblance.service.api.errors import FRAMEWORK_CODES, internal_error, part_of
-from semblance.service.api.schemas.collections import DocumentIn, LineRefused, StreamBroken, StreamDone, StreamStored
+from semblance.service.api.schemas.collections import (
+    DocumentIn,
+    LineRefused,
+    LineWarning,
+    StreamBroken,
+    StreamDone,
+    StreamStored,
+)
 from semblance.service.errors import Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document, Version
@@ -149,6 +156,10 @@ def stored_out(batch: CommittedBatch) -> StreamStored:
                 line=line.number, pointer=line.problem.pointer, code=line.problem.code, detail=line.problem.detail
             )
             for line in batch.refused
+        ],
+        warnings=[
+            LineWarning(line=line.number, pointer=line.notice.pointer, code=line.notice.code, detail=line.notice.detail)
+            for line in batch.warned
         ],
     )
 

@@ -7,11 +7,13 @@ from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
-from semblance.service.api.errors import ProblemDetails, responses
+from semblance.service.api.errors import ProblemDetails
 from semblance.service.api.openai_shape import PREFIX
+from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, merge, responses
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
 
@@ -36,6 +38,11 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
     app.openapi = openapi  # type: ignore[method-assign]  # as documented by FastAPI
 
 
+def operation_id(route: APIRoute) -> str:
+    """The id of an operation, which names it in generated clients: the name of its function."""
+    return route.name
+
+
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
     """Document refusals as problems, and parameters without null (query strings have none)."""
     schemas = described["components"]["schemas"]
@@ -54,31 +61,29 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
 def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
     """Document the key that a route requires, and the refusals before any route."""
     for method, path, operation in _operations(described):
-        statuses = [400, 421, 431, 500, 503]
+        codes = [*EDGE]
         if method in ("POST", "PUT"):
-            statuses += [413, 415]
+            codes += ANY_BODY
         if "requestBody" in operation:
-            statuses.append(408)
+            codes += READ_BODY
         if guard.needs_key(method, path):
-            statuses += [401, 403]
+            codes += KEY
             operation["security"] = [{"key": []}]
             requires = f"Requires a key with the scope `{scope_of(method, path)}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
-        for status, answer in _refusals(path, statuses).items():
-            own = operation["responses"].setdefault(status, answer)
-            own["content"] = {**own.get("content", {}), **answer["content"]}
+        merge(operation["responses"], _refusals(path, codes))
         operation["responses"] = dict(sorted(operation["responses"].items()))
     if guard.keys:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
 
 
-def _refusals(path: str, statuses: Sequence[int]) -> dict[str, dict[str, Any]]:
+def _refusals(path: str, codes: Sequence[str]) -> dict[int | str, dict[str, Any]]:
     """Refusals by status; under /v1/ in OpenAI's shape, unless no request was read."""
-    answers = {str(status): answer for status, answer in responses(*statuses).items()}
+    answers = responses(*codes)
     if path.startswith(PREFIX):
         as_openai = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
-        for status in answers.keys() - {"431"}:
-            as_problem = answers[status]["content"] if status == "400" else {}
+        for status in answers.keys() - {431}:
+            as_problem = answers[status]["content"] if status == 400 else {}
             answers[status]["content"] = as_openai | as_problem
     return answers
 

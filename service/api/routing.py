@@ -11,13 +11,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
 
 from fastapi import Depends, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.errors import InvalidRequest, Problem, pointer_to
 from semblance.service.threads import Offload
 
 _MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
@@ -59,10 +62,38 @@ else:
             return Annotated[kind, Depends(provide)]
 
 
-class JsonRoute(APIRoute):
+class StrictRoute(APIRoute):
+    """Route that refuses unknown query parameters, as bodies refuse unknown fields."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        fields = get_flat_params(Dependant(query_params=self.dependant.query_params))
+        self._parameters = sorted(str(field.alias) for field in fields)
+        listed = (
+            f"only the query parameters {', '.join(self._parameters)}" if self._parameters else "no query parameters"
+        )
+        self._takes = f"this route takes {listed}" + ("" if self.body_field is None else "; send fields in the body")
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        Raises:
+            InvalidRequest: it has unknown query parameters.
+        """
+        if scope["query_string"] and scope["method"] in (self.methods or ()):
+            self._check(QueryParams(scope["query_string"]))
+        await super().handle(scope, receive, send)
+
+    def _check(self, query: QueryParams) -> None:
+        if unknown := [name for name in query if name not in self._parameters]:
+            raise InvalidRequest([Problem(pointer_to(name), "unknown_field", self._takes) for name in unknown])
+
+
+class JsonRoute(StrictRoute):
     """Route whose handler takes `body` and services (`Use[...]`), and returns a Response.
 
-    It documents, accepts and refuses the same as FastAPI's own route (tests/service/api/test_routing.py).
+    It documents, accepts and refuses the same as FastAPI's own route (tests/service/api/test_routing.py), except for
+    query parameters, of which it has none.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -73,11 +104,13 @@ class JsonRoute(APIRoute):
         """Answer one request.
 
         Raises:
-            RequestValidationError, HTTPException: the body is invalid.
+            RequestValidationError, HTTPException, InvalidRequest: the body is invalid, or there is a query.
         """
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
             return
+        if scope["query_string"]:
+            self._check(QueryParams(scope["query_string"]))
         body = self._validate(await _read(receive))
         services: Services = scope["app"].state.services
         answer = await self.endpoint(body=body, **{name: services[kind] for name, kind in self._kinds.items()})

@@ -64,6 +64,7 @@ class RedisCache:
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._reads = CircuitBreaker(FAILURES, REST_S, clock)
         self._writes = CircuitBreaker(FAILURES, REST_S, clock)
+        self._logged: set[str] = set()  # failures since Redis last recovered: both circuits may find the same
 
     async def get_many(self, keys: Sequence[str]) -> list[TokenEmbeddings | Miss]:
         """Embeddings or a miss by key; when the budget ends, pages already read still count."""
@@ -99,7 +100,7 @@ class RedisCache:
                 await work(connection)
         except Exception as error:  # noqa: BLE001 - arbitrary bytes can raise anything
             if circuit.failed():
-                log.warning("Redis at %s is not used for %g s: %s", self._address, REST_S, _name(error))
+                self._log_failure(error, writing=circuit is self._writes)
             return _reason(error)
         self._answered(circuit)
         return None
@@ -148,9 +149,20 @@ class RedisCache:
         if await connection.read_response() != b"PONG":
             raise SwappedRecord
 
+    def _log_failure(self, error: Exception, *, writing: bool) -> None:
+        failure = "refuses writes" if writing and isinstance(error, exceptions.ResponseError) else "fails"
+        if failure not in self._logged:
+            self._logged.add(failure)
+            remedy = "texts are encoded instead, and it is tried again every"
+            log.warning("Redis at %s %s: %s; %s %g s", self._address, failure, _name(error), remedy, REST_S)
+
     def _answered(self, circuit: CircuitBreaker) -> None:
+        """Close the circuit; where it was open, the other too, which may get no calls for long."""
         if circuit.succeeded():
-            log.info("Redis at %s is used again", self._address)
+            self._reads.succeeded()
+            self._writes.succeeded()
+            self._logged.clear()
+            log.info("Redis at %s answers again", self._address)
 
 
 def _pages(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -15,18 +15,18 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 PACKAGE = "semblance.service.cli"
-TRAIN_EXTRA = (  # packages that training, pair mining and Origin need, and serving does not
-    "accelerate",
-    "datasets",
-    "duckdb",
-    "gensim",
-    "peft",
-    "pyarrow",
-    "sentence_transformers",
-    "sentencex",
-    "sklearn",
-    "yaml",
-)
+TRAIN_EXTRA = {  # what the extra `train` installs, by the name it is imported by; serving needs none of it
+    "accelerate": "accelerate",
+    "datasets": "datasets",
+    "duckdb": "duckdb",
+    "gensim": "gensim",
+    "peft": "peft",
+    "pyarrow": "pyarrow",
+    "sentence_transformers": "sentence-transformers",
+    "sentencex": "sentencex",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 
 Verbs: TypeAlias = Mapping[str, tuple[str, str]]
 """For each verb the module below `PACKAGE` that holds a function of that name, and the first line of its help."""
@@ -41,6 +41,29 @@ class LazyGroup(TyperGroup):
         super().__init__(**attributes)
         lazy = {name: _LazyCommand(name, module, summary) for name, (module, summary) in self.verbs.items()}
         self.commands = {**lazy, **self.commands}
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb. Raises SystemExit if it needs the extra `train` and that is not installed."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            package = TRAIN_EXTRA.get((error.name or "").partition(".")[0])
+            if package is None:
+                raise
+            raise SystemExit(
+                f"`semblance {_verb(ctx)}` needs {package}, which is not installed: install the extra train, by "
+                "scripts/install cpu,train in the folder of Semblance, or there by pip install '.[cpu,train]' into an "
+                "environment of yours"
+            ) from error
+
+
+def _verb(ctx: Any) -> str:
+    """The verb that a group runs, after the groups above it, such as `pairs tweets`."""
+    names = [ctx.invoked_subcommand]
+    while ctx.parent is not None:
+        names.insert(0, ctx.info_name)
+        ctx = ctx.parent
+    return " ".join(names)
 
 
 class _LazyCommand(TyperCommand):
@@ -80,24 +103,12 @@ class SemblanceVerbs(LazyGroup):
         "snapshot": ("snapshot", "Copy the data of a running service for a new replica."),
     }
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run a verb. Raises SystemExit if it needs the extra `train` and that is not installed."""
-        try:
-            return super().invoke(ctx)
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] not in TRAIN_EXTRA:
-                raise
-            raise SystemExit(
-                f"`semblance {ctx.invoked_subcommand}` needs {error.name}, which is not installed: install semblance "
-                "with the extra train, as in pip install '.[cpu,train]'"
-            ) from error
-
 
 class IndexVerbs(LazyGroup):
     """Verbs of `semblance index`; `add` is the default."""
 
     verbs: ClassVar[Verbs] = {
-        "add": ("index.add", "Store the documents of a JSONL file."),
+        "add": ("index.add", "Store the documents of a CSV, JSONL or Parquet file."),
         "reembed": ("index.reembed", "Re-embed a collection under another model."),
         "verify": ("index.verify", "Check the database, its vectors and its indexes."),
         "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
@@ -149,7 +160,7 @@ app.add_typer(
 
         \b
         Examples:
-          semblance index help.jsonl --collection help
+          semblance index help.csv --collection help
           semblance index reembed help --model minilm
           semblance index verify
           semblance index rebuild --collection help

@@ -35,13 +35,17 @@ def project(
         Path, typer.Option(exists=True, dir_okay=False, help='One text a line; in a .jsonl file, one {"text": ...}.')
     ],
     out: Annotated[Path, typer.Option(help="Safetensors file to write.")],
-    dims: Annotated[int | None, typer.Option(min=1, help="Dimensions kept by whitening.", show_default="all")] = None,
+    dims: Annotated[
+        int | None,
+        typer.Option(min=1, help="Dimensions kept by whitening.", show_default="all that the texts differ in"),
+    ] = None,
 ) -> None:
     """Fit a projection to the vectors of many texts.
 
     Serve a model with it as name=SOURCE?projection=FILE. The projection is valid only for this model with the same
     options. Whitening needs texts like those that will be compared, at least ten times as many as the model has
-    dimensions. Texts without visible characters or without a word known to the model are skipped.
+    dimensions. It keeps as many dimensions as the vectors differ in, often a few less than the model has; the last line
+    says how many. Texts without visible characters or without a word known to the model are skipped.
 
     \b
     Example:

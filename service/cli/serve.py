@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
+import sys
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 import uvicorn
@@ -20,11 +25,13 @@ from semblance.service.observability.tracing import open_tracer_provider
 from semblance.service.process.connections import ConnectionLimits, connection_factory
 from semblance.service.process.readiness import Draining
 from semblance.service.process.server import Server, leave, raise_file_limit
-from semblance.service.settings import Settings, read_settings
+from semblance.service.settings import CLIENT_KEY, Settings, read_settings
 
 log = logging.getLogger(__name__)
 
 REFUSAL = "cannot serve"
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and one that this machine can open
+PAIR = {"a": "my parcel never came", "b": "the package is lost"}
 
 
 def serve(
@@ -51,6 +58,7 @@ def serve(
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     settings = read_settings(host=host, port=port, home=home, models=",".join(model) if model else None, sample=sample)
     configure_logging()
+    log.info("Semblance %s is starting; documents are kept in %s", version("semblance-server"), _store(settings))
     if warning := raise_file_limit(settings.max_connections):
         log.warning(warning)
     with (
@@ -61,11 +69,13 @@ def serve(
     ):
         app = create_app(settings, draining := Draining(), _refuse, tracers)
         config = _uvicorn_config(app, settings)
-        server = Server(config, settings.home, draining, settings.drain_s, settings.notice_s)
+        server = Server(config, draining, settings.drain_s, settings.notice_s, partial(_announce, settings))
         server.run(sockets=[listener])
     if not server.started:
         raise typer.Exit(1)
-    leave(1 if draining.failed else 0)
+    exit_code = 1 if draining.failed else 0
+    log.info("exiting with code %d", exit_code)
+    leave(exit_code)
 
 
 def _refuse(error: Exception) -> None:
@@ -73,6 +83,44 @@ def _refuse(error: Exception) -> None:
     if reason := reason_for_operator(error):
         typer.echo(f"{REFUSAL}: {reason}", err=True)
         leave(1)
+
+
+def _announce(settings: Settings, host: str, port: int) -> None:
+    """Print the address and where documents are; on a terminal also what to try."""
+    shown = EVERY_ADDRESS.get(host, host)
+    address = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    others = " and every other address" if host in EVERY_ADDRESS else ""
+    typer.echo(
+        f"Semblance answers on {address}{others} (try it at {address}/docs); documents are kept in {_store(settings)}"
+    )
+    if sys.stdout.isatty():
+        typer.echo(f"\n{first_steps(address, keys=settings.has_keys, sample=settings.sample)}\n")
+
+
+def first_steps(address: str, *, keys: bool, sample: bool) -> str:
+    """What a newcomer can try: a page, a command for another terminal, and how to stop.
+
+    Args:
+        address: of the service, as a URL.
+        keys: whether requests need a key, which a browser does not send.
+        sample: whether the sample is there to be searched.
+    """
+    path, body = ("/search", {"query": PAIR["a"], "k": 3}) if sample else ("/similarity", {"pairs": [PAIR]})
+    key = f' -H "authorization: Bearer ${CLIENT_KEY}"' if keys else ""
+    asked = "search the sample collection" if sample else "compare two texts"
+    steps = [
+        f"To {asked}, in another terminal:",
+        f"  curl -s {address}{path} -H 'content-type: application/json'{key} -d '{json.dumps(body)}'",
+        "Ctrl-C ends the service.",
+    ]
+    if not keys:
+        steps[:0] = ["To see why two texts are similar, open in a browser:", f"  {address}/explain?{urlencode(PAIR)}"]
+    return "\n".join(steps)
+
+
+def _store(settings: Settings) -> str:
+    home = settings.home.expanduser()
+    return f"PostgreSQL, with a copy in {home}" if settings.database_url.get_secret_value() else str(home)
 
 
 def _bind(settings: Settings) -> socket.socket:

@@ -185,8 +185,15 @@ def primary_to_replace(settings: Settings) -> Iterator[SqlDocumentStore]:
 
 
 def _require_documents(settings: Settings) -> None:
-    if not has_tables(settings.database_file):
-        raise NoStore(f"there are no documents in {settings.database_file.parent}; set their folder with --home")
+    folder = settings.database_file.parent
+    try:
+        found = has_tables(settings.database_file)
+    except OSError as error:
+        raise StoreFailed(
+            f"{folder} cannot be read ({error.strerror}): let this user read it, or set another folder with --home"
+        ) from error
+    if not found:
+        raise NoStore(f"there are no documents in {folder}; set their folder with --home")
 
 
 def _engine(settings: Settings) -> Engine:

@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, f
 from semblance.models.embeddings import Floats
 from semblance.service.documents import row_digests
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.errors import UnknownCollection, VersionNotReached
+from semblance.service.errors import UnknownCollection, VersionNotReached, shorten
+from semblance.service.names import RULE, is_name
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     Collection,
@@ -24,6 +25,8 @@ from semblance.service.ports.documents import (
     Rollover,
     Version,
 )
+
+_SHOWN_CHARS = 100  # of a name in a message
 
 _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
@@ -52,7 +55,9 @@ def select_complete_collection(connection: Connection, name: str) -> RowMapping:
 
 
 def unknown_collection(name: str) -> UnknownCollection:
-    """Error for a collection that does not exist."""
+    """Error for a collection that does not exist, or cannot exist under that name."""
+    if not is_name(name):
+        return UnknownCollection(f"there can be no collection {shorten(name, _SHOWN_CHARS)!r}: {RULE}")
     return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
 
 
@@ -75,8 +80,8 @@ def rollover_columns(rollover: Rollover | None) -> dict[str, Any]:
 def collection_size(connection: Connection, collection: RowMapping) -> CollectionSize:
     """Size of a collection: its documents, and their embeddings by its own encoder."""
     name, space = collection["name"], collection["space"]
-    mine = documents.c.collection == name
-    count = connection.execute(select(func.count()).where(mine, ~documents.c.deleted)).scalar_one()
+    counts = select(func.count(), func.count().filter(documents.c.truncated))
+    count, truncated = connection.execute(counts.where(documents.c.collection == name, ~documents.c.deleted)).one()
     codes = select(func.sum(token_codes.c.size), func.max(token_codes.c.error))
     own = (token_codes.c.collection == name, token_codes.c.space == space)
     size, error = connection.execute(codes.where(*own)).one()
@@ -84,7 +89,9 @@ def collection_size(connection: Connection, collection: RowMapping) -> Collectio
     unfilled = 0
     if collection["next_space"] is not None:
         unfilled = count_unfilled(connection, name, collection["next_space"])
-    return CollectionSize(documents=count, bytes_per_document=mean_bytes, token_error=error, unfilled=unfilled)
+    return CollectionSize(
+        documents=count, truncated=truncated, bytes_per_document=mean_bytes, token_error=error, unfilled=unfilled
+    )
 
 
 def is_unfilled(name: str, space: str) -> ColumnElement[bool]:

@@ -13,11 +13,12 @@ import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.filters import Filter
+from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.engine_choice import suits
 from semblance.service.indexes.faiss_rows import use_one_thread
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.indexes.shared_lock import SharedLock
+from semblance.service.notices import Notice
 from semblance.service.ports.documents import Metadata, VectorChange, Version
 from semblance.service.ports.indexes import Hit, VectorRows
 
@@ -109,6 +110,11 @@ class CollectionIndex:
             with self._lock.reading():
                 hits += self._search(queries[start : start + QUERIES_PER_LOCK], k, where)
         return version, hits
+
+    def mismatches(self, where: Filter) -> list[Notice]:
+        """Warnings of the conditions that no document can meet."""
+        with self._lock.reading():
+            return mismatches(where, self._postings.types_in)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (d,) vectors by document id; missing documents are left out."""

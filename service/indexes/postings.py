@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from pyroaring import BitMap
 from sortedcontainers import SortedDict
 
-from semblance.service.filters import All, Between, Either, Filter, OneOf, Scalar
+from semblance.service.filters import All, Between, Either, Filter, OneOf, Scalar, ValueType, type_of
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-_Kind: TypeAlias = str
 
 
 class Postings:
@@ -24,7 +22,7 @@ class Postings:
     """
 
     def __init__(self) -> None:
-        self._rows: defaultdict[tuple[str, _Kind], SortedDict[Any, BitMap]] = defaultdict(SortedDict)
+        self._rows: defaultdict[tuple[str, ValueType], SortedDict[Any, BitMap]] = defaultdict(SortedDict)
 
     def add(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Index the metadata of a row."""
@@ -53,6 +51,10 @@ class Postings:
             case Either(parts):
                 return BitMap.union(*map(self.matching, parts))
 
+    def types_in(self, field: str) -> set[ValueType]:
+        """Types of the values in a field."""
+        return {kind for kind in get_args(ValueType) if self._rows.get((field, kind))}
+
     def _equal(self, field: str, value: Scalar) -> BitMap:
         kind, key = _sort_key(value)
         values = self._rows.get((field, kind))
@@ -74,13 +76,9 @@ def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
         yield from {(field, _sort_key(each)): (field, each) for each in scalars}.values()
 
 
-def _sort_key(value: Scalar) -> tuple[_Kind, str | float]:
-    """Kind of a value, and its key in the kind. Kinds never compare equal: True is not 1."""
-    if value is None:
-        return "null", 0
-    if isinstance(value, bool):
-        return "boolean", value
-    return ("string" if isinstance(value, str) else "number"), value
+def _sort_key(value: Scalar) -> tuple[ValueType, str | float]:
+    """Type of a value, and its key among values of that type."""
+    return type_of(value), 0 if value is None else value
 
 
 def row_numbers(rows: BitMap) -> RowNumbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
+import time
 from collections.abc import Iterable, Iterator
 
 from semblance.models import catalogue
@@ -114,18 +115,25 @@ def load_encoder(name: str, files: ModelFiles, device: str, settings: Settings) 
     """
     if not files.needs_device:
         log.info("loading model %s into memory", name)
-        return files.load(name, Compute())
+        return _load_timed(name, files, Compute())
     refusal: SemblanceError | None = None
     for compute in _candidates(device, settings):
         log.info("loading model %s on %s by %s in %s", name, device, compute.runtime, compute.precision)
         try:
-            return files.load(name, compute)
+            return _load_timed(name, files, compute)
         except (NotExportable, BuildDisagrees) as error:
             refusal = type(error)(str(error))  # without its traceback, which refers to the network
             log.warning("model %s cannot run by %s in %s: %s", name, compute.runtime, compute.precision, refusal)
         gc.collect()  # networks contain reference cycles, and the next one needs the memory
     assert refusal is not None, "there is at least one candidate"
     raise refusal
+
+
+def _load_timed(name: str, files: ModelFiles, compute: Compute) -> Encoder:
+    began = time.perf_counter()
+    encoder = files.load(name, compute)
+    log.info("loaded model %s in %.1f s", name, time.perf_counter() - began)
+    return encoder
 
 
 def _candidates(device: str, settings: Settings) -> Iterator[Compute]:

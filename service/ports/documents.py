@@ -101,11 +101,13 @@ class Collection:
 class CollectionSize:
     """Number of documents, and mean bytes of vector and token codes per document.
 
+    Of `truncated` documents the encoder read only part of the text.
     `token_error` bounds the error of a cosine with a stored token; None without token codes.
     `unfilled` documents are not yet embedded by the next encoder, if there is one.
     """
 
     documents: int
+    truncated: int
     bytes_per_document: float
     token_error: float | None
     unfilled: int = 0

@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter
+from semblance.service.notices import Notice
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, VectorChange, Version
 
@@ -49,6 +50,12 @@ class VectorIndex(Protocol):
         Fewer than k only where fewer match. Equal scores are ordered by id; which of equals at the k-th place are
         returned is not defined. The version is the one that was searched; of many queries, some may have seen later
         changes.
+        """
+
+    def mismatches(self, where: Filter) -> list[Notice]:
+        """Warnings of the conditions that no document can meet.
+
+        Takes time per condition, not per document.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:

@@ -16,11 +16,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-import typer
 import uvicorn
 
 from semblance.service.process.readiness import Draining
@@ -43,37 +41,47 @@ class Server(uvicorn.Server):
 
     Args:
         config: configuration of uvicorn.
-        home: folder named in the startup message.
         draining: set at the first signal.
         drain_s: longest time from the signal to the exit.
         notice_s: shortest time from the signal to closing the port.
+        on_started: called with the host and port when the service answers.
     """
 
-    def __init__(self, config: uvicorn.Config, home: Path, draining: Draining, drain_s: float, notice_s: float) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        draining: Draining,
+        drain_s: float,
+        notice_s: float,
+        on_started: Callable[[str, int], None],
+    ) -> None:
         super().__init__(config)
-        self._home = home
         self._draining = draining
-        self._notice_s = notice_s
         self._drain_s = drain_s
+        self._notice_s = notice_s
+        self._on_started = on_started
         self._reserve_s = min(1.0, drain_s / 4)  # of it, for cutting off requests and closing the store
         self._signalled = 0.0
+        self._signal = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and print the address; a signal before that ends the process at once."""
+        """Start; a signal before the service answers ends the process at once."""
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
             await asyncio.wait({starting}, timeout=POLL_S)
         if not starting.done():
+            log.info("%s: exiting before the service has started", self._signal)
             leave(0)
         await starting
         tune_interpreter()
         if self.started and sockets:
-            host, port = sockets[0].getsockname()[:2]
-            address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            typer.echo(f"Semblance answers on {address} (try it at {address}/docs); documents are kept in {self._home}")
+            self._on_started(*sockets[0].getsockname()[:2])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the shutdown; unlike uvicorn, do not raise the signal again afterwards."""
+        """Begin the shutdown; unlike uvicorn, do not raise the signal again afterwards.
+
+        Nothing is logged here: the signal may have interrupted the writing of a line.
+        """
         del frame
         if self._draining.begun:
             self.force_exit = True
@@ -81,6 +89,7 @@ class Server(uvicorn.Server):
             return
         self._draining.begun = self.should_exit = True
         self._signalled = time.monotonic()
+        self._signal = signal.Signals(sig).name
         if sig == signal.SIGINT:
             self._notice_s = 0.0
         _exit_after(self._drain_s)
@@ -90,6 +99,7 @@ class Server(uvicorn.Server):
         notice_over = self._signalled + self._notice_s
         cut_off = self._signalled + self._drain_s - self._reserve_s
         running = set(self.server_state.tasks)  # later requests are refused, and so end on their own
+        log.info("%s: draining for at most %g s; requests running: %d", self._signal, self._drain_s, len(running))
         await self._wait(lambda: time.monotonic() >= notice_over and all(task.done() for task in running), cut_off)
         for server in self.servers:
             server.close()
@@ -98,14 +108,21 @@ class Server(uvicorn.Server):
         for connection in list(self.server_state.connections):
             connection.shutdown()
         await self._wait(self._all_closed, cut_off)
-        await self._cut_off()
+        unfinished = await self._cut_off()
+        spent_s = time.monotonic() - self._signalled
+        log.info("drained in %.1f s; requests cut off: %d", spent_s, unfinished)
         await self.lifespan.shutdown()
 
-    async def _cut_off(self) -> None:
-        """Cancel the requests that are still running. Each task answers 503 if it can."""
+    async def _cut_off(self) -> int:
+        """Cancel the requests that are still running, each of which answers 503 if it can.
+
+        Returns:
+            Their number.
+        """
         tasks = list(self.server_state.tasks)
         if tasks:
-            log.warning("%d requests were still running and are cut off", len(tasks))
+            reason = "a second signal came" if self.force_exit else "the time to drain is over"
+            log.warning("%s; requests still running, which are cut off: %d", reason, len(tasks))
             for child in multiprocessing.active_children():  # it may be drawing for a request that is cut off
                 child.kill()
             for task in tasks:
@@ -113,6 +130,7 @@ class Server(uvicorn.Server):
             await asyncio.wait(tasks, timeout=self._reserve_s / 2)
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+        return len(tasks)
 
     def _all_closed(self) -> bool:
         return not self.server_state.connections and not self.server_state.tasks

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from semblance.models.explanation import Explanation
+from semblance.models.explanation import Explanation, ReadText
+from semblance.models.text import Booleans
+from semblance.service.rendering.labels import plain
 
 MAX_UNITS = 40
 
@@ -15,25 +17,52 @@ class Caption:
 
     Attributes:
         measure, model: served names.
-        a, b: the two texts as sent; units refer to their characters.
+        a, b: the two texts as sent, with the parts that the model read; units refer to their characters.
         granularity: singular noun for a unit: "token" or "word".
-        truncated: whether the model read only part of a text.
+        distance: whether the score is minus a distance, so that 0 is the best possible.
+        warnings: messages to show with the score.
     """
 
     measure: str
     model: str
-    a: str
-    b: str
+    a: ReadText
+    b: ReadText
     granularity: str
-    truncated: bool = False
+    distance: bool = False
+    warnings: tuple[str, ...] = ()
 
     def counted(self, count: int) -> str:
-        """Count of units with the noun.
-
-        >>> Caption("rcmd", "mini", "", "", "word").counted(1)
-        '1 word'
-        """
+        """Count of units with the noun: "1 word", "2 words"."""
         return f"{count} {self.granularity}" + ("" if count == 1 else "s")
+
+    def closeness(self, similarity: float) -> str:
+        """The similarity of two units in words; for a distance, which is minus that, the distance."""
+        return f"distance {plain(-similarity, 2)}" if self.distance else f"similarity {plain(similarity, 2)}"
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """What the model did not read of each truncated text."""
+        return tuple(
+            f"Text {name} was cut{_cut(text)}." for name, text in (("a", self.a), ("b", self.b)) if text.truncated
+        )
+
+
+def _cut(text: ReadText) -> str:
+    """The part of a truncated text that the model did not read, as the end of a sentence.
+
+    >>> _cut(ReadText("abcdef", True, 0, 4)), _cut(ReadText("abcdef", True, 4, 6))
+    (': the model read up to character 4 of 6', ': the model did not read the first 4 of 6 characters')
+    """
+    length = f"{len(text.text):,}"
+    if text.start:
+        return f": the model did not read the first {text.start:,} of {length} characters"
+    return f": the model read up to character {text.end:,} of {length}"
+
+
+def matches(explanation: Explanation, caption: Caption) -> Booleans:
+    """(n, m) True for pairs of units at distance 0; none unless the score is minus a distance."""
+    same: Booleans = (explanation.similarity == 0) & (explanation.contribution == 0) & caption.distance
+    return same
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
 from semblance.models.explanation import Explanation
 from semblance.models.text import Unit
-from semblance.service.rendering.colors import FAINT_INK, RULE, ColorScale, ink_on
+from semblance.service.rendering.caption import Caption, matches
+from semblance.service.rendering.colors import FAINT_INK, POSITIVE, RULE, ColorScale, ink_on
 from semblance.service.rendering.fonts import Language, language_of
 from semblance.service.rendering.labels import decimals_for, in_sentence, label, one_line, plain, shorten, signed
 from semblance.service.rendering.layout import MAX_LABEL_EM, Layout
@@ -32,13 +35,19 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heatmap:
-    """An explanation with its axes, color scale and layout."""
+    """An explanation with its caption, axes, color scale and layout."""
 
     explanation: Explanation
+    caption: Caption
     rows: Axis
     columns: Axis
     scale: ColorScale
     layout: Layout
+
+    @property
+    def free(self) -> list[tuple[int, int]]:
+        """Cells of links at distance 0."""
+        return [(int(i), int(j)) for i, j in np.argwhere(matches(self.explanation, self.caption))]
 
     @property
     def decimals(self) -> int:
@@ -46,13 +55,13 @@ class Heatmap:
         return decimals_for(self.scale.limit)
 
 
-def describe_link(left: str, right: str, similarity: float, contribution: str) -> str:
+def describe_link(left: str, right: str, closeness: str, contribution: str) -> str:
     """Describe a link in words.
 
-    >>> describe_link("cat", "dog", 0.831, "+0.041")
+    >>> describe_link("cat", "dog", "similarity 0.83", "+0.041")
     'cat – dog: similarity 0.83, contributes +0.041'
     """
-    return f"{left} \u2013 {right}: similarity {plain(similarity, 2)}, contributes {contribution}"
+    return f"{left} \u2013 {right}: {closeness}, contributes {contribution}"
 
 
 def draw_heatmap(parent: ET.Element, heatmap: Heatmap) -> None:
@@ -63,6 +72,7 @@ def draw_heatmap(parent: ET.Element, heatmap: Heatmap) -> None:
         _draw_placeholder(group, heatmap)
         return
     _draw_cells(group, heatmap)
+    _draw_matches(group, heatmap)
     if heatmap.layout.cell.numbered:
         _draw_numbers(group, heatmap)
     _draw_labels(group, heatmap)
@@ -95,9 +105,19 @@ def _draw_cells(parent: ET.Element, heatmap: Heatmap) -> None:
             x, y = heatmap.layout.corner(i, j)
             part = float(explanation.contribution[i, j])
             place = {"x": px(x), "y": px(y), "fill": heatmap.scale.color(part)}
-            similarity = float(explanation.similarity[i, j])
-            description = describe_link(row_name, column_name, similarity, signed(part, heatmap.decimals))
+            closeness = heatmap.caption.closeness(float(explanation.similarity[i, j]))
+            description = describe_link(row_name, column_name, closeness, signed(part, heatmap.decimals))
             tooltip(ET.SubElement(group, "rect", place | size), description)
+
+
+def _draw_matches(parent: ET.Element, heatmap: Heatmap) -> None:
+    """Outline the pairs at distance 0: they cost nothing, which is no color."""
+    group = ET.SubElement(parent, "g", {"class": "matches", "pointer-events": "none", "fill": "none"})
+    cell = heatmap.layout.cell
+    size = {"width": px(cell.width - 3), "height": px(cell.height - 3), "stroke": POSITIVE, "stroke-width": "2"}
+    for i, j in heatmap.free:
+        x, y = heatmap.layout.corner(i, j)
+        ET.SubElement(group, "rect", {"x": px(x + 1), "y": px(y + 1)} | size)
 
 
 def _draw_numbers(parent: ET.Element, heatmap: Heatmap) -> None:
@@ -109,6 +129,8 @@ def _draw_numbers(parent: ET.Element, heatmap: Heatmap) -> None:
             continue
         style = Style(size=11.0, anchor="middle", fill=ink_on(heatmap.scale.color(link.contribution)))
         write(group, heatmap.layout.number(link.left, link.right), number, style)
+    for i, j in heatmap.free:
+        write(group, heatmap.layout.number(i, j), "0", Style(size=11.0, anchor="middle"))
 
 
 def _draw_labels(parent: ET.Element, heatmap: Heatmap) -> None:

@@ -8,9 +8,9 @@ from html import escape
 import numpy as np
 
 from semblance.models.embeddings import Doubles
-from semblance.models.explanation import Explanation
-from semblance.models.text import Unit
-from semblance.service.rendering.caption import Caption, select
+from semblance.models.explanation import Explanation, Link, ReadText
+from semblance.models.text import Booleans, Unit
+from semblance.service.rendering.caption import Caption, matches, select
 from semblance.service.rendering.colors import ColorScale, ink_on
 from semblance.service.rendering.fonts import language_of, runs
 from semblance.service.rendering.labels import SCORE_DECIMALS, decimals_for, in_sentence, label, legal, plain, signed
@@ -38,6 +38,9 @@ section, figure { margin: 1.25rem 0 0; padding: 1.25rem; background: var(--paper
   border: 1px solid var(--rule); border-radius: .5rem; }
 .texts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem; }
 .texts + .faint { margin-top: 1rem; }
+.unread { color: #6b757d; background: #eceff1; }
+.matched { box-shadow: inset 0 -.15em #4393c3; }
+.message { margin-top: .25rem; }
 .text { line-height: 1.9; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start; }
 mark { padding: .1em 0; border-radius: .15em; }
 .light { --ink: #1f2933; --faint: #5b6770; --paper: #ffffff; color: var(--ink); }
@@ -76,7 +79,7 @@ def render_html(explanation: Explanation, caption: Caption) -> str:
 </head>
 <body>
 <main>
-<header><h1>{title}</h1><p class="faint">{_escaped(subtitle(caption))}</p></header>
+<header><h1>{title}</h1><p class="faint">{_escaped(subtitle(explanation, caption))}</p>{_messages(caption)}</header>
 {_texts(explanation, caption)}
 {_figure(explanation, caption)}
 {_table(explanation, caption)}
@@ -86,19 +89,30 @@ def render_html(explanation: Explanation, caption: Caption) -> str:
 """
 
 
+def _messages(caption: Caption) -> str:
+    return "".join(f'<p class="message">{_escaped(message)}</p>' for message in (*caption.warnings, *caption.cuts))
+
+
 def _texts(explanation: Explanation, caption: Caption) -> str:
     a, b = _marked_texts(explanation, caption)
     scale = ColorScale.over(a.totals, b.totals)
-    limit = plain(scale.limit, decimals_for(scale.limit))
-    unit = _escaped(caption.granularity)
     return f"""<section class="light">
 <div class="texts">
-<div><h2>Text a</h2>{_paragraph(a, scale)}</div>
-<div><h2>Text b</h2>{_paragraph(b, scale)}</div>
+<div><h2>Text a</h2>{_paragraph(a, scale, caption)}</div>
+<div><h2>Text b</h2>{_paragraph(b, scale, caption)}</div>
 </div>
-<p class="faint">Blue {unit}s raise the score, red ones lower it; the strongest colour stands for
-{limit}. Rest the pointer on one for its strongest partner.</p>
+<p class="faint">{_color_key(scale, caption, matched=bool(a.matches.any()))}</p>
 </section>"""
+
+
+def _color_key(scale: ColorScale, caption: Caption, *, matched: bool) -> str:
+    unit = _escaped(caption.granularity)
+    key = f"Red {unit}s lower the score" if caption.distance else f"Blue {unit}s raise the score, red ones lower it"
+    if matched:
+        key += "; underlined ones have a partner at distance 0, which costs nothing"
+    if scale.limit > 0:
+        key += f"; the strongest color stands for {plain(scale.limit, decimals_for(scale.limit))}"
+    return f"{key}. Rest the pointer on one for its strongest partner."
 
 
 def _figure(explanation: Explanation, caption: Caption) -> str:
@@ -113,27 +127,35 @@ adds, such as [CLS]) and {omitted} from links left out sum to the score,
 
 
 def _table(explanation: Explanation, caption: Caption) -> str:
-    strongest = explanation.strongest(_MAX_LINKS)
     scale = ColorScale.over(explanation.contribution)
-    decimals = decimals_for(scale.limit)
-    rows = []
-    for link in strongest.links:
-        color = scale.color(link.contribution)
-        rows.append(
-            f"<tr>{_word(explanation.left[link.left])}{_word(explanation.right[link.right])}"
-            f'<td class="number">{plain(link.similarity, 2)}</td>'
-            f'<td class="number" style="background:{color};color:{ink_on(color)}">'
-            f"{signed(link.contribution, decimals)}</td></tr>"
-        )
+    links = [*explanation.strongest(_MAX_LINKS).links, *_free_links(explanation, caption)][:_MAX_LINKS]
+    rows = [_row(explanation, link, scale, caption) for link in links]
     none = f'<tr><td colspan="4">No {_escaped(caption.granularity)}s are linked.</td></tr>'
+    title = "Strongest links" + (", then those at distance 0" if matches(explanation, caption).any() else "")
     head = '<th scope="col" class="number">'
+    closeness = f"{head}{'Distance' if caption.distance else 'Similarity'}</th>"
     return f"""<section>
-<h2>Strongest links</h2>
+<h2>{title}</h2>
 <div class="wide"><table>
-<thead><tr><th scope="col">a</th><th scope="col">b</th>{head}Similarity</th>{head}Contribution</th></tr></thead>
+<thead><tr><th scope="col">a</th><th scope="col">b</th>{closeness}{head}Contribution</th></tr></thead>
 <tbody>{"".join(rows) or none}</tbody>
 </table></div>
 </section>"""
+
+
+def _free_links(explanation: Explanation, caption: Caption) -> list[Link]:
+    """Links that cost nothing, in reading order."""
+    return [Link(int(i), int(j), 0.0, 0.0) for i, j in np.argwhere(matches(explanation, caption))]
+
+
+def _row(explanation: Explanation, link: Link, scale: ColorScale, caption: Caption) -> str:
+    color = scale.color(link.contribution)
+    return (
+        f"<tr>{_word(explanation.left[link.left])}{_word(explanation.right[link.right])}"
+        f'<td class="number">{plain(-link.similarity if caption.distance else link.similarity, 2)}</td>'
+        f'<td class="number" style="background:{color};color:{ink_on(color)}">'
+        f"{signed(link.contribution, decimals_for(scale.limit))}</td></tr>"
+    )
 
 
 def _word(unit: Unit) -> str:
@@ -144,11 +166,12 @@ def _word(unit: Unit) -> str:
 class _MarkedText:
     """A text with n units, the m units of the other text, and (n, m) matrices between them."""
 
-    text: str
+    read: ReadText
     units: tuple[Unit, ...]
     others: tuple[Unit, ...]
     similarity: Doubles
     contribution: Doubles
+    matches: Booleans
 
     @property
     def totals(self) -> Doubles:
@@ -158,26 +181,37 @@ class _MarkedText:
 
 
 def _marked_texts(explanation: Explanation, caption: Caption) -> tuple[_MarkedText, _MarkedText]:
-    left, right, cosines, parts = explanation.left, explanation.right, explanation.similarity, explanation.contribution
-    return _MarkedText(caption.a, left, right, cosines, parts), _MarkedText(caption.b, right, left, cosines.T, parts.T)
+    left, right, same = explanation.left, explanation.right, matches(explanation, caption)
+    cosines, parts = explanation.similarity, explanation.contribution
+    return (
+        _MarkedText(caption.a, left, right, cosines, parts, same),
+        _MarkedText(caption.b, right, left, cosines.T, parts.T, same.T),
+    )
 
 
-def _paragraph(marked: _MarkedText, scale: ColorScale) -> str:
+def _paragraph(marked: _MarkedText, scale: ColorScale, caption: Caption) -> str:
     """Render a text as a `<p>` with automatic direction, and its units as marks."""
     totals, decimals = marked.totals, decimals_for(ColorScale.over(marked.contribution).limit)
-    pieces, reached = [], 0
+    text, reached = marked.read.text, marked.read.start
+    pieces = [_unread(text[:reached])]
     for i, unit in enumerate(marked.units):
         start = max(unit.start, reached)  # tokens may share characters; each character is shown once
         if unit.end <= start:
             continue
         color = scale.color(float(totals[i]))
         style = f"background:{color};color:{ink_on(color)}"
-        pieces.append(_escaped(marked.text[reached:start]))
-        title = _escaped(_description(marked, i, decimals))
-        pieces.append(f'<mark style="{style}" title="{title}">{_escaped(marked.text[start : unit.end])}</mark>')
+        matched = ' class="matched"' if marked.matches[i].any() else ""
+        pieces.append(_escaped(text[reached:start]))
+        title = _escaped(_description(marked, i, caption, decimals))
+        pieces.append(f'<mark{matched} style="{style}" title="{title}">{_escaped(text[start : unit.end])}</mark>')
         reached = unit.end
-    pieces.append(_escaped(marked.text[reached:]))
-    return f'<p class="text" dir="auto" lang="{_language(marked.text)}">{"".join(pieces)}</p>'
+    end = max(reached, marked.read.end)
+    pieces += [_escaped(text[reached:end]), _unread(text[end:])]
+    return f'<p class="text" dir="auto" lang="{_language(text)}">{"".join(pieces)}</p>'
+
+
+def _unread(text: str) -> str:
+    return f'<span class="unread" title="not read by the model">{_escaped(text)}</span>' if text else ""
 
 
 def _escaped(text: str) -> str:
@@ -185,14 +219,17 @@ def _escaped(text: str) -> str:
     return escape(legal(text))
 
 
-def _description(marked: _MarkedText, i: int, decimals: int) -> str:
+def _description(marked: _MarkedText, i: int, caption: Caption, decimals: int) -> str:
     parts = marked.contribution[i]
     total = f"contributes {signed(float(parts.sum()), decimals)}"
+    if marked.matches[i].any():
+        same = marked.others[int(marked.matches[i].argmax())].text
+        return f"{total}; at distance 0 of {in_sentence(same)}"
     if not np.any(parts):
         return total
     j = int(np.abs(parts).argmax())
     partner = f"{in_sentence(marked.others[j].text)} ({signed(float(parts[j]), decimals)}"
-    return f"{total}; strongest with {partner}, similarity {plain(float(marked.similarity[i, j]), 2)})"
+    return f"{total}; strongest with {partner}, {caption.closeness(float(marked.similarity[i, j]))})"
 
 
 def _language(text: str) -> str:

@@ -23,8 +23,11 @@ _ROW, _BAR = 27.0, 15.0
 _PART_NAMES = ("links", "special", "omitted")
 
 
-def draw_legend(parent: ET.Element, at: Point, scale: ColorScale) -> None:
-    """Draw the color scale from -limit to limit; `at` is its upper left corner."""
+def draw_legend(parent: ET.Element, at: Point, scale: ColorScale, *, distance: bool, matched: bool) -> None:
+    """Draw the color scale from -limit to limit; `at` is its upper left corner.
+
+    The links of a `distance` only lower the score; if some have `matched` at distance 0, these are outlined.
+    """
     group = ET.SubElement(parent, "g", {"class": "legend"})
     x, y = at
     write(group, (x, y + 11), "Contribution of a link", Style(size=13.0, bold=True))
@@ -37,7 +40,11 @@ def draw_legend(parent: ET.Element, at: Point, scale: ColorScale) -> None:
     ET.SubElement(group, "rect", bar | {"fill": "url(#contribution-scale)"})
     below = y + 24 + _LEGEND_HEIGHT
     write(group, (x + PANEL_WIDTH / 2, below + 16), "0", Style(size=11.0, fill=FAINT_INK, anchor="middle"))
-    for end, anchor, meaning in _LEGEND_ENDS if scale.limit > 0 else ():
+    if matched:
+        note = "outlined: the same to the model, at distance 0"
+        write(group, (x, below + 46), note, Style(size=NOTE_SIZE, fill=FAINT_INK))
+    ends = _LEGEND_ENDS[:1] if distance else _LEGEND_ENDS
+    for end, anchor, meaning in ends if scale.limit > 0 else ():
         style = Style(size=11.0, fill=FAINT_INK, anchor=anchor)
         edge = x + (end + 1) / 2 * PANEL_WIDTH
         write(group, (edge, below + 16), signed(end * scale.limit, decimals_for(scale.limit)), style)

@@ -25,6 +25,7 @@ from semblance.service.rendering.svg_text import LATIN_FAMILY, Style, px, write
 HeaderLine: TypeAlias = tuple[str, Style]
 
 _MAX_NAME_EM = 36.0
+_MAX_MESSAGE_EM = 100.0
 _BARS_BELOW_LEGEND = 98.0
 
 
@@ -36,9 +37,11 @@ def render_svg(explanation: Explanation, caption: Caption) -> str:
     printed links, special and omitted parts sum to the printed score. Any text gives well-formed XML: elements are
     built as a tree, and characters that XML forbids become U+FFFD.
     """
+    faint = Style(size=SUBTITLE_SIZE, fill=FAINT_INK)
     title = [
         (headline(explanation, caption), Style(size=TITLE_SIZE, bold=True)),
-        (subtitle(caption), Style(size=SUBTITLE_SIZE, fill=FAINT_INK)),
+        (subtitle(explanation, caption), faint),
+        *((label(message, _MAX_MESSAGE_EM), faint) for message in (*caption.warnings, *caption.cuts)),
     ]
     return _render(explanation, caption, title)
 
@@ -53,23 +56,28 @@ def headline(explanation: Explanation, caption: Caption) -> str:
     return f"{label(caption.measure, _MAX_NAME_EM)} score {plain(explanation.score, SCORE_DECIMALS)}"
 
 
-def subtitle(caption: Caption) -> str:
-    """Model and granularity, on one line."""
-    cut = " \u00b7 a text was cut to what the model reads" if caption.truncated else ""
-    return f"{label(caption.model, _MAX_NAME_EM)} \u00b7 links between {caption.granularity}s{cut}"
+def subtitle(explanation: Explanation, caption: Caption) -> str:
+    """Model, granularity and, for a distance, the best possible score, on one line."""
+    parts = [label(caption.model, _MAX_NAME_EM), f"links between {caption.granularity}s"]
+    if caption.distance and explanation.score == 0:
+        parts.append("identical to the model: distance 0, the best possible")
+    elif caption.distance:
+        parts.append("minus a distance: 0 is the best possible")
+    return " \u00b7 ".join(parts)
 
 
 def _render(explanation: Explanation, caption: Caption, title: list[HeaderLine]) -> str:
     selection = select(explanation, caption)
     shown = selection.explanation
-    rows, columns = Axis.of(shown.left, caption.a), Axis.of(shown.right, caption.b)
+    rows, columns = Axis.of(shown.left, caption.a.text), Axis.of(shown.right, caption.b.text)
     lines = [*title, *((note, Style(size=NOTE_SIZE, fill=FAINT_INK)) for note in selection.notes)]
     layout = layout_for(rows.labels, columns.labels, [(text, style.size) for text, style in lines])
     root = _root(layout, headline(shown, caption))
     _draw_header(root, lines)
     scale = ColorScale.over(shown.contribution)
-    draw_heatmap(root, Heatmap(shown, rows, columns, scale, layout))
-    draw_legend(root, (layout.panel_left, layout.top), scale)
+    heatmap = Heatmap(shown, caption, rows, columns, scale, layout)
+    draw_heatmap(root, heatmap)
+    draw_legend(root, (layout.panel_left, layout.top), scale, distance=caption.distance, matched=bool(heatmap.free))
     draw_bars(root, (layout.panel_left, layout.top + _BARS_BELOW_LEGEND), shown)
     return ET.tostring(root, encoding="unicode")
 

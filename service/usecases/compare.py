@@ -12,15 +12,15 @@ import numpy as np
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
-from semblance.models.explanation import LinkList
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
+from semblance.service.notices import Notice
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.threads import Offload
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain import word_links
+from semblance.service.usecases.explain import WordLinks, word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 
@@ -46,8 +46,9 @@ class ScoredPairs:
     encoder: Encoder
     scores: Sequence[float]
     truncated: Sequence[bool]
-    explanations: Sequence[LinkList] | None
+    explanations: Sequence[WordLinks] | None
     tokens: int
+    warnings: Sequence[Notice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class ScoreMatrix:
     truncated_left: Sequence[bool]
     truncated_right: Sequence[bool]
     tokens: int
+    warnings: Sequence[Notice]
 
 
 class Compare:
@@ -83,9 +85,11 @@ class Compare:
         encoder, texts = await self._embed([*left, *right], options, want)
         pairs = list(zip(texts.embeddings[: len(left)], texts.embeddings[len(left) :], strict=True))
 
-        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[LinkList]]:
+        def compute(chunk: Sequence[Pair]) -> tuple[list[float], list[WordLinks]]:
             scores = [measure.score(a, b) for a, b in chunk]
-            return scores, [word_links(explainer, a, b) for a, b in chunk] if explainer else []
+            if explainer is None:
+                return scores, []
+            return scores, [word_links(explainer, a, b, options.truncate, options.truncate) for a, b in chunk]
 
         costs = [_cost(a) * _cost(b) for a, b in pairs]
         kind = f"{measure.name} explained" if explain else measure.name
@@ -96,7 +100,7 @@ class Compare:
         scores = [score for chunk, _ in computed for score in chunk]
         explanations = [links for _, chunk in computed for links in chunk] if explainer else None
         truncated = zip(texts.truncated[: len(left)], texts.truncated[len(left) :], strict=True)
-        return ScoredPairs(encoder, scores, [a or b for a, b in truncated], explanations, texts.tokens)
+        return ScoredPairs(encoder, scores, [a or b for a, b in truncated], explanations, texts.tokens, texts.warnings)
 
     async def matrix(
         self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions
@@ -110,7 +114,7 @@ class Compare:
         for tile in _tiles(rows, columns):
             scores[tile] = await asyncio.to_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
         truncated = texts.truncated[: len(left)], texts.truncated[len(left) :]
-        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens)
+        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens, texts.warnings)
 
     async def _embed(
         self, texts: Sequence[InputText], options: CompareOptions, want: Want

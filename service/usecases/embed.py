@@ -16,10 +16,13 @@ from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.notices import Notice
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 from semblance.service.threads import Offload
+
+UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
 
 
 class InputText(NamedTuple):
@@ -36,6 +39,7 @@ class TextEmbeddings:
     embeddings: Sequence[TokenEmbeddings]
     truncated: Sequence[bool]
     tokens: int
+    warnings: Sequence[Notice] = ()
 
 
 class TextEmbedder:
@@ -85,6 +89,7 @@ class TextEmbedder:
             embeddings=[found[each.text] for each in texts],
             truncated=[tokens[each.text].truncated for each in texts],
             tokens=sum(len(tokens[each.text]) for each in texts),
+            warnings=_unread(encoder, tokens, texts),
         )
 
     async def check(self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate = "END") -> None:
@@ -161,6 +166,19 @@ def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText
     )
 
 
+def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[Notice]:
+    """Warn of texts that the encoder cannot read, at every place of the request that has one."""
+    unread = {text: each.unread for text, each in tokens.items() if each.unread >= UNREAD_SHARE}
+    detail = (
+        "{:.0%} of its letters are in a script, or in words, that the model {} does not know: its scores mean little"
+    )
+    return [
+        Notice(each.pointer, "unread_text", detail.format(unread[each.text], encoder.name))
+        for each in texts
+        if each.text in unread
+    ]
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
@@ -171,6 +189,7 @@ class DocumentEmbeddings:
 
     by_id: Mapping[str, DocumentEmbedding]
     tokens: int
+    warnings: Sequence[Notice] = ()
 
 
 class DocumentEmbedder:
@@ -200,7 +219,7 @@ class DocumentEmbedder:
             return [_storable(embeddings, truncated, keep_tokens) for embeddings, truncated in pairs]
 
         by_id = dict(zip(texts, await asyncio.to_thread(convert), strict=True))
-        return DocumentEmbeddings(by_id, embedded.tokens)
+        return DocumentEmbeddings(by_id, embedded.tokens, embedded.warnings)
 
 
 def _storable(embeddings: TokenEmbeddings, truncated: bool, keep_tokens: bool) -> DocumentEmbedding:
@@ -227,6 +246,7 @@ class TextVectors:
     vectors: Floats
     truncated: Sequence[bool]
     tokens: int
+    warnings: Sequence[Notice] = ()
 
 
 class Embed:
@@ -256,4 +276,4 @@ class Embed:
             return unit_rows(pooled[:, :dimensions]).astype(np.float32)
 
         vectors = await self._offload.run("shorten", len(params.texts) * encoder.dim, shorten)
-        return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens)
+        return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.warnings)

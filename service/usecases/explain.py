@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.explanation import Explanation, LinkList
+from semblance.models.explanation import Explanation, LinkList, ReadText, tokens_of
 from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Granularity, Role, Truncate
 from semblance.service.errors import UnknownDocument
+from semblance.service.notices import Notice
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import DEFAULT_MEASURE, Collections
@@ -19,9 +21,21 @@ from semblance.service.usecases.embed import InputText, TextEmbedder
 DEFAULT_LINKS = 200
 
 
-def word_links(explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings) -> LinkList:
-    """Explain a pair or a hit: the strongest links between words, up to the default number."""
-    return explainer.explain(a, b).by_word().link_list(DEFAULT_LINKS)
+@dataclass(frozen=True, slots=True)
+class WordLinks:
+    """The strongest links between the words of two texts, up to the default number."""
+
+    links: LinkList
+    a: ReadText
+    b: ReadText
+
+
+def word_links(
+    explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings, truncate_a: Truncate, truncate_b: Truncate = "END"
+) -> WordLinks:
+    """Explain a pair or a hit; each text was truncated at its given end, if at all."""
+    links = explainer.explain(a, b).by_word().link_list(DEFAULT_LINKS)
+    return WordLinks(links, ReadText.of(tokens_of(a), truncate_a), ReadText.of(tokens_of(b), truncate_b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +64,14 @@ class ExplainParams:
 
 @dataclass(frozen=True, slots=True)
 class PairExplanation:
-    """An explanation and its full texts; `truncated` if the encoder read only part of either."""
+    """An explanation, and its texts with the parts that the encoder read."""
 
     encoder: Encoder
     measure: str
-    a: str
-    b: str
-    truncated: bool
+    a: ReadText
+    b: ReadText
     explanation: Explanation
+    warnings: Sequence[Notice]
 
 
 class Explain:
@@ -92,10 +106,10 @@ class Explain:
         return PairExplanation(
             encoder=encoder,
             measure=measure,
-            a=params.a.text,
-            b=b.text,
-            truncated=left.truncated[0] or right.truncated[0],
+            a=ReadText.of(tokens_of(left.embeddings[0]), params.truncate),
+            b=ReadText.of(tokens_of(right.embeddings[0]), params.truncate),
             explanation=await asyncio.to_thread(compute),
+            warnings=[*left.warnings, *right.warnings],
         )
 
     async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role, str]:

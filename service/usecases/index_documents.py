@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
 from semblance.service.errors import InvalidRequest, Problem, UnknownDocument
+from semblance.service.notices import Notice
 from semblance.service.ports.documents import Collection, Document, Version, Write
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
@@ -17,12 +18,16 @@ from semblance.service.usecases.embed import DocumentEmbedder, InputText
 
 @dataclass(frozen=True, slots=True)
 class IndexingResult:
-    """Number of stored documents, the version that contains them, and the ids of truncated ones."""
+    """Number of stored documents, the version that contains them, and the ids of truncated ones.
+
+    Warnings concern the texts that were encoded: those that were not stored before.
+    """
 
     upserted: int
     version: Version
     truncated: Sequence[str]
     tokens: int
+    warnings: Sequence[Notice]
 
 
 class IndexDocuments:
@@ -92,7 +97,13 @@ class IndexDocuments:
         writes = [Write(each, own.get(each.id), following.get(each.id), if_versions.get(each.id)) for each in documents]
         version = await self._access.write(name, lambda store: store.upsert(collection, writes))
         truncated = [doc_id for doc_id in ids if (embedded[0].by_id.get(doc_id) or stored[doc_id]).truncated]
-        return IndexingResult(len(documents), version, truncated, sum(each.tokens for each in embedded))
+        return IndexingResult(
+            upserted=len(documents),
+            version=version,
+            truncated=truncated,
+            tokens=sum(each.tokens for each in embedded),
+            warnings=[notice for each in embedded for notice in each.warnings],
+        )
 
     async def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
         """Delete a document.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.notices import Notice
 from semblance.service.ports.documents import Document, Version
 from semblance.service.usecases.index_documents import IndexDocuments, IndexingResult
 
@@ -33,6 +34,14 @@ class RefusedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class WarnedLine:
+    """A line that was stored, with a warning."""
+
+    number: int
+    notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
 class CommittedBatch:
     """A batch on disk. All lines up to `through_line` are on disk, replaced, or refused.
 
@@ -45,6 +54,7 @@ class CommittedBatch:
     version: Version | None
     truncated: Sequence[str]
     refused: Sequence[RefusedLine]
+    warned: Sequence[WarnedLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,7 @@ class IndexStream:
             version=indexed.version if indexed else None,
             truncated=indexed.truncated if indexed else [],
             refused=sorted([*batch.refused, *refused], key=lambda line: line.number),
+            warned=[_warned(latest, notice) for notice in indexed.warnings] if indexed else [],
         )
 
     async def _checked(self, name: str, lines: list[_DocumentLine]) -> tuple[list[_DocumentLine], list[RefusedLine]]:
@@ -161,17 +172,25 @@ def _without_refused(
     lines: Sequence[_DocumentLine], error: InvalidRequest
 ) -> tuple[list[_DocumentLine], list[RefusedLine]]:
     """The lines that the error does not name, and those that it names."""
-    problems = {_position(problem): problem for problem in error.problems}
-    refused = [RefusedLine(lines[i].number, _relative(problem)) for i, problem in problems.items()]
+    problems = {_position(problem.pointer): problem for problem in error.problems}
+    refused = [
+        RefusedLine(lines[i].number, replace(problem, pointer=_relative(problem.pointer)))
+        for i, problem in problems.items()
+    ]
     return [line for i, line in enumerate(lines) if i not in problems], refused
 
 
-def _position(problem: Problem) -> int:
+def _warned(lines: Sequence[_DocumentLine], notice: Notice) -> WarnedLine:
+    number = lines[_position(notice.pointer)].number
+    return WarnedLine(number, replace(notice, pointer=_relative(notice.pointer)))
+
+
+def _position(pointer: str) -> int:
     """Index of the document in a pointer: 3 in /documents/3/text."""
-    return int(problem.pointer.split("/")[2])
+    return int(pointer.split("/")[2])
 
 
-def _relative(problem: Problem) -> Problem:
-    """The same problem, with a pointer into the document instead of the request."""
-    _, _, _, *inner = problem.pointer.split("/")
-    return Problem("".join(f"/{step}" for step in inner), problem.code, problem.detail)
+def _relative(pointer: str) -> str:
+    """The same pointer into the document instead of the request: /text for /documents/3/text."""
+    _, _, _, *inner = pointer.split("/")
+    return "".join(f"/{step}" for step in inner)

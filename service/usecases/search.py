@@ -13,13 +13,13 @@ import numpy as np
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
-from semblance.models.explanation import LinkList
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.filters import Filter
+from semblance.service.notices import Notice
 from semblance.service.observability.stages import timed
 from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
 from semblance.service.ports.indexes import Hit, VectorIndex
@@ -27,6 +27,7 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain import word_links
+from semblance.service.usecases.hits import IndexHits, RankedHits, SearchHit, ids_of
 
 log = logging.getLogger(__name__)
 
@@ -58,15 +59,6 @@ class SearchParams:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A document, its score and, if requested, its explanation."""
-
-    document: Document
-    score: float
-    links: LinkList | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SearchResults:
     """Hits of each query, best first. `scored_from` names the source of the documents' vectors."""
 
@@ -77,29 +69,7 @@ class SearchResults:
     truncated: Sequence[bool]
     hits: Sequence[Sequence[SearchHit]]
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class RankedHits:
-    """Hits of each query in an index of `version`, and their documents as read thereafter."""
-
-    version: Version
-    hits: Sequence[Sequence[Hit]]
-    collection: Collection
-    documents: Mapping[str, Document]
-
-    @property
-    def complete(self) -> bool:
-        """Whether no hit was rewritten or deleted between the index and the store."""
-        return len(self._unchanged()) == len(_ids(self.hits))
-
-    def search_hits(self) -> list[list[SearchHit]]:
-        """Hits with their documents, except rewritten ones: their scores are of former texts."""
-        documents = self._unchanged()
-        return [[SearchHit(documents[hit.id], hit.score) for hit in hits if hit.id in documents] for hits in self.hits]
-
-    def _unchanged(self) -> dict[str, Document]:
-        return {doc_id: each for doc_id, each in self.documents.items() if each.version <= self.version.number}
+    warnings: Sequence[Notice]
 
 
 class Search:
@@ -198,7 +168,7 @@ class SearchSession:
         """Rank the k best documents of each query, best first. Raises CollectionReplaced."""
         ranking = await (self.nearest() if self.source == "index" else self.candidates())
         self._require_same(ranking.collection)
-        if ranking.version.epoch != self.collection.version.epoch:
+        if ranking.index.version.epoch != self.collection.version.epoch:
             raise CollectionReplaced
         return ranking
 
@@ -206,8 +176,8 @@ class SearchSession:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
 
         def query(store: DocumentStore) -> RankedHits:
-            version, hits = self._search_index(self.params.k)
-            return RankedHits(version, hits, *store.get_at(self.collection.name, _ids(hits)))
+            found = self._search_index(self.params.k)
+            return RankedHits(found, found.hits, *store.get_at(self.collection.name, ids_of(found.hits)))
 
         with timed("search"):
             return await self.access.search(query)
@@ -215,13 +185,13 @@ class SearchSession:
     async def candidates(self) -> RankedHits:
         """Rank the candidates of the index by the measure."""
         with timed("search"):
-            version, candidates = await self.access.search(lambda _: self._search_index(self.params.candidates))
+            found = await self.access.search(lambda _: self._search_index(self.params.candidates))
         rescored = [
             await self._rescore(query, [hit.id for hit in hits])
-            for query, hits in zip(self.queries.embeddings, candidates, strict=True)
+            for query, hits in zip(self.queries.embeddings, found.hits, strict=True)
         ]
         hits = [each[: self.params.k] for each in rescored]
-        return RankedHits(version, hits, *await self.documents(_ids(hits)))
+        return RankedHits(found, hits, *await self.documents(ids_of(hits)))
 
     async def documents(self, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         """Get documents by id, and the collection at the version that was read."""
@@ -239,11 +209,12 @@ class SearchSession:
         return SearchResults(
             encoder=self.encoder,
             measure=self.measure.name,
-            version=ranking.version,
+            version=ranking.index.version,
             scored_from=source,
             truncated=self.queries.truncated,
             hits=[[hit for hit in each if hit.score >= least] for each in hits],
             tokens=self.queries.tokens,
+            warnings=[*self.queries.warnings, *ranking.index.warnings],
         )
 
     def _require_same(self, collection: Collection) -> None:
@@ -252,9 +223,11 @@ class SearchSession:
         if (now.version.epoch, now.settings.space) != (own.version.epoch, own.settings.space):
             raise CollectionReplaced
 
-    def _search_index(self, k: int) -> tuple[Version, Sequence[Sequence[Hit]]]:
+    def _search_index(self, k: int) -> IndexHits:
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
-        return self.index.search(directions, k, self.params.where)
+        where = self.params.where
+        version, hits = self.index.search(directions, k, where)
+        return IndexHits(version, hits, [] if where is None else self.index.mismatches(where))
 
     async def _rescore(self, query: TokenEmbeddings, ids: Sequence[str]) -> list[Hit]:
         """Score documents by the measure, best first; deleted ones are left out."""
@@ -333,14 +306,10 @@ class SearchSession:
         embedded = await self._embed([hit.document for hit in hits], "tokens")
 
         def explain() -> list[SearchHit]:
-            links = [word_links(explainer, query, embedded[hit.document.id]) for hit in hits]
-            return [SearchHit(hit.document, why.score, why) for hit, why in zip(hits, links, strict=True)]
+            links = [word_links(explainer, query, embedded[hit.document.id], self.params.truncate) for hit in hits]
+            return [SearchHit(hit.document, why.links.score, why) for hit, why in zip(hits, links, strict=True)]
 
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
-
-
-def _ids(hits: Sequence[Sequence[Hit]]) -> list[str]:
-    return list({hit.id for each in hits for hit in each})
 
 
 def _chunked(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

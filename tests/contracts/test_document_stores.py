@@ -166,6 +166,15 @@ def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     assert size.token_error == pytest.approx(0.007)
 
 
+def test_size_counts_the_truncated_documents_that_exist(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    assert store.sizes(["c"])[0][1].truncated == 0
+    upsert(store, [new("a", seed=1), new("b", seed=2), new("c", seed=3), new("d", seed=5)])
+    upsert(store, [new("a", "shorter", seed=4)])
+    store.delete("c", "d")
+    assert [store.sizes()[0][1].truncated, store.sizes(["c"])[0][1].documents] == [1, 3], "c alone is still truncated"
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

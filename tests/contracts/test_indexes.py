@@ -78,6 +78,20 @@ class Oracle:
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
 
+    def mismatches(self, where: Filter) -> list[str]:
+        """Codes of the conditions, in order, whose field no document has, or only with values of other types."""
+        match where:
+            case All(parts) | Either(parts):
+                return [code for part in parts for code in self.mismatches(part)]
+            case OneOf(field, values):
+                wanted = {kind(value) for value in values}
+            case Between(field, low, high):
+                wanted = {kind(low if high is None else high)}
+        present = {kind(each) for change in self.documents.values() for each in entries(change.metadata, field)}
+        if not present:
+            return ["unknown_filter_field"]
+        return ["filter_type_mismatch"] if wanted and not wanted & present else []
+
 
 def holds(where: Filter, metadata: Mapping[str, Any]) -> bool:
     """Whether one document matches a filter, by the definition of filters."""
@@ -146,6 +160,8 @@ def test_any_history_of_changes_matches_the_oracle(
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
         assert_same(index.search(query, k, where)[1][0], oracle.search(query[0], k, where))
+        if where is not None:
+            assert [notice.code for notice in index.mismatches(where)] == oracle.mismatches(where)
 
 
 @pytest.mark.parametrize("queries", [1, 19, 20, 21, 64])
@@ -190,6 +206,20 @@ def test_new_metadata_alone_takes_no_new_row(index: CollectionIndex) -> None:
     assert len(index._rows) == 1
     assert index.search(vector[None], 1, parse_filter({"color": "red"}))[1] == [[]]
     assert [hit.id for hit in index.search(vector[None], 1, parse_filter({"color": "blue"}))[1][0]] == ["d"]
+
+
+def test_a_mismatch_names_its_condition_and_both_types(index: CollectionIndex) -> None:
+    rng = np.random.default_rng(0)
+    index.apply([random_change(rng, "d", {"a/b": [1, "x"], "flag": True, "deep": {"x": 1}})])
+    where = {"or": [{"a/b": None}, {"and": [{"a/b": 2, "flag": {"gt": 0, "lt": 1}}]}], "deep": {"in": [1, "y"]}}
+    assert [(each.pointer, each.code) for each in index.mismatches(parse_filter(where))] == [
+        ("/filter/or/0/a~1b", "filter_type_mismatch"),
+        ("/filter/or/1/and/0/flag", "filter_type_mismatch"),
+        ("/filter/deep", "unknown_filter_field"),
+    ]
+    [first, second, _] = index.mismatches(parse_filter(where))
+    assert first.detail == "the documents have numbers or strings in the metadata field 'a/b', never null"
+    assert second.detail == "the documents have true or false in the metadata field 'flag', never numbers"
 
 
 def test_the_version_is_that_of_the_last_advance(index: CollectionIndex) -> None:

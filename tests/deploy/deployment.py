@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.support.project import PROJECT
 
 DEPLOY = PROJECT / "deploy"
 DOCKERFILE = PROJECT / "Dockerfile"
+ENV_EXAMPLE = PROJECT / ".env.example"
 COMPOSE_FILE = PROJECT / "docker-compose.yml"
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -18,12 +21,35 @@ UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 def every_file() -> list[Path]:
     """All deployment files."""
-    return [DOCKERFILE, COMPOSE_FILE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
+    return [DOCKERFILE, COMPOSE_FILE, ENV_EXAMPLE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
 
 
-def compose() -> Any:
-    """docker-compose.yml."""
-    return yaml.safe_load(COMPOSE_FILE.read_text())
+def compose(variables: Mapping[str, str] | None = None) -> Any:
+    """docker-compose.yml, with variables inserted as compose does if they are given."""
+    text = COMPOSE_FILE.read_text()
+    return yaml.safe_load(text if variables is None else _interpolated(text, variables))
+
+
+def _interpolated(text: str, variables: Mapping[str, str]) -> str:
+    """`text` with ${NAME}, ${NAME:-default} and ${NAME:?message} replaced, and $$ by $."""
+
+    def value(match: re.Match[str]) -> str:
+        if match["escaped"]:
+            return "$"
+        if found := variables.get(match["name"]):
+            return found
+        if match["kind"] == "?":
+            raise KeyError(match["name"])
+        return match["text"] or ""
+
+    form = r"(?P<escaped>\$\$)|\$\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<text>[^}]*))?\}"
+    return re.sub(form, value, text)
+
+
+def variables_of(path: Path) -> dict[str, str]:
+    """Variables of a file such as .env."""
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
 
 
 def manifests() -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from semblance.service.settings import Settings
+from semblance.service.settings import CLIENT_KEY, Settings
 from tests.conftest import missing
 from tests.deploy.deployment import (
     COMPOSE_FILE,
@@ -30,6 +31,7 @@ from tests.deploy.deployment import (
 from tests.support.project import PROJECT
 from tests.support.running_service import free_port
 
+REQUIRED = set(re.findall(r"\$\{(\w+):\?", COMPOSE_FILE.read_text()))
 REPLICAS = [
     DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")
 ]
@@ -107,7 +109,7 @@ def replicas_of(compose_file: Any) -> list[tuple[str, Any]]:
 
 
 def test_every_environment_variable_is_a_setting() -> None:
-    settings = {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields}
+    settings = {CLIENT_KEY, *(f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields)}
     named = {
         variable: path.relative_to(PROJECT)
         for path in every_file()
@@ -131,12 +133,42 @@ def test_compose_containers_have_least_privilege(name: str, service: Any) -> Non
     assert is_checked
 
 
-def test_compose_publishes_only_nginx_on_loopback() -> None:
-    published = {name: service["ports"] for name, service in compose()["services"].items() if "ports" in service}
-    assert published == {"nginx": ["${LISTEN:-127.0.0.1:8000}:8000"]}
-    assert {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")} == {
-        "outside"
+def test_compose_publishes_only_nginx_and_grafana_on_loopback() -> None:
+    services = compose(dict.fromkeys(REQUIRED, "x"))["services"]
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"nginx": ["127.0.0.1:8000:8000"], "grafana": ["127.0.0.1:3000:3000"]}
+    outside = {name for name, network in compose()["networks"].items() if not (network or {}).get("internal")}
+    members = {name: set(services[name]["networks"]) & outside for name in services}
+    assert {name: networks for name, networks in members.items() if networks} == {
+        "nginx": {"outside"},
+        "grafana": {"dashboard"},
     }
+
+
+def test_grafana_reaches_prometheus_and_no_replica() -> None:
+    services = compose()["services"]
+    networks = {name: set(service["networks"]) for name, service in services.items()}
+    assert {name for name in services if networks[name] & networks["grafana"]} == {"grafana", "prometheus"}
+    assert networks["prometheus"] & networks["api-1"] & networks["api-2"]
+
+
+def test_monitoring_is_a_profile() -> None:
+    optional = {name: service["profiles"] for name, service in compose()["services"].items() if "profiles" in service}
+    assert optional == {"prometheus": ["monitoring"], "grafana": ["monitoring"]}
+    needed = {other for service in compose()["services"].values() for other in service.get("depends_on", ())}
+    assert not needed & optional.keys(), "the others start without it"
+
+
+def test_grafana_has_its_source_and_dashboard() -> None:
+    grafana = compose()["services"]["grafana"]
+    mounts = {inside: PROJECT / outside for outside, inside, *_ in (each.split(":") for each in grafana["volumes"])}
+    home = Path(grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+    [provider] = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/semblance.yml").read_text())["providers"]
+    assert str(home.parent) == provider["options"]["path"]
+    assert json.loads((mounts[str(home.parent)] / home.name).read_text())["uid"] == "semblance"
+    [source] = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    assert mounts["/etc/grafana/provisioning"] == DEPLOY / "grafana" / "provisioning"
 
 
 def test_compose_contains_no_secret() -> None:
@@ -219,7 +251,7 @@ def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:
-                assert f'--constraint constraints.txt ".[{name.removeprefix("install-")}]"' in rest
+                assert f'--constraint constraints.txt ".[{name.removeprefix("install-")},tracing]"' in rest
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

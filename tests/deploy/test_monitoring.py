@@ -57,17 +57,26 @@ def selectors(query: str) -> list[VectorSelector]:
 
 
 def series() -> Iterator[tuple[str, dict[str, str]]]:
-    """Names and labels of all series of a fresh service, and those of Prometheus itself."""
+    """Names and labels of all series of a fresh service as Prometheus stores them, and those of Prometheus itself."""
+    scraped = {"job": "semblance"}
     metrics = Metrics()
     metrics.initialize([(route, "GET") for route in ROUTES], [*(leaf.code for leaf in STATUS), *OTHER_CODES])
+    metrics.set_build("minilm", "5f3a")
     for family in text_string_to_metric_families(metrics.exposition().decode()):
-        yield family.name, {}  # gauges per collection have no series yet
+        yield family.name, scraped  # gauges per collection have no series yet
         for sample in family.samples:
-            yield sample.name, sample.labels
-    yield "up", {"job": "semblance"}
+            yield sample.name, sample.labels | scraped
+    yield "up", scraped
 
 
 SERIES = list(series())
+
+
+@pytest.mark.parametrize("query", [query for _, query in QUERIES if "process_" in query])
+def test_queries_select_the_processes_of_replicas_only(query: str) -> None:
+    """Every program that Prometheus scrapes may have series of these names."""
+    for selector in selectors(query):
+        assert [(each.name, each.value) for each in selector.matchers.matchers] == [("job", "semblance")]
 
 
 @pytest.mark.parametrize(("title", "query"), QUERIES, ids=[f"{title}: {query[:40]}" for title, query in QUERIES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +21,35 @@ def url() -> Iterator[str]:
         yield address
 
 
+class DocumentedRefusals:
+    """Checks that the OpenAPI document lists each refusal for its operation, with its status and code."""
+
+    def __init__(self, url: str) -> None:
+        paths = httpx2.get(f"{url}/openapi.json").raise_for_status().json()["paths"]
+        self._operations = [(re.compile(_pattern(path)), operations) for path, operations in paths.items()]
+
+    def check(self, answer: httpx2.Response) -> None:
+        """Fail the test that sent the request, if its refusal is not documented."""
+        if not answer.is_error or "json" not in answer.headers["content-type"]:
+            return
+        answer.read()
+        content, path = answer.json(), answer.request.url.path
+        code = content["error"]["code"] if "error" in content else content.get("code", "")
+        operations: Any = next((each for pattern, each in self._operations if pattern.fullmatch(path)), {})
+        documented = operations.get(answer.request.method.lower(), {}).get("responses")
+        if documented is not None:
+            codes = documented.get(str(answer.status_code), {}).get("description", "")
+            assert f"`{code}`" in codes or not code, (answer.request.method, path, answer.status_code, code, codes)
+
+
+def _pattern(path: str) -> str:
+    return path.replace("{name}", "[^/]+").replace("{doc_id}", ".+")
+
+
 @pytest.fixture(scope="session")
 def http(url: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=url, timeout=120) as client:
+    hooks = {"response": [DocumentedRefusals(url).check]}
+    with httpx2.Client(base_url=url, timeout=120, event_hooks=hooks) as client:
         yield client
 
 

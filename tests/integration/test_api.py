@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -333,7 +334,7 @@ def test_every_answer_carries_an_id_and_timings(http: httpx2.Client) -> None:
         "server-timing"
     ]
     found = dict(re.findall(r"(\w+);dur=([\d.]+)", timing))
-    assert list(found) == ["queue", "tokenise", "encode", "search", "total"]
+    assert list(found) == ["queue", "tokenise", "encode", "search", "rescore", "total"]
     assert float(found["total"]) >= float(found["encode"]) > 0
 
 
@@ -424,6 +425,96 @@ def test_explain_defaults_to_the_measures_of_similarity_and_search(api: Api, htt
     hit = api.ok("/search", {"query": GUITAR["a"], "collection": "usual"})["results"][0]["hits"][0]
     explained = http.get("/explain", params={"a": GUITAR["a"], "id": "g", "collection": "usual"}).json()
     assert (explained["measure"], explained["score"]) == ("rcmd2", pytest.approx(hit["score"], abs=1e-6))
+
+
+def test_each_side_says_which_characters_were_read(api: Api) -> None:
+    long = "the cat sat on a mat, " * 100
+    explained = api.ok("/explain", {"a": long, "b": "short", "truncate": "START"})
+    assert (explained["a"]["truncated"], explained["b"]["truncated"], explained["truncated"]) == (True, False, True)
+    assert (explained["a"]["read_start"], explained["a"]["read_end"]) == (explained["a"]["tokens"][0]["start"], 2200)
+    assert (explained["b"]["read_start"], explained["b"]["read_end"]) == (0, 5)
+    [pair] = api.ok("/similarity", {"pairs": [{"a": "short", "b": long}], "explain": True})["explanations"]
+    assert (pair["b"]["read_start"], pair["b"]["read_end"]) == (0, pair["b"]["tokens"][-1]["end"])
+    assert 500 < pair["b"]["read_end"] < 2200
+    read = long[: pair["b"]["read_end"]]
+    scores = api.ok("/similarity", {"pairs": [{"a": "short", "b": each} for each in (long, read)]})
+    assert scores["scores"][0] == pytest.approx(scores["scores"][1], abs=1e-5)
+    assert scores["truncated"] == [True, False]
+
+
+def test_truncated_documents_are_marked_and_counted(api: Api, http: httpx2.Client) -> None:
+    api.collection("cut")
+    api.store("cut", {"id": "long", "text": "the cat sat on a mat, " * 100}, {"id": "short", "text": "A dog."})
+    assert http.get("/collections/cut").json()["truncated"] == 1
+    hits = api.ok("/search", {"query": "a cat", "collection": "cut", "explain": True})["results"][0]["hits"]
+    assert {hit["id"]: (hit["truncated"], hit["explanation"]["b"]["truncated"]) for hit in hits} == {
+        "long": (True, True),
+        "short": (False, False),
+    }
+    listed = http.get("/collections").json()["collections"]
+    assert [each["truncated"] for each in listed if each["name"] == "cut"] == [1]
+    http.delete("/collections/cut/documents/long")
+    assert http.get("/collections/cut").json()["truncated"] == 0
+
+
+def test_a_filter_that_no_document_can_meet_is_warned_of(api: Api) -> None:
+    body = {"query": "parcel", "k": 2, "filter": {"or": [{"colour": "red"}, {"views": "12"}, {"category": "shipping"}]}}
+    answer = api.ok("/search", body)
+    assert len(answer["results"][0]["hits"]) == 2
+    assert [(each["pointer"], each["code"]) for each in answer["warnings"]] == [
+        ("/filter/or/0/colour", "unknown_filter_field"),
+        ("/filter/or/1/views", "filter_type_mismatch"),
+    ]
+    rescored = api.ok("/search", body | {"measure": "rcmd", "filter": {"colour": "red"}})
+    assert rescored["results"][0]["hits"] == []
+    assert [each["code"] for each in rescored["warnings"]] == ["unknown_filter_field"]
+    assert api.ok("/search", body | {"filter": {"views": {"gt": 10**9}}})["warnings"] == []
+    assert api.ok("/search", body | {"filter": None})["warnings"] == []
+    odd = api.ok("/search", body | {"filter": {"\ud800\x00" * 200: 1}})["warnings"]
+    assert [each["code"] for each in odd] == ["unknown_filter_field"]
+    assert len(odd[0]["detail"]) < 1000
+
+
+def test_warnings_about_texts_reach_every_answer(api: Api, http: httpx2.Client) -> None:
+    """A model of English reads no Russian; the texts are at the places that the pointers name."""
+    russian, english = "Привет, как дела сегодня утром?", "Good morning to you."
+    api.collection("warned", measure="cosine")
+
+    def warned(answer: Any) -> list[tuple[str, str]]:
+        return [(each["pointer"], each["code"]) for each in answer["warnings"]]
+
+    for path, body, pointers in (
+        ("/similarity", {"pairs": [{"a": english, "b": russian}]}, ["/pairs/0/b"]),
+        ("/similarity", {"left": [russian, english], "right": [russian]}, ["/left/0", "/right/0"]),
+        ("/explain", {"a": russian, "b": english}, ["/a"]),
+        ("/search", {"queries": [english, russian], "collection": "warned", "explain": True}, ["/queries/1"]),
+        ("/v1/embeddings", {"model": "minilm", "input": [english, russian]}, ["/input/1"]),
+        ("/similarity", {"pairs": [{"a": english, "b": english}]}, []),
+    ):
+        assert warned(api.ok(path, body)) == [(pointer, "unread_text") for pointer in pointers], path
+    stored = api.store("warned", {"id": "e", "text": english}, {"id": "r", "text": russian})
+    assert warned(stored) == [("/documents/1/text", "unread_text")]
+    lines = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in (("1", english), ("", "x"), ("2", russian * 2)))
+    [batch, _] = http.post(
+        "/collections/warned/documents", content=lines.encode(), headers={"content-type": "application/x-ndjson"}
+    ).text.splitlines()
+    [line] = json.loads(batch)["warnings"]
+    assert (line["line"], line["pointer"], line["code"]) == (3, "/text", "unread_text")
+    page = http.get("/explain", params={"a": english, "b": russian, "format": "html"}).text
+    assert '<p class="message">Warning: text b: ' in page
+
+
+def test_identical_texts_by_a_distance_are_called_so(api: Api) -> None:
+    text = "A cat sits on the mat, and the dog sleeps beside it near the open door of the house."
+    for measure in ("word_movers", "relaxed_word_movers"):
+        body = {"a": text, "b": text, "measure": measure}
+        assert api.ok("/explain", body)["score"] == 0.0
+        for format_ in ("svg", "html"):
+            said = api.post("/explain", {**body, "format": format_}).text
+            assert "identical to the model: distance 0, the best possible" in said
+            assert said.count('stroke-width="2"') == 21, "every word and mark has its partner"
+        other = api.post("/explain", {**body, "b": "A dog.", "format": "html"}).text
+        assert "minus a distance: 0 is the best possible" in other
 
 
 def test_pictures_report_truncation(api: Api) -> None:

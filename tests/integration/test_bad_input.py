@@ -179,6 +179,72 @@ def test_invalid_requests_are_refused(api: Api, path: str, body: object, status:
     assert_problem(api.post(path, body), status, code)
 
 
+def test_every_route_refuses_query_parameters_it_does_not_have(api: Api, http: httpx2.Client) -> None:
+    """Probes of machines may have any; so may the files of the page at /docs."""
+    api.collection("asked")
+    version = api.store("asked", {"id": "d", "text": "A text."})["version"]
+    tried = 0
+    for path, operations in http.get("/openapi.json").json()["paths"].items():
+        address = path.replace("{name}", "asked").replace("{doc_id}", "d")
+        for method in operations:
+            answer = http.request(method, address, params={"limitt": "2", "a/b": ""})
+            if address in ("/live", "/ready", "/metrics"):
+                assert answer.status_code == 200
+                continue
+            if path.startswith("/v1/"):
+                assert (answer.status_code, answer.json()["error"]["code"]) == (400, "unknown_field")
+                continue
+            problem = assert_problem(answer, 422, "unknown_field")
+            assert [part["pointer"] for part in problem["errors"]] == ["/limitt", "/a~1b"]
+            tried += 1
+    assert tried >= 16
+    assert http.get("/collections/asked").json()["version"] == version, "nothing was done"
+    assert http.get("/docs", params={"_": "1"}).status_code == 200
+    assert http.get("/docs/assets/swagger-ui.css", params={"v": "1"}).status_code == 200
+
+
+def test_an_unknown_query_parameter_is_answered_with_the_known(http: httpx2.Client) -> None:
+    listed = http.get(STORE, params={"limitt": "2"}).json()
+    assert listed["detail"] == "/limitt: this route takes only the query parameters cursor, limit"
+    searched = http.post("/search?k=3", json={"query": "x"}).json()
+    assert searched["detail"] == "/k: this route takes no query parameters; send fields in the body"
+    explained = assert_problem(http.get("/explain", params={**VALID, "colour": "1"}), 422, "unknown_field")
+    assert explained["errors"][0]["pointer"] == "/colour"
+    assert "granularity" in explained["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/similarity", VALID, 'give either pairs, such as {"pairs": [{"a": '),
+        ("/similarity", {"texts": ["a", "b"]}, "or both left and right"),
+        ("/search", {"q": "x"}, 'give either query, such as {"query": '),
+        ("/explain", {"text1": "x", "text2": "y"}, 'give a and either b, such as {"a": '),
+        ("/v1/embeddings", {"model": "minilm", "input": 5}, "it must be a string or a list of strings"),
+        ("/v1/embeddings", {"model": "minilm", "input": None}, "it must be a string or a list of strings"),
+        ("/v1/embeddings", {"model": "minilm", "input": ["a", 5]}, "/input/1: it must be a string"),
+    ],
+)
+def test_a_body_in_another_form_gets_the_right_one(api: Api, path: str, body: dict[str, Any], said: str) -> None:
+    answer = api.post(path, body)
+    assert answer.status_code == (400 if path.startswith("/v1/") else 422)
+    content = answer.json()
+    assert said in (content["error"]["message"] if "error" in content else content["detail"])
+
+
+@pytest.mark.parametrize("name", ["a b", "Upper", "x" * 200, "\ud800"])
+def test_impossible_names_of_collections_are_not_to_be_created(api: Api, http: httpx2.Client, name: str) -> None:
+    refusals = [http.delete(f"/collections/{quote(name, errors='surrogatepass')}")]
+    if name != "\ud800":
+        refusals.append(api.post("/search", {"query": "x", "collection": name}))
+    for refusal in refusals:
+        detail = assert_problem(refusal, 404, "unknown_collection")["detail"]
+        assert "PUT" not in detail
+        assert "1 to 64 characters" in detail
+        assert len(detail) < 300
+    assert "create it with PUT" in http.get("/collections/nosuch").json()["detail"]
+
+
 @pytest.mark.parametrize("name", ["Upper", "-x", "a b", "ü", "x" * 65])
 def test_invalid_collection_names_are_refused(http: httpx2.Client, name: str) -> None:
     assert_problem(http.put(f"/collections/{name}"), 422, "bad_name")

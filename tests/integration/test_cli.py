@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import httpx2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -21,6 +25,7 @@ from semblance.service.ports.documents import CollectionSettings, Document, Docu
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance, semblance_process
 from tests.support.running_service import Service
+from tests.support.text_files import write, write_json
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ def test_index_stores_a_file_and_lists_refused_lines(api: Api, http: httpx2.Clie
         (8, "empty_text"),
         (100, "invalid_value"),
     ):
-        assert f"line {line}: {code}" in ran.stderr
+        assert f"{file}, line {line}: {code}" in ran.stderr
     assert (
         "147 documents stored in lines, 0 of them truncated to the model's input length; lines refused: 3" in ran.stderr
     )
@@ -130,7 +135,14 @@ def many(tmp_path: Path) -> Path:
     return file
 
 
-def test_index_resumes_after_the_service_was_killed(many: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv.gz"])
+def test_index_resumes_after_the_service_was_killed(many: Path, tmp_path: Path, suffix: str) -> None:
+    if suffix == ".csv.gz":
+        rows = [json.loads(line) for line in many.read_text().splitlines()]
+        many = tmp_path / "many.csv.gz"
+        many.write_bytes(
+            gzip.compress("\n".join(["id,text", *(f"{row['id']},{row['text']}" for row in rows)]).encode())
+        )
     service = Service(tmp_path)
     url = service.start()
     command = [
@@ -259,19 +271,113 @@ def test_index_fills_an_existing_collection_with_other_settings(http: httpx2.Cli
     assert (
         "71 documents stored in made, 1 of them truncated to the model's input length; lines refused: 1" in ran.stderr
     ), ran.stderr
-    assert "line 72: text_too_long" in ran.stderr
+    assert f"{file}, line 72: text_too_long: text: " in ran.stderr
     assert http.get("/collections/made").json()["tokens"] == "int8"
 
 
 def test_index_names_the_invalid_field(url: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.jsonl"
-    lines = ['{"id": "x", "text": "flat", "kind": "care"}', "no json", '{"text": "no id"}', '{"id": 3, "text": "t"}']
+    lines = [
+        '{"id": "x", "txt": "a typing error"}',
+        "no json",
+        '{"id": [3], "text": "t"}',
+        '{"text": "t", "metadata": {"kind": 1}, "kind": 2}',
+        '{"text": "t", "score": NaN}',
+    ]
     file.write_text("\n".join(lines), "utf-8")
     ran = semblance("index", str(file), "--collection", "wrong", "--url", url)
-    assert ran.stderr.splitlines()[-5:] == [
-        "line 1: unknown_field: kind: the schema has no such field",
-        "line 2: malformed_json: the line is not JSON",
-        "line 3: missing_field: id: it is required",
-        "line 4: invalid_value: id: it must be a string",
-        "0 documents stored in wrong, 0 of them truncated to the model's input length; lines refused: 4",
+    missing = "no field is named text; the fields are id, txt (did you mean txt?); name another with --text-field"
+    assert ran.stderr.splitlines()[-6:] == [
+        f"{file}, line 1: missing_field: {missing}",
+        f"{file}, line 2: malformed_json: the line is not JSON",
+        f"{file}, line 3: invalid_value: id: it must be a string",
+        f"{file}, line 4: invalid_value: kind: it is both a field of the row and of its metadata",
+        f"{file}, line 5: not_finite: metadata: NaN and infinity cannot be stored or compared",
+        "0 documents stored in wrong, 0 of them truncated to the model's input length; lines refused: 5",
     ]
+
+
+def documents(http: httpx2.Client, collection: str) -> dict[str, tuple[str, object]]:
+    """Text and metadata of all documents, by id."""
+    listed = http.get(f"/collections/{collection}/documents", params={"limit": 100}).json()["documents"]
+    return {each["id"]: (each["text"], each["metadata"]) for each in listed}
+
+
+def test_index_reads_a_spreadsheet_with_typed_columns(api: Api, http: httpx2.Client, url: str, tmp_path: Path) -> None:
+    http.delete("/collections/sheet")
+    file = tmp_path / "sheet.csv"
+    file.write_text(
+        "number;subject;body;year;price;sold;zip\n"
+        '1;Lamp;"It flickers, and\nhums.";2024;19.9;true;01067\n'
+        "2;Chair;;2025;;false;10115\n"
+        "3;;;2025;5;false;10115\n",
+        "utf-8-sig",
+    )
+    fields = ("--id-field", "number", "--text-field", "subject", "--text-field", "body")
+    ran = semblance("index", str(file), "--collection", "sheet", *fields, "--url", url)
+    assert ran.returncode == 1
+    assert f"{file}, line 5: empty_text: subject+body: it has no visible character\n" in ran.stderr
+    assert documents(http, "sheet") == {
+        "1": ("Lamp It flickers, and\nhums.", {"year": 2024, "price": 19.9, "sold": True, "zip": "01067"}),
+        "2": ("Chair", {"year": 2025, "sold": False, "zip": "10115"}),
+    }
+    body = {"query": "chair", "collection": "sheet", "filter": {"year": {"lt": 2025}, "sold": True}}
+    assert [hit["id"] for hit in api.ok("/search", body)["results"][0]["hits"]] == ["1"]
+
+
+def test_index_reads_beir_parquet_and_rows_without_ids(http: httpx2.Client, url: str, tmp_path: Path) -> None:
+    http.delete("/collections/kinds")
+    beir = write_json(
+        tmp_path / "corpus.jsonl", {"_id": "d1", "title": "A title", "text": "and a text.", "metadata": {}}
+    )
+    plain = write(tmp_path / "plain.csv", "text,lang", "Ein Satz.,de", "A sentence.,en")
+    table = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": [7, 8], "text": ["seven", "eight"], "day": [date(2025, 1, 31), None]}), table)
+    for file in (beir, plain, table, plain):
+        ran = semblance("index", str(file), "--collection", "kinds", "--url", url)
+        assert ran.returncode == 0, ran.stderr
+    assert documents(http, "kinds") == {
+        "d1": ("A title and a text.", {}),
+        "plain.csv:2": ("Ein Satz.", {"lang": "de"}),
+        "plain.csv:3": ("A sentence.", {"lang": "en"}),
+        "7": ("seven", {"day": "2025-01-31"}),
+        "8": ("eight", {}),
+    }
+
+
+def test_index_stores_nothing_of_a_malformed_table(http: httpx2.Client, url: str, tmp_path: Path) -> None:
+    http.delete("/collections/none")
+    for lines, options, message in (
+        (
+            ["id,Text", "1,a"],
+            [],
+            "no column is named text; the columns are id, Text (did you mean Text?); name another with ",
+        ),
+        (
+            ["id,text", "1,a"],
+            ["--id-field", "number"],
+            "no column is named number; the columns are id, text; name another",
+        ),
+        (["id,text", "1,a", "2,b,c"], [], "line 3: 3 fields, but the first line names 2 columns"),
+        (["id,text", '1,"a', "2,b"], [], "line 2: unexpected end of data; close every quote"),
+    ):
+        file = write(tmp_path / "bad.csv", *lines)
+        ran = semblance("index", str(file), "--collection", "none", *options, "--url", url)
+        assert ran.returncode == 1
+        assert message in ran.stderr
+        assert "Traceback" not in ran.stderr
+    assert http.get("/collections/none").status_code == 404
+    ran = semblance("index", str(file.rename(tmp_path / "bad.xlsx")), "--collection", "none", "--url", url)
+    assert "no format has the suffix '.xlsx'; pass --format with one of csv, jsonl, parquet, tsv" in ran.stderr
+
+
+def test_index_of_parquet_without_pyarrow_names_the_extra(url: str, tmp_path: Path) -> None:
+    write(tmp_path / "pyarrow.py", "raise ModuleNotFoundError('no', name='pyarrow')")
+    table = write(tmp_path / "rows.parquet", "")
+    options = ("--collection", "c", "--url", url)
+    ran = semblance_process("index", str(table), *options, PYTHONPATH=str(tmp_path))
+    assert ran.returncode == 1
+    [line] = ran.stderr.splitlines()
+    assert line.startswith(
+        "`semblance index add` needs pyarrow, which is not installed: install the extra train, by scripts"
+    )

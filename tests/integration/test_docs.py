@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.report import performance
+from benchmarks.report import performance, scores
 from docs import architecture
 from docs.generate import GENERATED, filled
 from tests.soak import run_all
@@ -65,7 +65,7 @@ def test_the_site_is_built_without_warnings_and_is_searchable(tmp_path: Path) ->
         assert loaded == [], f"{page.name} loads files of other hosts"
 
 
-@pytest.mark.parametrize("page", [performance, run_all], ids=["performance", "run_all"])
+@pytest.mark.parametrize("page", [performance, scores, run_all], ids=["performance", "scores", "run_all"])
 def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_path: Path) -> None:
     copy = tmp_path / page.PAGE.name
     copy.write_text(page.PAGE.read_text("utf-8"), "utf-8")

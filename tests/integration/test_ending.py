@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import socket
 import threading
@@ -37,6 +39,14 @@ def half_sent(service: Service) -> Iterator[socket.socket]:
 def wait_for_exit(service: Service, signalled: float) -> tuple[int, float]:
     """The exit code, and seconds since the signal."""
     return service.process.wait(60), time.monotonic() - signalled
+
+
+def messages_of_the_end(service: Service) -> list[str]:
+    """What the log says about the shutdown; requests apart."""
+    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
+    loggers = ("semblance.service.process.server", "semblance.service.cli.serve")
+    messages = [line["message"] for line in lines if line["logger"] in loggers]
+    return messages[1:]  # without that of the start
 
 
 def write_until_refused(url: str, began: threading.Event) -> list[str]:
@@ -87,6 +97,10 @@ def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) 
         assert (code, seconds < 30) == (0, True)
         acknowledged = writing.result()
         assert acknowledged
+        begun, drained, exiting = messages_of_the_end(service)
+        assert re.fullmatch(r"SIGTERM: draining for at most 30 s; requests running: [23]", begun)
+        assert re.fullmatch(r"drained in [2-9]\.\d s; requests cut off: 0", drained)
+        assert exiting == "exiting with code 0"
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     try:
         assert set(acknowledged) <= {document.id for document in store.scan("written", "", 10_000)}
@@ -104,6 +118,9 @@ def test_hanging_requests_are_cut_off_in_time() -> None:
             assert silent.recv(1) == b""
         assert code == 0
         assert 2 < seconds < 3.5
+        _, cut_off, drained, _ = messages_of_the_end(service)
+        assert cut_off == "the time to drain is over; requests still running, which are cut off: 1"
+        assert drained.endswith("requests cut off: 1")
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -119,6 +136,9 @@ def test_ctrl_c_skips_the_notice_and_a_second_cuts_off(count: int) -> None:
         assert read_answer(slow).status == (200 if count == 1 else 503)
         code, seconds = wait_for_exit(service, signalled)
         assert (code, seconds < 5) == (0, True)
+        begun, *others, _ = messages_of_the_end(service)
+        assert begun == "SIGINT: draining for at most 20 s; requests running: 1"
+        assert [other for other in others if other.startswith("a second signal came")] == others[: count - 1]
 
 
 def test_a_lost_device_ends_the_process_with_an_error(tmp_path: Path) -> None:
@@ -133,5 +153,6 @@ def test_a_lost_device_ends_the_process_with_an_error(tmp_path: Path) -> None:
         log = service.log.read_text()
         assert "device or model thread failed" in log
         assert "unplug it" not in log
+        assert messages_of_the_end(service)[-1] == "exiting with code 1"
     finally:
         service.kill()

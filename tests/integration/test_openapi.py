@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from semblance.models import catalogue
+from semblance.service.notices import MEANINGS
 from semblance.service.ports.indexes import AUTO
 from tests.soak.fuzz import Report, fuzz, fuzzed_service, show
 
@@ -104,6 +105,52 @@ def test_every_example_of_a_parameter_is_accepted(http: httpx2.Client, document:
                 assert answer.status_code == 200, (path, values, answer.text)
                 tried += 1
     assert tried >= 5
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Operations by id."""
+    return {each["operationId"]: each for methods in document["paths"].values() for each in methods.values()}
+
+
+def test_operations_have_names_and_summaries_of_their_own(document: dict[str, Any]) -> None:
+    found = operations(document)
+    assert len(found) == sum(len(methods) for methods in document["paths"].values()), "each id once"
+    assert {"compare_texts", "search", "begin_rollover", "store_documents", "embed_texts"} <= found.keys()
+    for name, operation in found.items():
+        assert re.fullmatch(r"[a-z]+(_[a-z]+){0,2}", name), "a verb and its object, without path and method"
+        assert not re.search(r"_(get|put|post|delete)$", name)
+        assert operation["summary"] != name.replace("_", " ").title(), "written, not derived from the id"
+        assert len(operation["summary"]) <= 50
+
+
+def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -> None:
+    codes = {
+        name: set(re.findall(r"`(\w+)`", " ".join(each["description"] for each in operation["responses"].values())))
+        for name, operation in operations(document).items()
+    }
+    assert not codes["compare_texts"] & {"unknown_collection", "bad_filter", "store_full", "duplicate_id"}
+    assert not codes["list_collections"] & {
+        "unknown_collection",
+        "malformed_json",
+        "overloaded",
+        "unsupported_media_type",
+    }
+    assert not codes["get_liveness"] & {"unknown_field", "malformed_json", "store_unavailable"}
+    assert {"not_acceptable", "unknown_document", "not_explainable"} <= codes["explain"]
+    assert {"document_changed", "version_mismatch", "bad_version", "store_full"} <= codes["delete_document"]
+    assert all("malformed_http" in each and "internal_error" in each for each in codes.values())
+
+
+def test_warnings_have_the_codes_of_their_table(document: dict[str, Any]) -> None:
+    assert set(document["components"]["schemas"]["WarningOut"]["properties"]["code"]["enum"]) == set(MEANINGS)
+    for answer in (
+        "SimilarityResponse",
+        "SearchResponse",
+        "ExplainResponse",
+        "DocumentsResponse",
+        "EmbeddingsResponse",
+    ):
+        assert "warnings" in document["components"]["schemas"][answer]["required"]
 
 
 BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 1, None]}}, {"x": True}]}]}

@@ -137,5 +137,5 @@ def test_missing_extra_names_what_to_install(tmp_path: Path) -> None:
     for verb in ("tweets", "threads"):
         ran = semblance_process("pairs", verb, str(tweets), "--out", str(tmp_path / "out"), PYTHONPATH=str(tmp_path))
         assert ran.returncode == 1
-        assert "needs duckdb, which is not installed: install semblance with the extra train" in ran.stderr
+        assert f"`semblance pairs {verb}` needs duckdb, which is not installed: install the extra train" in ran.stderr
         assert "Traceback" not in ran.stderr

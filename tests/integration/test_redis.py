@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -13,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.integration.conftest import Api
-from tests.support.running_service import running_service
+from tests.support.running_service import running_process, running_service
 from tests.support.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.alone
@@ -55,6 +56,32 @@ def test_explanations_from_redis_are_the_same_in_every_process(redis_server: Red
         assert explained(http) == first
         assert lookups(http)["hit"] > 0
         assert lookups(http)["absent"] == 0
+
+
+def test_an_outage_and_its_end_are_logged_once(redis_server: RedisServer) -> None:
+    def outages() -> list[str]:
+        lines = [json.loads(line) for line in service.log.read_text().splitlines()]
+        return [line["message"] for line in lines if line["logger"] == "semblance.service.caches.redis"]
+
+    def ask(number: int) -> None:
+        pairs = {"pairs": [{"a": f"text {number}", "b": "A man sleeps."}]}
+        assert httpx2.post(f"{service.url}/similarity", json=pairs, timeout=60).status_code == 200
+
+    with running_process(cache="redis", redis_url=redis_server.url) as service, ThreadPoolExecutor(8) as clients:
+        list(clients.map(ask, range(40)))
+        assert outages() == []
+        redis_server.kill()
+        list(clients.map(ask, range(40, 140)))
+        address = f"Redis at 127.0.0.1:{redis_server.port}"
+        away = f"{address} fails: ConnectionError; texts are encoded instead, and it is tried again every 5 s"
+        assert outages() == [away]
+        redis_server.start()
+        deadline = time.monotonic() + 30
+        while len(outages()) < 2 and time.monotonic() < deadline:
+            list(clients.map(ask, range(8)))
+            time.sleep(0.2)
+        list(clients.map(ask, range(40)))
+        assert outages() == [away, f"{address} answers again"]
 
 
 def test_clients_never_notice_that_redis_fails_under_load(redis_server: RedisServer, api: Api) -> None:

@@ -17,7 +17,8 @@ from tests.support.running_service import SEMBLANCE, running_process
 from tests.support.servers.word_models import write_model
 from tests.support.small_model import make_small
 
-UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()  # permissions bind root, too
+# permissions bind root, too
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,21 @@ def test_a_home_that_is_read_only_is_named(tmp_path: Path) -> None:
     reason = refusal(home, write_model(tmp_path / "words.npz", seed=0))
     assert reason.startswith(f"{home} cannot be written (Permission denied)")
     assert "--home" in reason
+
+
+@pytest.mark.parametrize("command", ["verify", "rebuild"])
+def test_a_home_that_is_unreadable_is_named_by_commands(tmp_path: Path, command: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o000)
+    options = [*UNPRIVILEGED, sys.executable, "-m", SEMBLANCE, "index", command]
+    environment = os.environ | {"SEMBLANCE_HOME": str(home)}
+    ended = subprocess.run(
+        options, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines() == [
+        f"{home} cannot be read (Permission denied): let this user read it, or set another folder with --home"
+    ]
 
 
 def test_a_damaged_database_is_named_with_the_remedy(home: Path) -> None:

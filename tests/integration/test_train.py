@@ -153,7 +153,7 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "too few columns": ("twitter4sse", ["fields: [a]"], "", "fields must name 2 different columns, to replace"),
     "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 different columns, to replace"),
     "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
-    "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; found sent0"),
+    "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; the columns are sent0"),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
 

@@ -101,9 +101,9 @@ def graded_pairs(
     return pairs
 
 
-def labeled_pairs(file: Path, columns: Columns) -> LabeledPairs:
-    """Read labeled pairs from a table; arguments and errors as in `graded_pairs`."""
-    left, right, matches, *_ = _read_columns(file, columns, None, Row.boolean)
+def labeled_pairs(file: Path, columns: Columns, rows: Iterable[Row] | None = None) -> LabeledPairs:
+    """Read labeled pairs from a table, or from rows; arguments and errors as in `graded_pairs`."""
+    left, right, matches, *_ = _read_columns(file, columns, rows, Row.boolean)
     if len(set(matches)) == 1:
         which = "all" if matches[0] else "none"
         raise BadDataSet(f"{file}: {which} of the pairs match; labels must include both matches and others")

@@ -93,7 +93,7 @@ class Guard:
         key = self._key(authorization)
         required = scope_of(method, path)
         if required not in key.scopes:
-            raise Forbidden(f"this requires the scope {required}, which the key {key.name} lacks")
+            raise Forbidden(f"this requires the scope {required}, which the key {key.name} lacks", key.name)
         return key.name
 
     def _key(self, authorization: Sequence[str]) -> Key:

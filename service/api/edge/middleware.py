@@ -165,11 +165,13 @@ class EdgeMiddleware:
         authorization = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
         try:
             scope["caller"] = self._policy.guard.admit(scope["method"], scope["path"], authorization)
-        except (Unauthorized, Forbidden) as error:
-            answer = self._refusal(STATUS[type(error)], error.code, str(error))
-            if isinstance(error, Unauthorized):
-                answer.headers["www-authenticate"] = "Bearer"
+        except Unauthorized as error:
+            answer = self._refusal(STATUS[Unauthorized], error.code, str(error))
+            answer.headers["www-authenticate"] = "Bearer"
             return answer
+        except Forbidden as error:
+            scope["caller"] = error.caller  # for the log
+            return self._refusal(STATUS[Forbidden], error.code, str(error))
         return None
 
     def _bad_body(self, scope: Scope) -> Response | None:
@@ -200,7 +202,9 @@ class EdgeMiddleware:
     def _account(self, request: _Request) -> None:
         route, seconds = request.route, time.perf_counter() - request.began
         self._metrics.add_request(route, request.method, request.status, seconds, request.stages.seconds)
-        access_log.info(
+        probed = request.path in _MONITORING and request.status < 400  # by a machine, every few seconds
+        access_log.log(
+            logging.DEBUG if probed else logging.INFO,
             "%s %s %s",
             request.method,
             request.path,

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
 from semblance.models import catalogue
-from semblance.service.api.errors import responses
-from semblance.service.api.routing import Use
+from semblance.service.api.refusals import FIELDS, MODEL, READ, WRITE, responses
+from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.collections import CollectionList, CollectionOut, CollectionRequest, collection_out
 from semblance.service.api.schemas.fields import CollectionInPath, CollectionName
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.usecases.collections import Collections, NewCollection
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=StrictRoute)
 
 
-@router.put(
-    "/collections/{name}", responses={201: {"model": CollectionOut}, **responses(400, 404, 409, 413, 415, 422, 503)}
+_CREATED: dict[int | str, dict[str, Any]] = {201: {"model": CollectionOut, "description": "It is new."}}
+_NOT_CREATED = responses(
+    *FIELDS,
+    *MODEL,
+    *WRITE,
+    "bad_name",
+    "collection_differs",
+    "ill_formed_text",
+    "unknown_index",
+    "unknown_measure",
 )
-async def create(
+
+
+@router.put("/collections/{name}", summary="Create a collection", responses=_CREATED | _NOT_CREATED)
+async def create_collection(
     name: Annotated[CollectionName, Path(examples=["mine"])],
     collections: Use[Collections],
     response: Response,
@@ -39,19 +50,28 @@ async def create(
     return collection_out(collection, size)
 
 
-@router.get("/collections", responses=responses(503))
-async def list_(collections: Use[Collections]) -> CollectionList:
+@router.get("/collections", summary="List all collections", responses=responses(*READ, "unknown_field"))
+async def list_collections(collections: Use[Collections]) -> CollectionList:
     """All collections, by name."""
     return CollectionList(collections=[collection_out(*each) for each in await collections.list()])
 
 
-@router.get("/collections/{name}", responses=responses(404, 503))
-async def show(name: CollectionInPath, collections: Use[Collections]) -> CollectionOut:
+@router.get(
+    "/collections/{name}",
+    summary="Show a collection",
+    responses=responses(*READ, "unknown_collection", "unknown_field"),
+)
+async def get_collection(name: CollectionInPath, collections: Use[Collections]) -> CollectionOut:
     """One collection."""
     return collection_out(*await collections.show(name))
 
 
-@router.delete("/collections/{name}", status_code=204, responses=responses(404, 503))
-async def drop(name: CollectionInPath, collections: Use[Collections]) -> None:
+@router.delete(
+    "/collections/{name}",
+    summary="Delete a collection",
+    status_code=204,
+    responses=responses(*WRITE, "unknown_collection", "unknown_field"),
+)
+async def delete_collection(name: CollectionInPath, collections: Use[Collections]) -> None:
     """Delete a collection with its documents."""
     await collections.drop(name)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 
 from semblance.service.api.edge.keys import DOCUMENTS
-from semblance.service.api.errors import responses
 from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answer_lines, read_lines
-from semblance.service.api.routing import Services, Use, require_at_most
+from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, WRITE, responses
+from semblance.service.api.routing import Services, StrictRoute, Use, require_at_most
 from semblance.service.api.schemas.collections import (
     Deleted,
     DocumentAt,
@@ -23,6 +22,7 @@ from semblance.service.api.schemas.collections import (
     document_out,
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
+from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
@@ -31,7 +31,7 @@ from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.index_stream import IndexStream
 
 
-class _NdjsonRoute(APIRoute):
+class _NdjsonRoute(StrictRoute):
     """A route that takes its body as JSON, or as NDJSON if the middleware admitted it as such."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -56,15 +56,8 @@ Cursor = Annotated[
 
 IfVersion = Annotated[VersionText | None, Query(description="Delete it only if it has not changed since; else 409.")]
 
+# the body as NDJSON is described in words: code generators do not support such a media type, and report that
 _NDJSON_DOCS = {
-    "requestBody": {
-        "content": {
-            MEDIA_TYPE: {
-                "schema": {"type": "string"},
-                "example": '{"id": "1", "text": "A text."}\n{"id": "2", "text": "Another."}\n',
-            }
-        }
-    },
     "responses": {
         "200": {
             "content": {
@@ -79,17 +72,37 @@ _NDJSON_DOCS = {
 }
 
 
-@router.post("", responses=responses(400, 404, 409, 413, 415, 422, 429, 503), openapi_extra=_NDJSON_DOCS)
-async def store(
+_NOT_STORED = responses(
+    *FIELDS,
+    *TEXTS,
+    *ENCODING,
+    *WRITE,
+    "bad_id",
+    "bad_version",
+    "document_changed",
+    "duplicate_id",
+    "metadata_too_deep",
+    "metadata_too_large",
+    "not_finite",
+    "space_mismatch",
+    "unknown_collection",
+    "version_mismatch",
+    "write_conflict",
+)
+
+
+@router.post("", summary="Store documents", responses=_NOT_STORED, openapi_extra=_NDJSON_DOCS)
+async def store_documents(
     name: CollectionInPath, body: DocumentsRequest, index: Use[IndexDocuments], settings: Use[Settings]
 ) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
     A 422 names every refused document by its position.
 
-    NDJSON, one document a line and any number of lines, is stored in batches of at most 256. Each batch is answered
-    with a line when it is on disk, which acknowledges the lines up to its `through_line`. Lines that cannot be stored
-    are listed, and the others stored. Of lines with the same id in a batch, the last is stored; `upserted` counts all.
+    NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
+    number of lines, is stored in batches of at most 256. Each batch is answered with a line when it is on disk, which
+    acknowledges the lines up to its `through_line`. Lines that cannot be stored are listed, and the others stored. Of
+    lines with the same id in a batch, the last is stored; `upserted` counts all.
     """
     require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
@@ -99,6 +112,7 @@ async def store(
         upserted=result.upserted,
         version=str(result.version),
         truncated=list(result.truncated),
+        warnings=warnings_out(result.warnings),
         usage=Usage(tokens=result.tokens),
     )
 
@@ -114,8 +128,14 @@ async def _store_lines(request: Request) -> Response:
     return StreamAnswer(answer, media_type=MEDIA_TYPE)
 
 
-@router.get("", responses=responses(404, 422, 503))
-async def list_(
+@router.get(
+    "",
+    summary="List the documents of a collection",
+    responses=responses(
+        *READ, "bad_cursor", "invalid_request", "invalid_value", "out_of_range", "unknown_collection", "unknown_field"
+    ),
+)
+async def list_documents(
     name: CollectionInPath,
     index: Use[IndexDocuments],
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
@@ -130,15 +150,31 @@ async def list_(
     )
 
 
-@router.get("/{doc_id:path}", responses=responses(404, 503))
-async def show(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> DocumentAt:
+@router.get(
+    "/{doc_id:path}",
+    summary="Show a document",
+    responses=responses(*READ, "unknown_collection", "unknown_document", "unknown_field"),
+)
+async def get_document(name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments]) -> DocumentAt:
     """One document."""
     version, document = await index.get(name, doc_id)
     return DocumentAt(**document_out(document).model_dump(), version=str(version))
 
 
-@router.delete("/{doc_id:path}", responses=responses(404, 409, 422, 503))
-async def delete(
+@router.delete(
+    "/{doc_id:path}",
+    summary="Delete a document",
+    responses=responses(
+        *WRITE,
+        "bad_version",
+        "document_changed",
+        "unknown_collection",
+        "unknown_document",
+        "unknown_field",
+        "version_mismatch",
+    ),
+)
+async def delete_document(
     name: CollectionInPath, doc_id: DocumentInPath, index: Use[IndexDocuments], if_version: IfVersion = None
 ) -> Deleted:
     """Delete one document; with `if_version`, only if it has not changed since."""

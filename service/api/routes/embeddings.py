@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Response
 
-from semblance.service.api.errors import codes_of
-from semblance.service.api.openai_shape import ErrorAnswer, status_under_v1
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_under_v1
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
 from semblance.service.settings import Settings
@@ -16,19 +13,13 @@ from semblance.service.usecases.embed import Embed, InputText, VectorParams
 router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
 
 
-def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Documentation of the refusals of this route, from the statuses of the problems."""
-    described: dict[int, list[str]] = {}
-    for status in sorted(statuses):
-        described.setdefault(status_under_v1(status), []).extend(codes_of(status))
-    return {
-        status: {"model": ErrorAnswer, "description": ", ".join(f"`{code}`" for code in codes)}
-        for status, codes in described.items()
-    }
-
-
-@router.post("/embeddings", response_model=EmbeddingsResponse, responses=_refusals(400, 404, 413, 415, 422, 429, 503))
-async def embeddings(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
+@router.post(
+    "/embeddings",
+    summary="Embed texts, as OpenAI's API does",
+    response_model=EmbeddingsResponse,
+    responses=responses_under_v1(*FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
+)
+async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text, at unit length."""
     require_at_most("/input", len(body.input), settings.max_texts, "texts")
     result = await embed(

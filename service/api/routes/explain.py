@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from semblance.service.api.errors import responses
-from semblance.service.api.routing import Use, json_answer
+from semblance.models import catalogue
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, READ, TEXTS, responses
+from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
+from semblance.service.notices import Notice
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.html import render_html
 from semblance.service.rendering.png import DrawingProcess
@@ -20,7 +22,7 @@ from semblance.service.rendering.svg import render_svg
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams, PairExplanation
 
-router = APIRouter(tags=["explain"])
+router = APIRouter(tags=["explain"], route_class=StrictRoute)
 
 Format: TypeAlias = Literal["json", "svg", "png", "html"]
 
@@ -38,12 +40,24 @@ PICTURE_HEADERS = {
 _PICTURES: dict[int | str, dict[str, Any]] = {
     200: {"content": {media_type: {} for name, media_type in MEDIA_TYPES.items() if name != "json"}}
 }
-_DOCUMENTED = _PICTURES | responses(400, 404, 406, 409, 413, 415, 422, 429, 503)
+_DOCUMENTED = _PICTURES | responses(
+    *FIELDS,
+    *TEXTS,
+    *MODEL,
+    *ENCODING,
+    *READ,
+    "not_acceptable",
+    "not_explainable",
+    "space_mismatch",
+    "unknown_collection",
+    "unknown_document",
+    "unknown_measure",
+)
 
 _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 
 
-@router.get("/explain", response_model=ExplainResponse, responses=_DOCUMENTED)
+@router.get("/explain", summary="Explain a score", response_model=ExplainResponse, responses=_DOCUMENTED)
 async def explain(
     query: Annotated[ExplainQuery, Query()],
     explainer: Use[Explain],
@@ -54,8 +68,10 @@ async def explain(
     return await _explain(query, query.format or _accepted_format(request), explainer, drawing)
 
 
-@router.post("/explain", summary="Explain texts of any length", response_model=ExplainResponse, responses=_DOCUMENTED)
-async def explain_long(
+@router.post(
+    "/explain", summary="Explain the score of long texts", response_model=ExplainResponse, responses=_DOCUMENTED
+)
+async def explain_long_texts(
     body: Annotated[ExplainRequest, Body()],
     explainer: Use[Explain],
     drawing: Use[DrawingProcess],
@@ -89,6 +105,10 @@ async def _explain(options: ExplainRequest, format_: Format, explainer: Explain,
     return answer
 
 
+def _warning(notice: Notice) -> str:
+    return f"Warning: text {'a' if notice.pointer == '/a' else 'b'}: {notice.detail}"
+
+
 async def _draw(
     result: PairExplanation, options: ExplainRequest, format_: Format, drawing: DrawingProcess
 ) -> str | bytes:
@@ -98,7 +118,8 @@ async def _draw(
         a=result.a,
         b=result.b,
         granularity=options.granularity,
-        truncated=result.truncated,
+        distance=catalogue.is_distance(result.measure),
+        warnings=tuple(_warning(notice) for notice in result.warnings),
     )
     match format_:
         case "svg":

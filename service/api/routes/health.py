@@ -14,7 +14,7 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.process.readiness import Readiness
 from semblance.service.replication.access import CollectionAccess
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"])  # probes may add query parameters: no StrictRoute
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,18 @@ class MetricsPage:
         return self.metrics.exposition()
 
 
-@router.get("/live")
-async def live() -> Live:
+@router.get("/live", summary="Tell whether the process runs")
+async def get_liveness() -> Live:
     """The process runs."""
     return Live()
 
 
-@router.get("/ready", responses={503: {"model": Ready}})
-async def ready(readiness: Use[Readiness], response: Response) -> Ready:
+@router.get(
+    "/ready",
+    summary="Tell whether requests should come here",
+    responses={503: {"model": Ready, "description": "A check failed, or the process is shutting down."}},
+)
+async def get_readiness(readiness: Use[Readiness], response: Response) -> Ready:
     """Whether requests should come here: 503 if a check fails, and during shutdown.
 
     `degraded` is ready: the service answers, although the database is unreachable, a collection is missing, or the disk
@@ -51,7 +55,12 @@ async def ready(readiness: Use[Readiness], response: Response) -> Ready:
     return Ready(status="degraded" if readiness.is_degraded() else "ready", checks=readiness.results())
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(page: Use[MetricsPage]) -> Response:
+@router.get(
+    "/metrics",
+    summary="Show the metrics for Prometheus",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def get_metrics(page: Use[MetricsPage]) -> Response:
     """Metrics for Prometheus."""
     return Response(await page.exposition(), media_type=CONTENT_TYPE_LATEST)

@@ -7,16 +7,16 @@ import math
 from fastapi import APIRouter
 
 from semblance.models import catalogue
-from semblance.service.api.errors import responses
-from semblance.service.api.routing import Use
+from semblance.service.api.refusals import responses
+from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.operation import MeasureOut, ModelList, ModelOut
 from semblance.service.model_loading.registry import LazyModels
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=StrictRoute)
 
 
-@router.get("/models", responses=responses(503))
-async def models(served: Use[LazyModels]) -> ModelList:
+@router.get("/models", summary="List models and measures", responses=responses("unknown_field"))
+async def list_models(served: Use[LazyModels]) -> ModelList:
     """The served models and the measures."""
     return ModelList(
         models=[_model(name, served) for name in served.files],

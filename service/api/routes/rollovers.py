@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from semblance.service.api.errors import responses
-from semblance.service.api.routing import Use
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, WRITE, responses
+from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.collections import (
     CollectionOut,
     RolloverRequest,
@@ -16,11 +16,17 @@ from semblance.service.api.schemas.collections import (
 from semblance.service.api.schemas.fields import CollectionInPath
 from semblance.service.usecases.roll_over import RollOver
 
-router = APIRouter(prefix="/collections/{name}/rollover", tags=["collections"])
+router = APIRouter(prefix="/collections/{name}/rollover", tags=["collections"], route_class=StrictRoute)
 
 
-@router.put("", responses=responses(400, 404, 409, 413, 415, 422, 503))
-async def begin(name: CollectionInPath, body: RolloverRequest, roll_over: Use[RollOver]) -> CollectionOut:
+@router.put(
+    "",
+    summary="Begin a roll-over to another model",
+    responses=responses(
+        *FIELDS, *MODEL, *WRITE, "ill_formed_text", "rollover_differs", "unknown_collection", "write_conflict"
+    ),
+)
+async def begin_rollover(name: CollectionInPath, body: RolloverRequest, roll_over: Use[RollOver]) -> CollectionOut:
     """Start to re-embed a collection under another model; repeating the request has no effect.
 
     Searches use the present model until the switch. `rollover` is null in the answer if there is nothing to do.
@@ -28,8 +34,22 @@ async def begin(name: CollectionInPath, body: RolloverRequest, roll_over: Use[Ro
     return collection_out(*await roll_over.begin(name, body.model))
 
 
-@router.post("/step", responses=responses(404, 409, 413, 422, 503))
-async def step(name: CollectionInPath, roll_over: Use[RollOver]) -> StepOut:
+@router.post(
+    "/step",
+    summary="Embed the next documents of a roll-over",
+    responses=responses(
+        *TEXTS,
+        *ENCODING,
+        *WRITE,
+        "invalid_request",
+        "no_rollover",
+        "space_mismatch",
+        "unknown_collection",
+        "unknown_field",
+        "write_conflict",
+    ),
+)
+async def step_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> StepOut:
     """Embed up to 256 more documents under the next model, as background work.
 
     A 422 names every document whose text that model refuses; change or delete those.
@@ -38,13 +58,31 @@ async def step(name: CollectionInPath, roll_over: Use[RollOver]) -> StepOut:
     return StepOut(embedded=progress.embedded, left=progress.left, version=str(progress.version))
 
 
-@router.post("/switch", responses=responses(404, 409, 503))
-async def switch(name: CollectionInPath, roll_over: Use[RollOver]) -> SwitchedOut:
+@router.post(
+    "/switch",
+    summary="Switch a collection to the next model",
+    responses=responses(
+        *WRITE,
+        "model_loading",
+        "model_unavailable",
+        "no_rollover",
+        "rollover_unfinished",
+        "space_mismatch",
+        "unknown_collection",
+        "unknown_field",
+    ),
+)
+async def switch_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> SwitchedOut:
     """Switch the collection to the next model, once that has embedded every document."""
     return SwitchedOut(version=str(await roll_over.switch(name)))
 
 
-@router.delete("", status_code=204, responses=responses(404, 503))
-async def drop(name: CollectionInPath, roll_over: Use[RollOver]) -> None:
+@router.delete(
+    "",
+    summary="Cancel a roll-over",
+    status_code=204,
+    responses=responses(*WRITE, "unknown_collection", "unknown_field"),
+)
+async def cancel_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> None:
     """Cancel the rollover: delete the next model's vectors and keep the present model."""
     await roll_over.drop(name)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fastapi import APIRouter, Response
 
-from semblance.service.api.errors import responses
+from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.explain import explanation_out
+from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.search import HitOut, Hits, SearchRequest, SearchResponse
+from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.search import Search, SearchHit, SearchParams, SearchResults
+from semblance.service.usecases.hits import SearchHit
+from semblance.service.usecases.search import Search, SearchParams, SearchResults
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
 
@@ -21,7 +21,24 @@ router = APIRouter(tags=["search"], route_class=JsonRoute)
 DEFAULT_CANDIDATES = 100
 
 
-@router.post("/search", response_model=SearchResponse, responses=responses(400, 404, 409, 413, 415, 422, 429, 503))
+_REFUSALS = responses(
+    *FIELDS,
+    *TEXTS,
+    *ENCODING,
+    *READ,
+    "bad_filter",
+    "bad_version",
+    "not_explainable",
+    "not_finite",
+    "space_mismatch",
+    "unknown_collection",
+    "unknown_measure",
+    "version_mismatch",
+    "write_conflict",
+)
+
+
+@router.post("/search", summary="Search a collection", response_model=SearchResponse, responses=_REFUSALS)
 async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]) -> Response:
     """Find the k documents most similar to each query, among those that match the filter."""
     queries = [InputText(text, f"/queries/{i}") for i, text in enumerate(body.queries or [])]
@@ -48,39 +65,37 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             min_version=body.min_version,
         )
     )
-    return await json_answer("hits", _size(results), lambda: _answer(queries, results).model_dump_json())
+    return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
 
 
 def _size(results: SearchResults) -> int:
     """Approximate number of characters of the answer."""
     all_hits = [hit for hits in results.hits for hit in hits]
-    links = sum(len(hit.links.links) for hit in all_hits if hit.links)
+    links = sum(len(hit.why.links.links) for hit in all_hits if hit.why)
     return 200 + sum(len(hit.document.text) + 200 for hit in all_hits) + 100 * links
 
 
-def _answer(queries: Sequence[InputText], results: SearchResults) -> SearchResponse:
+def _answer(results: SearchResults) -> SearchResponse:
     return SearchResponse(
-        results=[_hits(query.text, hits, results.measure) for query, hits in zip(queries, results.hits, strict=True)],
+        results=[Hits(hits=[_hit(hit, results.measure) for hit in hits]) for hits in results.hits],
         model=results.encoder.name,
         space=results.encoder.space,
         measure=results.measure,
         scored_from=results.scored_from,
         version=str(results.version),
         truncated=list(results.truncated),
+        warnings=warnings_out(results.warnings),
         usage=Usage(tokens=results.tokens),
     )
 
 
-def _hits(query: str, hits: Sequence[SearchHit], measure: str) -> Hits:
-    return Hits(hits=[_hit(query, hit, measure) for hit in hits])
-
-
-def _hit(query: str, hit: SearchHit, measure: str) -> HitOut:
+def _hit(hit: SearchHit, measure: str) -> HitOut:
     document = hit.document
     return HitOut(
         id=document.id,
         score=hit.score,
         text=document.text,
         metadata=dict(document.metadata),
-        explanation=hit.links and explanation_out(hit.links, measure, (query, document.text)),
+        truncated=document.truncated,
+        explanation=hit.why and word_links_out(hit.why, measure),
     )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from semblance.service.api.errors import responses
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.explain import explanation_out
+from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
+from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import InputText
@@ -18,8 +19,13 @@ from semblance.service.usecases.embed import InputText
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
 
-@router.post("/similarity", response_model=SimilarityResponse, responses=responses(400, 404, 413, 415, 422, 429, 503))
-async def similarity(body: SimilarityRequest, compare: Use[Compare], settings: Use[Settings]) -> Response:
+@router.post(
+    "/similarity",
+    summary="Compare texts",
+    response_model=SimilarityResponse,
+    responses=responses(*FIELDS, *TEXTS, *MODEL, *ENCODING, "unknown_measure", "not_explainable"),
+)
+async def compare_texts(body: SimilarityRequest, compare: Use[Compare], settings: Use[Settings]) -> Response:
     """Score pairs of texts, or every text of `left` with every text of `right`."""
     if body.pairs is not None:
         return await _pairs(body, body.pairs, compare, settings)
@@ -35,15 +41,14 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compar
     result = await compare.pairs(left, right, _options(body), body.explain)
 
     def write() -> str:
-        explained = None if result.explanations is None else zip(result.explanations, pairs, strict=True)
         answer = SimilarityResponse(
             model=result.encoder.name,
             space=result.encoder.space,
             measure=body.measure,
             scores=list(result.scores),
             truncated=list(result.truncated),
-            explanations=explained
-            and [explanation_out(why, body.measure, (pair.a, pair.b)) for why, pair in explained],
+            explanations=result.explanations and [word_links_out(why, body.measure) for why in result.explanations],
+            warnings=warnings_out(result.warnings),
             usage=Usage(tokens=result.tokens),
         )
         return answer.model_dump_json()
@@ -70,6 +75,7 @@ async def _matrix(
             measure=body.measure,
             scores=[list(row) for row in result.scores],
             truncated=[*result.truncated_left, *result.truncated_right],
+            warnings=warnings_out(result.warnings),
             usage=Usage(tokens=result.tokens),
         )
         return answer.model_dump_json()

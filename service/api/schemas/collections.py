@@ -19,6 +19,7 @@ from semblance.service.api.schemas.fields import (
     VersionText,
     documented,
 )
+from semblance.service.api.schemas.warnings import WarningOut, Warnings
 from semblance.service.ports.documents import Collection, CollectionSize, Document, TokenStorage
 from semblance.service.ports.indexes import AUTO
 from semblance.service.usecases.collections import DEFAULT_MEASURE
@@ -50,6 +51,7 @@ class CollectionOut(BaseModel):
 
     name: str
     count: int = Field(description="Documents in it.")
+    truncated: int = Field(description="Documents among them whose text was truncated to fit the model.")
     version: str
     model: str
     space: str
@@ -102,6 +104,7 @@ class DocumentsResponse(BaseModel):
     upserted: int
     version: str
     truncated: list[str] = Field(description="Ids of documents whose text was truncated to fit the model.")
+    warnings: Warnings
     usage: Usage
 
 
@@ -114,6 +117,12 @@ class LineRefused(BaseModel):
     detail: str
 
 
+class LineWarning(WarningOut):
+    """A warning about a line of NDJSON that was stored; its pointer is into the line's document."""
+
+    line: int
+
+
 class StreamStored(BaseModel):
     """A batch of NDJSON on disk: each line up to `through_line` is stored or listed as refused."""
 
@@ -122,6 +131,7 @@ class StreamStored(BaseModel):
     version: str | None = Field(description="Null if all of the batch was refused.")
     truncated: list[str]
     errors: list[LineRefused]
+    warnings: list[LineWarning]
 
 
 class StreamDone(BaseModel):
@@ -200,6 +210,7 @@ def collection_out(collection: Collection, size: CollectionSize) -> CollectionOu
     return CollectionOut(
         name=collection.name,
         count=size.documents,
+        truncated=size.truncated,
         version=str(collection.version),
         model=settings.model,
         space=settings.space,

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from semblance.models.embeddings import Floats
 from semblance.models.text import Truncate
 from semblance.service.api.schemas.fields import TEXT_PATTERN, Bounded, ModelName, StrictBody, Text, keywords
+from semblance.service.api.schemas.warnings import Warnings, warnings_out
 from semblance.service.usecases.embed import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
@@ -21,7 +22,9 @@ def _texts(value: object) -> object:
     """One text as a list of one; token ids are refused, as they may be another model's."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list) and value and all(isinstance(entry, int | list) for entry in value):
+    if not isinstance(value, list):
+        raise PydanticCustomError("invalid_value", "it must be a string or a list of strings")
+    if value and all(isinstance(entry, int | list) for entry in value):
         raise PydanticCustomError("token_arrays_not_supported", "token ids are not supported; send texts")
     return value
 
@@ -84,6 +87,7 @@ class EmbeddingsResponse(BaseModel):
     usage: TokenUsage
     space: str = Field(description="Not OpenAI's: vectors are comparable only within the same space.")
     truncated: list[bool] = Field(description="Not OpenAI's: whether each text was truncated.")
+    warnings: Warnings
 
 
 def embeddings_json(result: TextVectors, format_: EncodingFormat) -> bytes:
@@ -97,6 +101,7 @@ def embeddings_json(result: TextVectors, format_: EncodingFormat) -> bytes:
         "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
         "space": result.encoder.space,
         "truncated": result.truncated,
+        "warnings": [each.model_dump() for each in warnings_out(result.warnings)],
     }
     return orjson.dumps(answer)
 

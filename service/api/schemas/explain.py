@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from semblance.models.explanation import LinkList
+from semblance.models.explanation import LinkList, ReadText
 from semblance.models.text import Granularity, Truncate, Unit
 from semblance.service.api.schemas.fields import (
     Measure,
@@ -17,8 +17,11 @@ from semblance.service.api.schemas.fields import (
     String,
     Text,
     alternative,
+    one_of,
+    require_one_of,
 )
-from semblance.service.usecases.explain import DEFAULT_LINKS, PairExplanation
+from semblance.service.api.schemas.warnings import Warnings, warnings_out
+from semblance.service.usecases.explain import DEFAULT_LINKS, PairExplanation, WordLinks
 
 
 class Token(BaseModel):
@@ -33,6 +36,9 @@ class Side(BaseModel):
     """One of the two texts, split into the units that links connect."""
 
     text: str
+    truncated: bool = Field(description="Whether the model read only a part of it, which the tokens cover.")
+    read_start: int = Field(description="First character that the model read; 0 unless truncated at the start.")
+    read_end: int = Field(description="One past the last character that it read; the length unless truncated.")
     tokens: list[Token]
 
 
@@ -58,6 +64,9 @@ class ExplanationOut(BaseModel):
     omitted: float = Field(description="Contribution of the links that are left out.")
 
 
+_FORMS = 'give a and either b, such as {"a": "one text", "b": "another"}, or the id of a document'
+
+
 class ExplainRequest(StrictBody):
     """Text `a`, and either text `b` or the `id` of a document."""
 
@@ -67,7 +76,7 @@ class ExplainRequest(StrictBody):
                 {"a": "A cat sits outside.", "b": "A kitten is in the garden."},
                 {"a": "my parcel never came", "id": "shipping-001", "measure": "rcmd", "max_links": 5},
             ],
-            "oneOf": [alternative({"b": "string"}, "id"), alternative({"id": "string"}, "b", "model")],
+            "allOf": one_of(alternative({"b": "string"}, "id"), alternative({"id": "string"}, "b", "model")),
         },
     )
 
@@ -86,10 +95,12 @@ class ExplainRequest(StrictBody):
     )
     truncate: Truncate = "END"
 
+    _known_form = require_one_of("b", "id", otherwise=_FORMS)
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.b is None) == (self.id is None):
-            raise PydanticCustomError("invalid_request", "give either b or the id of a document")
+            raise PydanticCustomError("invalid_request", _FORMS)
         if self.id is not None and self.model is not None:
             raise PydanticCustomError(
                 "invalid_request", "a document is compared by the model of its collection; leave out model"
@@ -108,19 +119,20 @@ class ExplainResponse(ExplanationOut):
 
     model: str
     space: str
-    truncated: bool
+    truncated: bool = Field(description="Whether either text was truncated.")
+    warnings: Warnings
 
 
 def explanation_out(
-    links: LinkList, measure: str, texts: tuple[str, str], granularity: Granularity = "word"
+    links: LinkList, measure: str, texts: tuple[ReadText, ReadText], granularity: Granularity = "word"
 ) -> ExplanationOut:
     """The links of a score as JSON."""
     return ExplanationOut(
         score=links.score,
         measure=measure,
         granularity=granularity,
-        a=Side(text=texts[0], tokens=_tokens(links.left)),
-        b=Side(text=texts[1], tokens=_tokens(links.right)),
+        a=_side(texts[0], links.left),
+        b=_side(texts[1], links.right),
         links=[
             LinkOut(a=link.left, b=link.right, similarity=link.similarity, contribution=link.contribution)
             for link in links.links
@@ -130,15 +142,30 @@ def explanation_out(
     )
 
 
+def word_links_out(explained: WordLinks, measure: str) -> ExplanationOut:
+    """The explanation of a pair or a hit as JSON."""
+    return explanation_out(explained.links, measure, (explained.a, explained.b))
+
+
 def explain_response(explained: PairExplanation, request: ExplainRequest) -> ExplainResponse:
     """The answer to /explain as JSON."""
     max_links = DEFAULT_LINKS if request.max_links is None else request.max_links
     links = explained.explanation.link_list(max_links)
     out = explanation_out(links, explained.measure, (explained.a, explained.b), request.granularity)
     return ExplainResponse(
-        **dict(out), model=explained.encoder.name, space=explained.encoder.space, truncated=explained.truncated
+        **dict(out),
+        model=explained.encoder.name,
+        space=explained.encoder.space,
+        truncated=explained.a.truncated or explained.b.truncated,
+        warnings=warnings_out(explained.warnings),
     )
 
 
-def _tokens(units: tuple[Unit, ...]) -> list[Token]:
-    return [Token(text=unit.text, start=unit.start, end=unit.end) for unit in units]
+def _side(read: ReadText, units: tuple[Unit, ...]) -> Side:
+    return Side(
+        text=read.text,
+        truncated=read.truncated,
+        read_start=read.start,
+        read_end=read.end,
+        tokens=[Token(text=unit.text, start=unit.start, end=unit.end) for unit in units],
+    )

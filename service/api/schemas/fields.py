@@ -114,16 +114,27 @@ def documented(**values: Any) -> Any:
     return Field(json_schema_extra=keywords(**values))
 
 
+def one_of(*alternatives: dict[str, Any]) -> list[Any]:
+    """Keyword `allOf` of a body that must be one of some alternatives.
+
+    A `oneOf` of the body itself would replace its fields in generated clients.
+    """
+    return [{"oneOf": list(alternatives)}]
+
+
 def alternative(types: Mapping[str, str], *absent: str, **constants: object) -> dict[str, Any]:
     """Schema of one alternative of a body: its fields by type, and the fields it must not have."""
     return {
         "required": list(types),
         "properties": {
-            **{name: {"type": type_} for name, type_ in types.items()},
+            **{name: _ANY_LIST if type_ == "array" else {"type": type_} for name, type_ in types.items()},
             **{name: {"type": "null"} for name in absent},
             **{name: {"const": value} for name, value in constants.items()},
         },
     }
+
+
+_ANY_LIST = {"type": "array", "items": {}}  # code generators require `items`
 
 
 def _bounds(type_: str) -> dict[str, Any]:
@@ -205,6 +216,21 @@ class StrictBody(BaseModel):
         if isinstance(value, Mapping) and len(value) > MAX_FIELDS:
             raise PydanticCustomError("unknown_field", "it has more than {most} fields", {"most": MAX_FIELDS})
         return value
+
+
+def require_one_of(*names: str, otherwise: str) -> Any:
+    """Validator of a body that needs one of these fields, with the message `otherwise`.
+
+    It comes before all others, so that a body in another form is answered with the right one, not with its unknown
+    fields.
+    """
+
+    def check(value: object) -> object:
+        if isinstance(value, Mapping) and all(value.get(name) is None for name in names):
+            raise PydanticCustomError("invalid_request", "{form}", {"form": otherwise})
+        return value
+
+    return model_validator(mode="before")(check)
 
 
 class Usage(BaseModel):

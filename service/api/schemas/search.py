@@ -21,7 +21,12 @@ from semblance.service.api.schemas.fields import (
     VersionText,
     alternative,
     documented,
+    one_of,
+    require_one_of,
 )
+from semblance.service.api.schemas.warnings import Warnings
+
+_FORMS = 'give either query, such as {"query": "a text"}, or queries, as a list of texts'
 
 
 class SearchRequest(StrictBody):
@@ -33,7 +38,7 @@ class SearchRequest(StrictBody):
                 {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
                 {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
             ],
-            "oneOf": [alternative({"query": "string"}, "queries"), alternative({"queries": "array"}, "query")],
+            "allOf": one_of(alternative({"query": "string"}, "queries"), alternative({"queries": "array"}, "query")),
         },
     )
 
@@ -55,10 +60,12 @@ class SearchRequest(StrictBody):
     )
     truncate: Truncate = "END"
 
+    _known_form = require_one_of("query", "queries", otherwise=_FORMS)
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.query is None) == (self.queries is None):
-            raise PydanticCustomError("invalid_request", "give either query or queries")
+            raise PydanticCustomError("invalid_request", _FORMS)
         if self.candidates is not None and self.candidates < self.k:
             raise PydanticCustomError("out_of_range", "candidates must not be less than k")
         return self
@@ -71,6 +78,7 @@ class HitOut(BaseModel):
     score: float
     text: str
     metadata: dict[str, JsonValue]
+    truncated: bool = Field(description="Whether its text was truncated to fit the model.")
     explanation: ExplanationOut | None = None
 
 
@@ -93,4 +101,5 @@ class SearchResponse(BaseModel):
     )
     version: str
     truncated: list[bool] = Field(description="Whether each query was truncated.")
+    warnings: Warnings
     usage: Usage

@@ -18,7 +18,10 @@ from semblance.service.api.schemas.fields import (
     Text,
     Usage,
     alternative,
+    one_of,
+    require_one_of,
 )
+from semblance.service.api.schemas.warnings import Warnings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 
 
@@ -27,6 +30,9 @@ class Pair(StrictBody):
 
     a: Text
     b: Text
+
+
+_FORMS = 'give either pairs, such as {"pairs": [{"a": "one text", "b": "another"}]}, or both left and right, as lists'
 
 
 class SimilarityRequest(StrictBody):
@@ -41,10 +47,10 @@ class SimilarityRequest(StrictBody):
                 },
                 {"left": ["A man is playing a guitar."], "right": ["Someone plays an instrument.", "It rains."]},
             ],
-            "oneOf": [
+            "allOf": one_of(
                 alternative({"pairs": "array"}, "left", "right"),
                 alternative({"left": "array", "right": "array"}, "pairs", explain=False),
-            ],
+            ),
         },
     )
 
@@ -58,11 +64,13 @@ class SimilarityRequest(StrictBody):
         "END", description="The end at which a text that is too long is truncated; NONE refuses it."
     )
 
+    _known_form = require_one_of("pairs", "left", "right", otherwise=_FORMS)
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         matrix = self.left is not None and self.right is not None
         if (self.left is None) != (self.right is None) or matrix == (self.pairs is not None):
-            raise PydanticCustomError("invalid_request", "give either pairs, or both left and right")
+            raise PydanticCustomError("invalid_request", _FORMS)
         if matrix and self.explain:
             raise PydanticCustomError("invalid_request", "explain needs pairs")
         return self
@@ -79,4 +87,5 @@ class SimilarityResponse(BaseModel):
         description="Whether a text of each pair was truncated; for a matrix, of each left, then each right text."
     )
     explanations: list[ExplanationOut] | None = None
+    warnings: Warnings
     usage: Usage

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import texts_of
 from semblance.models.evaluation.datasets import DataSet, data_set, data_sets
 from semblance.models.evaluation.tasks import Task
-from semblance.models.evaluation.user_data import read_user_data
+from semblance.models.evaluation.user_data import column_names, read_user_data
 
 EVALUATION = "evaluation"  # every set that is not for training
 
 
-def read_task(name: str, data: Path | None) -> Task:
+def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = None) -> Task:
     """Read a set by its name from the folder of data; or KIND:PATH, a file of the user.
+
+    Args:
+        name: the set.
+        data: the folder of data.
+        columns: names of the columns of a user's table, where they differ; None if the user cannot give them.
 
     Raises:
         BadDataSet: it is missing or malformed.
@@ -23,7 +29,7 @@ def read_task(name: str, data: Path | None) -> Task:
     """
     kind, colon, path = name.partition(":")
     if colon:
-        return read_user_data(kind, Path(path))
+        return read_user_data(kind, Path(path), columns)
     benchmark = data_set(name)
     if data is None:
         raise BadDataSet(f"{name} needs a folder of data: pass --data or set SEMBLANCE_DATA (docs/measures.md)")
@@ -32,6 +38,27 @@ def read_task(name: str, data: Path | None) -> Task:
         names = ", ".join(benchmark.files)
         raise BadDataSet(f"{name} is not in {data}: no such file as {names}; get it from {benchmark.source}")
     return benchmark.read(file)
+
+
+def renamed_columns(values: Sequence[str], sets: Sequence[str]) -> dict[str, str]:
+    """Names of columns by those of the layouts: `sentence1=question,score=grade`.
+
+    A comma begins a new entry only before a word and `=`, so that names of columns may contain commas.
+
+    Raises:
+        BadDataSet: an entry has another form, or no table among `sets` has such a column.
+        UnknownName: there is no such kind of tables.
+    """
+    kinds = [name.partition(":")[0] for name in sets if ":" in name]
+    known = list(dict.fromkeys(column for kind in kinds for column in column_names(kind)))
+    columns = {}
+    for entry in (each.strip() for value in values for each in re.split(r",(?=\s*\w+=)", value)):
+        column, _, name = entry.partition("=")
+        if column not in known or not name:
+            allowed = f"COLUMN=NAME with one of {', '.join(known)}" if known else "used: --sets names no table of yours"
+            raise BadDataSet(f"--columns {entry} is not {allowed}")
+        columns[column] = name
+    return columns
 
 
 def find_file(benchmark: DataSet, data: Path) -> Path | None:

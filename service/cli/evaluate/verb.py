@@ -32,7 +32,7 @@ from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
 from semblance.models.protocols import Encoder
-from semblance.service.cli.evaluate.data_sets import read_task
+from semblance.service.cli.evaluate.data_sets import read_task, renamed_columns
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
 from semblance.service.cli.toolbox.console import loop_bars, print_table
 from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
@@ -68,6 +68,12 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Measures, comma-separated; others are compared with the first, unless --against is given."),
     ] = [DEFAULT_MEASURES],  # noqa: B006 - Typer copies it
     sets: Annotated[list[str], typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file.")] = [SETS],  # noqa: B006
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            help="Columns of your own tables, comma-separated, as sentence1=NAME.", show_default="their names"
+        ),
+    ] = [],  # noqa: B006
     data: Data = None,
     url: Annotated[str | None, typer.Option(help="Evaluate the service running at this address.")] = None,
     json: JsonFile = None,
@@ -94,8 +100,9 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     """Measure how well scores agree with human judgments.
 
     Prints figures with BCa bootstrap intervals, for scores and explanations. Default sets: the seven STS sets and the
-    images of interpretable STS. Kinds of your own files: pairs, labels, triplets, ranking, retrieval, ists;
-    docs/measures.md lists their columns, all sets and where to get each.
+    images of interpretable STS. Kinds of your own files: pairs, labels, triplets, ranking, retrieval, ists. The first
+    three are tables in CSV, TSV or JSONL, whose columns --columns can name; docs/measures.md lists these, all sets and
+    where to get each.
 
     \b
     Examples:
@@ -105,6 +112,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
       semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1
       semblance evaluate --sets pairs:mine.tsv --json mine.json
+      semblance evaluate --sets labels:mine.csv --columns sentence1=question,sentence2=other,label=same
       semblance evaluate --reproduce clrcmd
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
       semblance evaluate --conditions --model minilm
@@ -115,7 +123,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         raise typer.BadParameter("a report contains figures only; use --json for these", param_hint="--report")
     measures, names = require_entries(measure, "--measure"), require_entries(sets, "--sets")
     options = EvaluationOptions(
-        model, url, measures, names, data, Resampling(draws, seed), json, report, deletion, against
+        model, url, measures, names, columns, data, Resampling(draws, seed), json, report, deletion, against
     )
     try:
         if conditions:
@@ -138,6 +146,7 @@ class EvaluationOptions:
     url: str | None
     measures: Sequence[str]
     sets: Sequence[str]
+    columns: Sequence[str]
     data: Path | None
     resampling: Resampling
     json: Path | None
@@ -154,7 +163,8 @@ class EvaluationOptions:
         """The data sets by name. Raises SemblanceError."""
         for name in self.measures:
             similarity(name)  # an unknown name fails before any work is done
-        tasks = {name: read_task(name, self.data) for name in self.sets}
+        columns = renamed_columns(self.columns, self.sets)
+        tasks = {name: read_task(name, self.data, columns) for name in self.sets}
         if self.deletion:
             graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
             tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}

@@ -3,132 +3,155 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from semblance.models.errors import SemblanceError
+from semblance.service.cli.index.documents import DocumentFields
+from semblance.service.cli.index.readers.formats import Format, open_source
+from semblance.service.cli.index.readers.source import RowSource
+from semblance.service.cli.index.rows import DocumentRows
+from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
-from semblance.service.client import Client, LineProblem, ServiceError, StoredBatch, stored_batch
+from semblance.service.client import Client, ServiceError, StoredBatch, stored_batch
 from semblance.service.documents.lock import lock_home
 from semblance.service.errors import UnknownCollection
 from semblance.service.settings import Settings, client_key, read_settings
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.index_stream import IndexStream
 
-SHOWN = 20  # refused lines that are listed
-READ_BYTES = 1 << 16  # of the file at a time
 
-
-def add(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL: one {id, text, metadata} a line.")],
+def add(  # noqa: PLR0913 - one parameter an option
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV, TSV, JSONL or Parquet.")],
     collection: Annotated[str, typer.Option(help="Collection to fill; created if missing.")],
+    *,
+    id_field: Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")] = None,
+    text_field: Annotated[
+        list[str], typer.Option("--text", help="Field with the text; repeatable, then joined.", show_default="title and text")
+    ] = [],  # noqa: B006 - Typer copies it
+    format_: Annotated[Format | None, typer.Option("--format", help="Format.", show_default="by the suffix")] = None,
     url: Url = LOCAL_URL,
     offline: Annotated[
         bool, typer.Option("--offline", help="Write to the folder of documents without a service.")
     ] = False,
     home: Annotated[Path | None, typer.Option(help="Folder for --offline.", show_default="~/.semblance")] = None,
 ) -> None:
-    """Store the documents of a JSONL file.
+    """Store the documents of a CSV, JSONL or Parquet file.
 
-    A missing collection is created with default settings. Lines that cannot be stored (invalid JSON, an empty text) are
-    listed and the others stored; of several lines with the same id the last wins. The work resumes if the service is
+    Each row is a document: its text is the field `text`, after `title` if there is one, its id is `id` or `_id`, and
+    all other fields become metadata. Rows without an id are named FILE:LINE. docs/documents.md has the details.
+
+    A missing collection is created with default settings. Rows that cannot be stored (invalid JSON, an empty text) are
+    listed and the others stored; of several rows with the same id the last wins. The work resumes if the service is
     away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
     requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
     \b
     Examples:
-      semblance index help.jsonl --collection help
+      semblance index help.csv --collection help
+      semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body
       semblance index help.jsonl --collection help --offline --home /var/lib/semblance
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
-    report = _Report(console, collection)
+    fields = DocumentFields(file.name, id_field, text_field)
     try:
-        with file.open("rb") as stream, _bar(console, file) as advance:
-            if offline:
-                asyncio.run(_store_offline(read_settings(home=home), collection, stream, report, advance))
-            else:
-                _store_online(url, collection, stream, report, advance)
+        source = open_source(file, format_)
+        if source.columns is not None:
+            fields.require(source.columns)
+    except SemblanceError as error:
+        raise SystemExit(str(error)) from error
+    upload = _Upload(console, file, source, DocumentRows(source, fields))
+    try:
+        if offline:
+            asyncio.run(_store_offline(read_settings(home=home), collection, upload))
+        else:
+            _store_online(url, collection, upload)
     except (ServiceError, SemblanceError) as error:
-        raise SystemExit(f"stopped after {report.upserted:,} documents: {error}") from error
-    report.print()
-    if report.refused:
+        raise SystemExit(f"stopped after {upload.rows.outcome.upserted:,} documents: {error}") from error
+    upload.print(collection)
+    if upload.rows.outcome.refused:
         raise typer.Exit(1)
 
 
-class _Report:
-    """Counts of stored and refused lines."""
+@dataclass(frozen=True, slots=True)
+class _Upload:
+    """The rows of a file, and how far they are, for the console."""
 
-    def __init__(self, console: Console, collection: str) -> None:
-        self._console = console
-        self._collection = collection
-        self.upserted = self.truncated = 0
-        self.refused: list[LineProblem] = []
+    console: Console
+    file: Path
+    source: RowSource
+    rows: DocumentRows
 
-    def add(self, batch: StoredBatch) -> None:
-        self.upserted += batch.upserted
-        self.truncated += batch.truncated
-        self.refused += batch.refused
+    def infer_types(self) -> None:
+        """Read the file once, if its columns need types. Raises BadDataSet."""
+        of_bytes = self.source.unit == "line"
+        with counter_bar(self.console, f"reading {self.file.name}", self.source.size, of_bytes=of_bytes) as advance:
+            self.rows.infer_types(advance)
 
-    def print(self) -> None:
-        for each in self.refused[:SHOWN]:
-            self._console.print(f"line {each.line}: {each.code}: {each.detail}", markup=False)
-        if len(self.refused) > SHOWN:
-            self._console.print(f"... and {len(self.refused) - SHOWN:,} more lines")
-        stored = f"{self.upserted:,} documents stored in {self._collection}"
-        truncated = f"{self.truncated:,} of them truncated to the model's input length"
-        self._console.print(f"{stored}, {truncated}; lines refused: {len(self.refused):,}", markup=False)
+    @contextmanager
+    def bar(self) -> Iterator[Callable[[StoredBatch], None]]:
+        """Show progress over the file; yields the callback for a batch on disk."""
+        count = DownloadColumn() if self.source.unit == "line" else MofNCompleteColumn()
+        columns = (TextColumn("{task.description}"), BarColumn(), count, TextColumn("{task.fields[rate]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=self.console) as bar:
+            task = bar.add_task(self.file.name, total=self.source.size, rate="")
+
+            def acknowledge(batch: StoredBatch) -> None:
+                self.rows.acknowledge(batch)
+                elapsed = bar.tasks[task].elapsed or 1e-9
+                rate = f"{batch.through_line / elapsed:,.0f} documents/s"
+                bar.update(task, completed=self.rows.position, rate=rate)
+
+            yield acknowledge
+
+    def print(self, collection: str) -> None:
+        """List refused rows, and print the counts."""
+        outcome, unit = self.rows.outcome, self.source.unit
+        for number, message in outcome.shown:
+            print_line(self.console, f"{self.file}, {unit} {number}: {message}")
+        if outcome.refused > len(outcome.shown):
+            print_line(self.console, f"... and {outcome.refused - len(outcome.shown):,} more {unit}s")
+        stored = f"{outcome.upserted:,} documents stored in {collection}"
+        truncated = f"{outcome.truncated:,} of them truncated to the model's input length"
+        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused:,}")
 
 
-def _store_online(
-    url: str, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
-) -> None:
+def _store_online(url: str, collection: str, upload: _Upload) -> None:
     with Client(url, client_key()) as client:
-        if client.send("GET", f"/collections/{collection}").status_code == 404:
+        missing = client.send("GET", f"/collections/{collection}").status_code == 404
+        upload.infer_types()
+        if missing:
             client.request("PUT", f"/collections/{collection}")
-        for batch in client.index(collection, stream):
-            report.add(batch)
-            advance(batch.through_line, stream.tell())
+        with upload.bar() as acknowledge:
+            for batch in client.index(collection, upload.rows):
+                acknowledge(batch)
 
 
-async def _store_offline(
-    settings: Settings, collection: str, stream: BinaryIO, report: _Report, advance: Callable[[int, int], None]
-) -> None:
+async def _store_offline(settings: Settings, collection: str, upload: _Upload) -> None:
     """Store without a service; the lock on the folder keeps any service from using it meanwhile."""
     from semblance.service.api.ndjson import read_lines, stored_out  # noqa: PLC0415 - imports FastAPI
     from semblance.service.composition.services import open_services, served_models  # noqa: PLC0415 - likewise
 
     with lock_home(settings.home):
+        upload.infer_types()
         async with open_services(settings, served_models(settings)) as services:
             try:
                 await services[Collections].show(collection)
             except UnknownCollection:
                 await services[Collections].create(collection, NewCollection())
-            lines = read_lines(_chunks(stream), settings.max_body_bytes)
-            async for stored in services[IndexStream](collection, lines):
-                report.add(stored_batch(stored_out(stored).model_dump(), 1))
-                advance(stored.through_line, stream.tell())
+            lines = read_lines(_ended(upload.rows), settings.max_body_bytes)
+            with upload.bar() as acknowledge:
+                async for stored in services[IndexStream](collection, lines):
+                    acknowledge(stored_batch(stored_out(stored).model_dump(), 1))
 
 
-async def _chunks(stream: BinaryIO) -> AsyncIterator[bytes]:
-    while chunk := stream.read(READ_BYTES):
-        yield chunk
-
-
-@contextmanager
-def _bar(console: Console, file: Path) -> Iterator[Callable[[int, int], None]]:
-    """Show progress over the bytes of `file`; yields its callback (documents, bytes)."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task(file.name, total=file.stat().st_size, rate="")
-
-        def advance(lines: int, read: int) -> None:
-            elapsed = bar.tasks[task].elapsed or 1e-9
-            bar.update(task, completed=read, rate=f"{lines / elapsed:,.0f} documents/s")
-
-        yield advance
+async def _ended(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for line in lines:
+        yield line + b"\n"

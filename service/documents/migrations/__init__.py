@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from semblance.service.errors import StoreTooNew
+
+log = logging.getLogger(__name__)
 
 NEWEST = "0003"  # the last revision in versions/
 UNVERSIONED = "0001"  # revision of stores from before the migrations
@@ -26,13 +30,24 @@ def migrate(engine: Engine) -> None:
         if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK_ID)))
         if _revision(connection) != NEWEST:  # another process may have migrated meanwhile
-            _upgrade(connection)
+            _upgrade_logged(connection, str(engine.url.database))
 
 
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _upgrade_logged(connection: Connection, database: str) -> None:
+    if not inspect(connection).has_table("collections"):
+        _upgrade(connection)
+        log.info("created the tables in %s", database)
+        return
+    log.info("migrating %s from revision %s to %s", database, _revision(connection) or UNVERSIONED, NEWEST)
+    began = time.perf_counter()
+    _upgrade(connection)
+    log.info("migrated %s in %.1f s", database, time.perf_counter() - began)
 
 
 def _upgrade(connection: Connection) -> None:

@@ -118,11 +118,14 @@ def test_keys_are_checked_before_the_body_is_sent(service: Service) -> None:
 
 def test_the_log_names_the_caller_and_contains_no_key(service: Service, anyone: httpx2.Client) -> None:
     answer = anyone.get("/models", headers=bearer(READER))
+    refused = anyone.put("/collections/x", headers=bearer(READER))
     anyone.get("/models", headers=bearer("smb_guessed"))
     log = service.log.read_text()
     lines = [json.loads(line) for line in log.splitlines()]
     [called] = [line for line in lines if line.get("request_id") == answer.headers["x-request-id"]]
     assert (called["message"], called["caller"]) == ("GET /models 200", "reader")
+    [called] = [line for line in lines if line.get("request_id") == refused.headers["x-request-id"]]
+    assert (called["message"], called["caller"]) == ("PUT /collections/x 403", "reader")
     assert "smb_" not in log
     assert hashlib.sha256(READER.encode()).hexdigest() not in log
 

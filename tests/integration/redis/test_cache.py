@@ -55,9 +55,36 @@ async def test_a_restarted_redis_is_used_again_after_a_rest(
         assert await look_up(cache, "key 1") == ["hit"]
     messages = [record.getMessage() for record in caplog.records if record.name == "semblance.service.caches.redis"]
     address = f"Redis at 127.0.0.1:{redis_server.port}"
-    failures = [each for each in messages if "not used" in each]
-    assert messages.count(f"{address} is not used for 5 s: ConnectionError") == len(failures) <= 2
-    assert messages[-1] == f"{address} is used again"
+    assert messages == [
+        f"{address} fails: ConnectionError; texts are encoded instead, and it is tried again every 5 s",
+        f"{address} answers again",
+    ]
+
+
+@pytest.mark.parametrize("first", ["writes", "reads"])
+async def test_an_outage_is_logged_once_whichever_call_finds_it(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture, first: str
+) -> None:
+    """Requests under way when Redis dies have read already, and find it as they write."""
+    caplog.set_level(logging.INFO, "semblance.service.caches.redis")
+    clock = FakeClock()
+    async with caching(redis_server.url, clock) as cache:
+        redis_server.kill()
+        for _ in range(FAILURES):
+            await (store(cache, "key 1") if first == "writes" else look_up(cache, "key 1"))
+        for _ in range(2 * FAILURES):
+            await look_up(cache, "key 1")
+            await store(cache, "key 1")
+            clock.now += REST_S
+        redis_server.start()
+        clock.now += REST_S
+        await look_up(cache, "key 1")
+        await store(cache, "key 1")
+        assert await look_up(cache, "key 1") == ["hit"], "both circuits are closed"
+        clock.now += REST_S
+        await store(cache, "key 2")
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["WARNING", "INFO"], caplog.text
 
 
 async def test_a_restart_between_calls_costs_at_most_one_lookup(redis_server: RedisServer) -> None:
@@ -127,9 +154,25 @@ async def test_a_full_redis_still_answers_reads(redis_server: RedisServer, caplo
         for _ in range(2 * FAILURES):
             await store(cache, "key 2")
             assert await look_up(cache, "key 1", "key 2") == ["hit", "absent"]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"Redis at 127.0.0.1:{redis_server.port} is not used for 5 s: OutOfMemoryError command"
-    ]
+    [failure] = [record.getMessage() for record in caplog.records]
+    remedy = "texts are encoded instead, and it is tried again every 5 s"
+    assert failure == f"Redis at 127.0.0.1:{redis_server.port} refuses writes: OutOfMemoryError command; {remedy}"
+
+
+async def test_a_full_redis_that_dies_is_logged_as_two_failures(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
+        await redis.config_set("maxmemory-policy", "noeviction")
+        await redis.config_set("maxmemory", "1")
+        for _ in range(FAILURES):
+            await store(cache, "key 1")
+        redis_server.kill()
+        for _ in range(2 * FAILURES):
+            await look_up(cache, "key 1")
+    failures = [record.getMessage().partition(": ")[0] for record in caplog.records]
+    address = f"Redis at 127.0.0.1:{redis_server.port}"
+    assert failures == [f"{address} refuses writes", f"{address} fails"]
 
 
 async def test_a_read_only_replica_still_answers_reads(

@@ -119,8 +119,9 @@ def test_whitening_is_invariant_to_text_order() -> None:
     ("vectors", "dims", "message"),
     [
         (np.eye(5), None, "5 texts are too few for 5 dimensions"),
-        (np.repeat(np.eye(5), 3, axis=0), None, "differ in only 4 directions, not 5"),
-        (np.ones((9, 5)), 1, "differ in only 0 directions"),
+        (np.repeat(np.eye(5), 3, axis=0), 5, "only 4 directions, not 5; pass --dims 4 or fewer, or omit --dims"),
+        (np.ones((9, 5)), 1, "all texts have the same vector"),
+        (np.ones((9, 5)), None, "all texts have the same vector"),
         (np.eye(5), 6, "cannot keep 6 of 5 dimensions"),
     ],
 )
@@ -129,9 +130,21 @@ def test_whitening_rejects_directions_without_variance(vectors: np.ndarray, dims
         Whitening().fit(vectors.astype(np.float64), dims)
 
 
-def test_whitening_can_keep_fewer_directions_in_deficient_data() -> None:
+@pytest.mark.parametrize(("dims", "kept"), [(None, 4), (4, 4), (2, 2)])
+def test_whitening_keeps_no_direction_without_variance(dims: int | None, kept: int) -> None:
     vectors = np.repeat(np.eye(5), 3, axis=0)
-    assert np.cov(Whitening().fit(vectors, 4)(vectors.astype(np.float32)).T) == pytest.approx(np.eye(4), abs=1e-5)
+    white = Whitening().fit(vectors, dims)(vectors.astype(np.float32))
+    assert np.cov(white.T) == pytest.approx(np.eye(kept), abs=1e-5)
+
+
+def test_tokens_of_a_layer_normalization_lose_one_dimension_or_more() -> None:
+    """As the docstring says: one by the mean of the normalized vector, or one for each weight of 0."""
+    hidden = correlated(200, 12)
+    normalized = (hidden - hidden.mean(axis=1, keepdims=True)) / hidden.std(axis=1, keepdims=True)
+    weights, biases = np.linspace(0.5, 2, 12), np.linspace(-1, 1, 12)
+    assert Whitening().fit(normalized * weights + biases).matrix.shape == (12, 11)
+    weights[[2, 5, 7]] = 0
+    assert Whitening().fit(normalized * weights + biases).matrix.shape == (12, 9)
 
 
 def test_common_component_removal_rejects_zero_vectors() -> None:

@@ -16,7 +16,7 @@ from semblance.models.evaluation.tasks import (
     Task,
     Triplets,
 )
-from semblance.models.evaluation.user_data import KINDS, read_user_data
+from semblance.models.evaluation.user_data import KINDS, column_names, read_user_data
 from tests.models.evaluation.samples import LINES, LINKS, ROW, write_collection
 from tests.support.text_files import write, write_json, write_table
 
@@ -67,6 +67,37 @@ def test_bundle_column_defines_groups(tmp_path: Path) -> None:
     assert (task.left, task.groups) == (("a", "c", "e"), ("4", "2", "4"))
     with pytest.raises(BadDataSet, match=r"own\.tsv, line 3: bundle is empty"):
         read_user_data("pairs", write_table(tmp_path / "own.tsv", [header, rows[0], ("", "c", "d", 2)]))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if column_names(kind)])
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
+def test_columns_of_any_name_are_read_in_any_format(tmp_path: Path, kind: str, suffix: str) -> None:
+    header, *rows = [line.split("\t") for line in prepared(kind, tmp_path).read_text().splitlines()]
+    names = [f"my, {name}" for name in header]
+    file = tmp_path / f"renamed{suffix}"
+    if suffix == ".jsonl":
+        write_json(file, *(dict(zip(names, row, strict=True)) for row in rows))
+    else:
+        quote, separator = ('"', ",") if suffix == ".csv" else ("", "\t")
+        write(file, *(separator.join(f"{quote}{each}{quote}" for each in row) for row in (names, *rows)))
+    columns = dict(zip(header, names, strict=True))
+    assert read_user_data(kind, file, columns) == EXPECTED[kind]
+    with pytest.raises(
+        BadDataSet, match=rf"{header[0]}, .*my, {header[0]}.*; name yours with --columns {header[0]}=NAME,"
+    ):
+        read_user_data(kind, file, {})
+    with pytest.raises(BadDataSet, match=r"no (column|field) is named nosuch; .*my, "):
+        read_user_data(kind, file, columns | {header[0]: "nosuch"})
+
+
+def test_a_named_bundle_column_must_exist(tmp_path: Path) -> None:
+    rows = [("sentence1", "sentence2", "score", "topic"), ("a", "b", 1, "x"), ("c", "d", 2, "x"), ("e", "f", 2, "y")]
+    file = write_table(tmp_path / "own.tsv", rows)
+    task = read_user_data("pairs", file, {"bundle": "topic"})
+    assert isinstance(task, GradedPairs)
+    assert task.groups == ("x", "x", "y")
+    with pytest.raises(BadDataSet, match=r"no column is named topics; .*did you mean topic"):
+        read_user_data("pairs", file, {"bundle": "topics"})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import Columns, graded_pairs, labeled_pairs
 from semblance.models.evaluation.tasks import GradedPairs
 from semblance.models.files.lines import json_lines
-from semblance.models.files.tables import read_csv, read_headerless_tsv
+from semblance.models.files.tables import MOST_CHARS, csv_rows, read_csv, read_headerless_tsv, read_table
 from tests.support.text_files import write
 
 NEEDED = ("sentence1", "sentence2", "score")
@@ -65,9 +65,21 @@ def test_invalid_utf_8_is_rejected_with_file_and_line(tmp_path: Path) -> None:
         read(file)
 
 
-@pytest.mark.parametrize("lines", [("text1\ttext2\tscore", "a\tb\t1"), ("sentence1,sentence2,score", "a,b,1"), ()])
-def test_a_wrong_header_is_rejected_with_its_missing_columns(tmp_path: Path, lines: tuple[str, ...]) -> None:
-    with pytest.raises(BadDataSet, match=r"line 1: no column is named sentence1, sentence2"):
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            ("text1\ttext2\tscore", "a\tb\t1"),
+            "no column is named sentence1, sentence2; the columns are text1, text2, score",
+        ),
+        (("sentence1,sentence2,score", "a,b,1"), "no column is named sentence1, sentence2, score; the first line is a"),
+        ((), "the file is empty"),
+    ],
+)
+def test_a_wrong_header_is_rejected_with_its_missing_columns(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(BadDataSet, match=f"line 1: {message}"):
         read(write(tmp_path / "pairs.tsv", *lines))
 
 
@@ -100,9 +112,61 @@ def test_a_headerless_table_may_have_more_fields_than_needed(tmp_path: Path) -> 
 
 def test_quoted_csv_fields_may_contain_commas_quotes_and_line_ends(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", "x,y", '"a, ""b""', 'c",2', "d,3")
-    assert [(row.text("x"), row.line) for row in read_csv(file, ("x", "y"))] == [('a, "b" c', 3), ("d", 4)]
+    assert [(row.text("x"), row.line) for row in read_csv(file, ("x", "y"))] == [('a, "b" c', 2), ("d", 4)]
     with pytest.raises(BadDataSet, match=r"pairs\.csv, line 2: "):
         list(read_csv(write(file, "x,y", 'a "b" c,"d" e'), ("x", "y")))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_csv_separator_is_the_most_frequent_of_the_header(tmp_path: Path, separator: str) -> None:
+    file = write(
+        tmp_path / "pairs.csv", separator.join("xyz"), separator.join(["1,5", '"a;b"', "c"]).replace("1,5", '"1,5"')
+    )
+    [row] = read_csv(file, ("x", "y", "z"))
+    assert dict(row.fields) == {"x": "1,5", "y": "a;b", "z": "c"}
+
+
+def test_csv_errors_name_the_line_where_the_row_begins(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "x,y", "", "a,b", 'c,"never', "closed", "d,e")
+    with pytest.raises(BadDataSet, match=r"a\.csv, line 4: unexpected end of data; close every quote"):
+        list(read_csv(file, ("x",)))
+    file = write(tmp_path / "b.csv", "x,y", '"two', 'lines",b,c')
+    with pytest.raises(BadDataSet, match=r"b\.csv, line 2: 3 fields, but the first line names 2 columns"):
+        list(read_csv(file, ("x",)))
+
+
+def test_long_csv_fields_are_read_and_endless_ones_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "x", "word " * 100_000)
+    assert [len(fields[0]) for _, fields in csv_rows(file)] == [1, 500_000]
+    file = write(tmp_path / "b.csv", "x", "a", '"' + "b" * MOST_CHARS, "c")
+    with pytest.raises(BadDataSet, match=r"b\.csv, line 3: field larger than field limit"):
+        list(csv_rows(file))
+
+
+TABLES = {
+    "a.csv": ["text,n", '"a, b",1', "c,"],
+    "a.tsv": ["text\tn", "a, b\t1", "c\t"],
+    "a.jsonl": ['{"text": "a, b", "n": 1, "more": []}', '{"text": "c", "n": null}'],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_suffix_tells_the_format_of_a_table(tmp_path: Path, name: str) -> None:
+    rows = list(read_table(write(tmp_path / name, *TABLES[name]), ("text", "n")))
+    assert [row.text("text") for row in rows] == ["a, b", "c"]
+    assert rows[0].number("n") == 1
+    with pytest.raises(BadDataSet, match=rf"{name}, line \d: n is '', not a number"):
+        rows[1].number("n")
+    with pytest.raises(
+        BadDataSet, match=rf"{name}, line 1: no (column|field) is named Texts; .* text, n.*mean text\?\); do"
+    ):
+        list(read_table(tmp_path / name, ("Texts",), "; do this"))
+
+
+def test_a_needed_field_of_json_must_not_be_a_list(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", '{"text": ["a"]}')
+    with pytest.raises(BadDataSet, match=r"a\.jsonl, line 1: text is neither a text nor a number"):
+        list(read_table(file, ("text",)))
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000, '{"a": "\\ud800"}'])
@@ -123,6 +187,7 @@ def test_a_line_that_is_no_json_object_is_rejected(tmp_path: Path, line: str) ->
         read,
         lambda file: list(read_csv(file, ["a"])),
         lambda file: list(read_headerless_tsv(file, {"a": 1})),
+        lambda file: list(read_table(file.rename(file.with_suffix(".jsonl")), ["a"])),
         lambda file: list(json_lines(file)),
     ],
 )
@@ -143,5 +208,5 @@ def test_unusable_tables_are_rejected(tmp_path: Path) -> None:
         labeled_pairs(write(tmp_path / "none.tsv", header, "a\tb\t0", "c\td\t0"), Columns())
     with pytest.raises(BadDataSet, match=r"twice\.tsv, line 1: two columns are named score"):
         read(write(tmp_path / "twice.tsv", f"{header}\tscore", "a\tb\t1\t2"))
-    with pytest.raises(BadDataSet, match=r"no column is named .*; found sentence1,sentence2,score \(fields are"):
+    with pytest.raises(BadDataSet, match=r"the first line is a single field, 'sentence1,sentence2,score': .tsv files"):
         read(write(tmp_path / "commas.tsv", "sentence1,sentence2,score", "a,b,1"))

@@ -43,6 +43,16 @@ def test_an_export_is_created_once(tmp_path: Path) -> None:
     assert names(tmp_path) == ["f", "f.lock"]
 
 
+def test_the_log_says_when_an_export_takes_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        content(tmp_path)
+        begun, done = [record.getMessage() for record in caplog.records]
+        content(tmp_path)
+    assert begun == f"exporting the network for its runtime, once; later starts reuse it from {tmp_path}"
+    assert done == "exported the network in 0.0 s"
+    assert len(caplog.records) == 2, "nothing is exported, and nothing logged, the second time"
+
+
 def test_another_fingerprint_is_another_export(tmp_path: Path) -> None:
     content(tmp_path, "f")
     content(tmp_path, "g")

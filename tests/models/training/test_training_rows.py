@@ -72,7 +72,7 @@ def test_scores_of_a_teacher_can_be_rescaled(tmp_path: Path) -> None:
 def test_empty_files_and_missing_columns_are_refused(tmp_path: Path) -> None:
     for name, lines, complaint in (
         ("empty.tsv", [], "the file is empty"),
-        ("one.tsv", ["premise", "a sentence"], "no column is named hypothesis, label; found premise"),
+        ("one.tsv", ["premise", "a sentence"], "no column is named hypothesis, label; the columns are premise"),
         ("header.tsv", ["premise\thypothesis\tlabel"], "header.tsv has no row to train on"),
     ):
         with pytest.raises((BadDataSet, BadTrainingData), match=complaint):

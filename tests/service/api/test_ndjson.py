@@ -19,7 +19,7 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases.index_stream import CommittedBatch
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
-STORED = CommittedBatch(through_line=1, upserted=1, version=None, truncated=[], refused=[])
+STORED = CommittedBatch(through_line=1, upserted=1, version=None, truncated=[], refused=[], warned=[])
 
 
 @pytest.mark.parametrize("stored", [0, 2])

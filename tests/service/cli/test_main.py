@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,8 @@ from semblance.service.cli.main import (
     PairsVerbs,
     SemblanceVerbs,
 )
+from tests.support.command_line import semblance
+from tests.support.project import PROJECT
 
 GROUPS: tuple[type[LazyGroup], ...] = (SemblanceVerbs, IndexVerbs, KeyVerbs, OriginVerbs, PairsVerbs)
 VERBS = [(name, *entry) for group in GROUPS for name, entry in group.verbs.items()]
@@ -59,3 +63,25 @@ print(*sorted({*sys.argv[1:]} & {*sys.modules}), file=sys.stderr)
     ran = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
     assert ran.stderr.strip() == ""
     assert ran.stdout.count("Usage: ") == len(GROUPS) + len(VERBS)
+
+
+def test_the_extra_names_the_packages_of_the_project_file() -> None:
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert sorted(TRAIN_EXTRA.values()) == extras["train"]
+
+
+@pytest.mark.parametrize(("imported", "package"), [("sklearn.cluster", "scikit-learn"), ("duckdb", "duckdb")])
+def test_a_missing_package_of_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, imported: str, package: str, tmp_path: Path
+) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError(f"No module named {imported!r}", name=imported)
+
+    monkeypatch.setattr("semblance.service.cli.main.import_module", missing)
+    ran = semblance("origin", "score", str(tmp_path))
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        f"`semblance origin score` needs {package}, which is not installed: install the extra train, by "
+        "scripts/install cpu,train in the folder of Semblance, or there by pip install '.[cpu,train]' into an "
+        "environment of yours\n"
+    )

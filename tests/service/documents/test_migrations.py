@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,8 +43,12 @@ INSERT INTO vectors VALUES ('c', 'd', 'space', x'00000000');
 """
 
 
-def test_migrations_lead_to_the_schema_of_the_code(engine: Engine) -> None:
+def test_migrations_lead_to_the_schema_of_the_code(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, migrations.__name__)
     migrate(engine)
+    migrate(engine)
+    created = [record.getMessage() for record in caplog.records if record.name == migrations.__name__]
+    assert created == [f"created the tables in {engine.url.database}"]
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
@@ -54,7 +59,8 @@ def test_the_newest_revision_is_the_expected_one() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [NEWEST]
 
 
-def test_a_store_of_the_first_release_keeps_its_documents(tmp_path: Path) -> None:
+def test_a_store_of_the_first_release_keeps_its_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, migrations.__name__)
     engine = sqlite_engine(tmp_path / "documents.sqlite")
     with engine.begin() as connection:
         for statement in FIRST_TABLES.split(";\n"):
@@ -67,6 +73,9 @@ def test_a_store_of_the_first_release_keeps_its_documents(tmp_path: Path) -> Non
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     store.close()
+    begun, done = [record.getMessage() for record in caplog.records if record.name == migrations.__name__]
+    assert begun == f"migrating {tmp_path}/documents.sqlite from revision 0001 to {NEWEST}"
+    assert done.startswith(f"migrated {tmp_path}/documents.sqlite in ")
 
 
 def test_a_store_of_a_later_release_is_refused(engine: Engine) -> None:

@@ -4,14 +4,72 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import pty
+import subprocess
+import sys
 
-from semblance.service.observability.logs import JsonLines
+import pytest
+
+from semblance.service.observability.logs import JsonLines, PlainLines
+
+FORGED = '/collections/x\r\n{"level": "error", "message": "forged"}\u2028\x1b[2J\x85'
+LOG_ONE_LINE = """
+import logging
+from semblance.service.observability.logs import configure_logging
+configure_logging()
+logging.getLogger("alembic.runtime.plugins").info("not this one")
+logging.getLogger("semblance.x").warning("hello %s", "there")
+"""
+
+
+def record(
+    message: str, *arguments: object, level: int = logging.INFO, error: Exception | None = None
+) -> logging.LogRecord:
+    error_info = (type(error), error, error.__traceback__) if error else None
+    return logging.LogRecord("service.access", level, "", 0, message, arguments, error_info)
 
 
 def test_client_input_never_starts_a_log_line() -> None:
-    forged = '/collections/x\r\n{"level": "error", "message": "forged"}\u2028\x1b[2J\x85'
-    record = logging.LogRecord("service.access", logging.INFO, "", 0, "%s %s %s", ("GET", forged, 404), None)
-    line = JsonLines().format(record)
+    line = JsonLines().format(record("%s %s %s", "GET", FORGED, 404))
     assert line.isascii()
     assert line.isprintable()
-    assert json.loads(line)["message"] == f"GET {forged} 404"
+    assert json.loads(line)["message"] == f"GET {FORGED} 404"
+
+
+def test_client_input_does_not_steer_the_terminal() -> None:
+    line = PlainLines().format(record("%s %s %s", "GET", FORGED, 404))
+    assert line.isprintable()
+    assert r"x\r\n{" in line
+    assert r"\x1b[2J" in line
+
+
+def test_plain_lines_have_the_fields_of_json_lines() -> None:
+    access = record("GET /models 200")
+    access.__dict__.update(request_id="abc", milliseconds=1.5, caller="ci")
+    assert PlainLines().format(access)[8:] == " GET /models 200  1.5 ms  caller ci  request abc"
+    fields = json.loads(JsonLines().format(access))
+    assert (fields["request_id"], fields["milliseconds"], fields["caller"]) == ("abc", 1.5, "ci")
+    assert PlainLines().format(record("Odd", level=logging.WARNING))[8:] == " warning: Odd"
+
+
+def test_a_traceback_is_indented_on_a_terminal() -> None:
+    """So that the text of an error cannot pass for a line of the log."""
+    failed = record("It failed", level=logging.ERROR, error=ValueError("first\n12:00:00 forged"))
+    first, *others = PlainLines().format(failed).splitlines()
+    assert first.endswith("error: It failed")
+    assert others[-1] == "    12:00:00 forged"
+    assert all(line.startswith("    ") for line in others)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_only_a_terminal_gets_plain_lines(terminal: bool) -> None:
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    subprocess.run([sys.executable, "-c", LOG_ONE_LINE], stderr=theirs, check=True)
+    os.close(theirs)
+    [line] = os.read(ours, 65_536).decode().splitlines()
+    os.close(ours)
+    if terminal:
+        assert line[8:] == " warning: hello there"
+    else:
+        assert json.loads(line)["message"] == "hello there"

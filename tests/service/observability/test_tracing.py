@@ -143,7 +143,7 @@ async def test_log_lines_of_a_request_name_its_trace(app: FastAPI, caplog: pytes
     log = logging.getLogger("service.access")
     log.addHandler(handler)
     try:
-        with caplog.at_level(logging.INFO):
+        with caplog.at_level(logging.DEBUG):
             async with client_of(app) as client:
                 await client.get("/models", headers=SENT)
                 await client.get("/live", headers=SENT)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import multiprocessing
 import re
 import struct
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -14,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from semblance.models.embeddings import Doubles
-from semblance.models.explanation import Explanation
+from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Unit
 from semblance.service.rendering import fonts
 from semblance.service.rendering.caption import Caption, select
@@ -39,6 +41,11 @@ def units_of(text: str) -> tuple[Unit, ...]:
     return tuple(Unit(m.group(), m.start(), m.end(), i) for i, m in enumerate(re.finditer("[^ ]+", text)))
 
 
+def whole(text: str) -> ReadText:
+    """A text that the model read to its end."""
+    return ReadText(text, False, 0, len(text))
+
+
 def explained(a: str, b: str, contribution: Doubles | None = None, special: float = 0.1) -> tuple[Explanation, Caption]:
     """An explanation of the words of two texts, with random contributions by default."""
     left, right = units_of(a), units_of(b)
@@ -46,7 +53,7 @@ def explained(a: str, b: str, contribution: Doubles | None = None, special: floa
     parts = np.random.default_rng(0).normal(0.01, 0.02, shape) if contribution is None else contribution
     score = float(parts.sum()) + special
     explanation = Explanation(score, left, right, np.full(shape, 0.83), parts, special, (a, b))
-    return explanation, Caption("rcmd", "mini", a, b, "word")
+    return explanation, Caption("rcmd", "mini", whole(a), whole(b), "word")
 
 
 def words(count: int, stem: str = "w") -> str:
@@ -120,11 +127,94 @@ def test_a_page_shows_the_whole_texts_without_active_content(a: str, b: str) -> 
     assert not [name for name in page.attributes if name.startswith(("on", "src", "href"))]
 
 
+@settings(max_examples=40, deadline=None)
+@given(anything, st.integers(0, 20), st.integers(0, 20))
+def test_a_page_shows_what_was_not_read_as_unread(text: str, before: int, after: int) -> None:
+    """A cut at either end leaves the text complete, and marks exactly the part outside."""
+    start, end = min(before, len(text)), max(min(before, len(text)), len(text) - after)
+    explanation, caption = explained(text[start:end], "x")
+    units = tuple(replace(unit, start=unit.start + start, end=unit.end + start) for unit in explanation.left)
+    cut = replace(caption, a=ReadText(text, True, start, end))
+    page = render_html(replace(explanation, left=units), cut)
+    assert Page(page).paragraphs == [legal(text), "x"]
+    unread = re.findall(r'<span class="unread"[^>]*>([^<]*)</span>', page)
+    assert [html.unescape(each) for each in unread] == [legal(each) for each in (text[:start], text[end:]) if each]
+
+
+def test_a_cut_text_is_named_with_its_character() -> None:
+    explanation, caption = explained("one two", "three")
+    for read, note in (
+        (ReadText("one two" + 2000 * "!", True, 0, 7), "Text b was cut: the model read up to character 7 of 2,007."),
+        (ReadText("one two", True, 4, 7), "Text b was cut: the model did not read the first 4 of 7 characters."),
+    ):
+        cut = replace(caption, b=read)
+        assert note in texts_in(render_svg(explanation, cut))
+        assert f'<p class="message">{note}</p>' in render_html(explanation, cut)
+    assert "was cut" not in render_svg(explanation, caption) + render_html(explanation, caption)
+
+
+def test_warnings_are_shown_with_the_score() -> None:
+    explanation, caption = explained("a", "b")
+    warned = replace(caption, warnings=("text b: <b>unreadable</b>",))
+    assert "text b: <b>unreadable</b>" in texts_in(render_svg(explanation, warned))
+    assert '<p class="message">text b: &lt;b&gt;unreadable&lt;/b&gt;</p>' in render_html(explanation, warned)
+
+
+def at_distances(distances: Doubles, *, distance: bool = True) -> tuple[Explanation, Caption]:
+    """An explanation by minus a distance, whose plan is the diagonal."""
+    explanation, caption = explained(words(len(distances)), words(len(distances)), -np.diag(np.diag(distances)), 0.0)
+    return replace(explanation, similarity=-distances), replace(caption, distance=distance)
+
+
+def outlined(svg: str) -> int:
+    """The number of outlined cells."""
+    return sum(rect.get("stroke-width") == "2" for rect in ET.fromstring(svg).iter(f"{SVG}rect"))
+
+
+def rows_in(page: str) -> list[list[str]]:
+    """Cells of the table."""
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    return [re.findall(r">([^<>]+)<", row) for row in body.split("<tr>")[1:]]
+
+
+def test_identical_texts_are_called_so_and_linked() -> None:
+    """A distance of 0 is the best score, and every word has its partner."""
+    explanation, caption = at_distances(5.0 - 5.0 * np.eye(3))
+    svg, page = render_svg(explanation, caption), render_html(explanation, caption)
+    said = "identical to the model: distance 0, the best possible"
+    assert any(said in text for text in texts_in(svg))
+    assert said in page
+    assert outlined(svg) == outlined(page[page.index("<svg") : page.index("</svg>") + 6]) == 3
+    assert texts_in(svg).count("0") == 3 + 1, "one in each cell, and the middle of the scale"
+    assert rows_in(page) == [[f"w{i}", f"w{i}", "0.00", "0.000"] for i in range(3)]
+    assert page.count('<mark class="matched"') == 6
+    assert "at distance 0 of w2" in page
+
+
+def test_distances_are_shown_as_such_with_their_best_score() -> None:
+    explanation, caption = at_distances(np.array([[0.0, 4.0], [4.0, 3.0]]))
+    svg, page = render_svg(explanation, caption), render_html(explanation, caption)
+    assert any("minus a distance: 0 is the best possible" in text for text in texts_in(svg))
+    assert "minus a distance: 0 is the best possible" in page
+    assert (outlined(svg), page.count('<mark class="matched"')) == (1, 2)
+    assert rows_in(page) == [["w1", "w1", "3.00", "\u22123.000"], ["w0", "w0", "0.00", "0.000"]]
+    assert "w1 \u2013 w1: distance 3.00, contributes \u22123.000" in svg
+    assert "raises the score" not in texts_in(svg)
+
+
+def test_zeros_of_other_measures_are_no_matches() -> None:
+    explanation, caption = at_distances(np.zeros((2, 2)), distance=False)
+    svg, page = render_svg(explanation, caption), render_html(explanation, caption)
+    assert outlined(svg) == 0
+    assert "No words are linked." in page
+    assert "best possible" not in svg + page
+
+
 def test_units_that_share_characters_show_each_character_once() -> None:
     """Two byte-level tokens of one emoji do not repeat it."""
     units = (Unit("\U0001f600", 0, 1, 0), Unit("\U0001f600", 0, 1, 0), Unit("x", 1, 2, 1))
     explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
-    assert Page(render_html(explanation, Caption("m", "m", "\U0001f600x", "x", "token"))).paragraphs == [
+    assert Page(render_html(explanation, Caption("m", "m", whole("\U0001f600x"), whole("x"), "token"))).paragraphs == [
         "\U0001f600x",
         "x",
     ]
@@ -308,7 +398,7 @@ def test_han_characters_have_the_shapes_of_the_language() -> None:
     }
     assert min(family.values()) > 0
     alone, caption = explained("骨", "x", np.array([[0.5]]))
-    captions = [Caption("rcmd", "mini", whole, caption.b, "word") for whole in ("骨が", "骨头")]
+    captions = [Caption("rcmd", "mini", whole(text), caption.b, "word") for text in ("骨が", "骨头")]
     assert len({render_png(alone, each, system_fonts=False) for each in captions}) == 2
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from semblance.service.api import errors
+from semblance.service.api.edge.keys import Guard, entry_of, read_keys
 from semblance.service.api.edge.middleware import SECURITY_HEADERS, EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.observability.metrics import Metrics
@@ -161,6 +162,41 @@ async def test_a_quick_request_starts_no_second_task() -> None:
     scope = {"type": "http", "method": "GET", "path": "/live", "headers": []}
     await EdgeMiddleware(quick, Metrics(), LIMITS)(scope, receive, send)
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "level"),
+    [
+        ("/live", 200, logging.DEBUG),
+        ("/ready", 200, logging.DEBUG),
+        ("/metrics", 200, logging.DEBUG),
+        ("/ready", 503, logging.INFO),
+        ("/metrics", 401, logging.INFO),
+        ("/models", 200, logging.INFO),
+    ],
+)
+async def test_the_log_omits_probes_that_succeed(
+    caplog: pytest.LogCaptureFixture, path: str, status: int, level: int
+) -> None:
+    caplog.set_level(logging.DEBUG, "service.access")
+    transport = httpx2.ASGITransport(EdgeMiddleware(Response(status_code=status), Metrics(), LIMITS))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        await client.get(path)
+    assert [(record.getMessage(), record.levelno) for record in caplog.records] == [(f"GET {path} {status}", level)]
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", 200), ("PUT", 403)])
+async def test_the_log_names_the_caller_of_a_refusal(
+    caplog: pytest.LogCaptureFixture, method: str, status: int
+) -> None:
+    caplog.set_level(logging.INFO, "service.access")
+    policy = EdgePolicy(Guard(read_keys(entry_of("ci", ["read"], "secret"))))
+    transport = httpx2.ASGITransport(EdgeMiddleware(Response(), Metrics(), LIMITS, policy))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.request(method, "/collections/x", headers={"authorization": "Bearer secret"})
+        unknown = await client.request(method, "/collections/x", headers={"authorization": "Bearer guessed"})
+    assert (answer.status_code, unknown.status_code) == (status, 401)
+    assert [getattr(record, "caller", None) for record in caplog.records] == ["ci", None]
 
 
 async def test_answers_keep_own_security_headers_and_get_the_others_once() -> None:

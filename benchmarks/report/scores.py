@@ -1,0 +1,26 @@
+"""Write the figures of docs/scores.md: typical scores, and which texts get a warning.
+
+    scripts/bench report.scores
+
+runs both benchmarks and writes their figures to the page. SEMBLANCE_DATA (docs/measures.md) is needed.
+"""
+
+from __future__ import annotations
+
+from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
+
+PAGE = DOCS / "scores.md"
+SECTIONS = (
+    Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", ("--data", "$SEMBLANCE_DATA")),
+    Section("benchmarks.quality.unread_texts", "Texts with a warning", ("--data", "$SEMBLANCE_DATA")),
+)
+
+
+def main() -> None:
+    """Run from the command line."""
+    for section in SECTIONS:
+        write_section(PAGE, section, run_benchmark(section))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Read files of documents row by row, one format a module."""

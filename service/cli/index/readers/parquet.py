@@ -1,0 +1,101 @@
+"""Parquet, by pyarrow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import date, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from semblance.models.errors import BadDataSet
+from semblance.models.files.lines import Advance
+from semblance.service.cli.index.readers.source import SourceRow
+
+BATCH = 256  # rows that are decoded together
+
+
+class ParquetTable:
+    """The columns of a Parquet file, as values of JSON.
+
+    Dates and times become ISO 8601 strings, decimals numbers; NaN counts as null.
+
+    Raises:
+        BadDataSet: the file is no Parquet, or a column is of a type that JSON does not have, such as binary.
+    """
+
+    unit: ClassVar[Literal["row"]] = "row"
+    typed: ClassVar[bool] = True
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            with pq.ParquetFile(file) as table:
+                schema, self.size = table.schema_arrow, table.metadata.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise BadDataSet(f"{file} cannot be read as Parquet: {error}") from error
+        self.columns: tuple[str, ...] = tuple(schema.names)
+        for field in schema:
+            if not all(map(_is_json, _leaves(field.type))):
+                raise BadDataSet(f"{file}: the column {field.name} is of type {field.type}; write the file without it")
+
+    def rows(self, advance: Advance | None = None) -> Iterator[SourceRow]:
+        """All rows. Raises BadDataSet."""
+        number = 0
+        try:
+            with pq.ParquetFile(self._file) as table:
+                for batch in table.iter_batches(BATCH):
+                    for values in batch.to_pylist():
+                        number += 1
+                        yield SourceRow(number, {name: _json(value) for name, value in values.items()})
+                    if advance is not None:
+                        advance(len(batch))
+        except (OSError, pa.ArrowException) as error:
+            raise BadDataSet(f"{self._file}, after row {number}: the file is damaged: {error}") from error
+
+
+def _leaves(kind: pa.DataType) -> Iterator[pa.DataType]:
+    if kind.num_fields == 0:
+        yield kind
+    for i in range(kind.num_fields):
+        yield from _leaves(kind.field(i).type)
+
+
+def _is_json(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(
+        is_kind(kind)
+        for is_kind in (
+            types.is_string,
+            types.is_large_string,
+            types.is_integer,
+            types.is_floating,
+            types.is_boolean,
+            types.is_null,
+            types.is_decimal,
+            types.is_date,
+            types.is_time,
+            types.is_timestamp,
+            types.is_dictionary,
+        )
+    )
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case float() if math.isnan(value):
+            return None
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return float(value)
+        case list() | tuple():
+            return [_json(each) for each in value]
+        case dict():
+            return {name: _json(each) for name, each in value.items()}
+        case _:
+            return value

@@ -1,0 +1,86 @@
+"""Rows of a file on their way into a collection: what was sent, stored and refused."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from semblance.models.files.lines import Advance
+from semblance.service.cli.index.column_types import column_types
+from semblance.service.cli.index.documents import DocumentFields, RowProblem
+from semblance.service.cli.index.readers.source import RowSource
+from semblance.service.client import StoredBatch
+
+SHOWN = 20  # refused rows that are listed
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Counts of rows, and the first refused ones as (number, message)."""
+
+    upserted: int = 0
+    truncated: int = 0
+    refused: int = 0
+    shown: list[tuple[int, str]] = field(default_factory=list)
+
+    def refuse(self, number: int, message: str) -> None:
+        """Count a refused row."""
+        self.refused += 1
+        self.shown = heapq.nsmallest(SHOWN, [*self.shown, (number, message)])
+
+
+class DocumentRows:
+    """Rows of a file as lines of NDJSON, read while they are sent.
+
+    Lines are numbered from 1 as they are sent, rows as they stand in the file; only the numbers of rows that are not
+    yet acknowledged are kept.
+
+    Attributes:
+        outcome: what became of the rows so far.
+        position: how much of `source.size` has been read.
+    """
+
+    def __init__(self, source: RowSource, fields: DocumentFields) -> None:
+        self.outcome = Outcome()
+        self.position = 0
+        self._source = source
+        self._fields = fields
+        self._unacknowledged: deque[int] = deque()
+        self._acknowledged = 0  # lines
+
+    def infer_types(self, advance: Advance) -> None:
+        """Read the file once to determine the types of its columns, if its values have none.
+
+        Raises:
+            BadDataSet: a row is malformed, so that none of the file should be stored.
+        """
+        if not self._source.typed:
+            casts = column_types(self._source.rows(advance))
+            self._fields = replace(self._fields, casts=casts)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The documents; rows that are none are refused. Raises BadDataSet."""
+        for row in self._source.rows(self._advance):
+            match self._fields.document(row):
+                case RowProblem() as problem:
+                    self.outcome.refuse(row.number, f"{problem.code}: {problem.detail}")
+                case line:
+                    self._unacknowledged.append(row.number)
+                    yield line
+
+    def acknowledge(self, batch: StoredBatch) -> None:
+        """Count a batch that is on disk."""
+        self.outcome.upserted += batch.upserted
+        self.outcome.truncated += batch.truncated
+        for each in batch.refused:
+            column = self._fields.column(each.field)
+            message = f"{each.code}: {column}: {each.detail}" if column else f"{each.code}: {each.detail}"
+            self.outcome.refuse(self._unacknowledged[each.line - self._acknowledged - 1], message)
+        while self._acknowledged < batch.through_line:
+            self._unacknowledged.popleft()
+            self._acknowledged += 1
+
+    def _advance(self, more: int) -> None:
+        self.position += more

@@ -1,0 +1,25 @@
+"""Warnings of an answer: parts of a valid request that may not do what the client expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+WarningCode: TypeAlias = Literal["filter_type_mismatch", "unknown_filter_field", "unread_text"]
+
+# code -> when; docs/errors.md lists them
+MEANINGS: Mapping[WarningCode, str] = {
+    "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
+    "unknown_filter_field": "No document of the collection has that field in its metadata",
+    "unread_text": "The model cannot read at least half of the letters of a text, so its scores mean little",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One warning: JSON pointer into the request, stable code, and a message."""
+
+    pointer: str
+    code: WarningCode
+    detail: str

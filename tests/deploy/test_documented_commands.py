@@ -1,0 +1,112 @@
+"""The docker commands of the pages: they build what the Dockerfile has, and start a service that is not open to all."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from semblance.service.api.edge.hosts import AllowedHosts
+from semblance.service.settings import Settings
+from tests.deploy.deployment import instructions, stages
+from tests.support.project import PROJECT
+
+PAGES = [PROJECT / "README.md", PROJECT / "docs" / "deployment.md", *(PROJECT / "docs" / "deployment").glob("*.md")]
+IMAGES = {"semblance", "semblance:cpu", "semblance:gpu", "REGISTRY/semblance:0.1.0"}
+DIGEST = 64 * "0"
+
+
+def commands(verb: str) -> list[tuple[str, list[str]]]:
+    """Page and arguments of each `docker VERB` in a block of code."""
+    return [
+        (page.name, shlex.split(line, comments=True)[2:])
+        for page in PAGES
+        for block in re.findall(r"^```\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        for line in re.split(r"\n| && ", block.replace("\\\n", " "))
+        if line.strip().startswith(f"docker {verb} ")
+    ]
+
+
+RUNS, BUILDS = commands("run"), commands("build")
+
+
+def parsed_run(words: list[str]) -> argparse.Namespace:
+    """The options of `docker run` that the pages use; any other is an error."""
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
+    for flag in ("--rm", "--read-only", "--detach", "-it"):
+        parser.add_argument(flag, action="store_true")
+    for option in ("--name", "--restart", "--tmpfs", "--cap-drop", "--security-opt", "--network", "--entrypoint"):
+        parser.add_argument(option)
+    for names in (("-p", "--publish"), ("-v", "--volume"), ("-e", "--env")):
+        parser.add_argument(*names, action="append", default=[])
+    parser.add_argument("image", choices=IMAGES)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    return parser.parse_args(words)
+
+
+SERVING = [(page, run) for page, words in RUNS for run in [parsed_run(words)] if not run.command]
+
+
+def runtime_environment() -> dict[str, str]:
+    """Variables that the image sets."""
+    values: dict[str, str] = {}
+    for stage in ("runtime", "cpu"):
+        for instruction, rest in stages()[stage]:
+            if instruction == "ENV":
+                values |= dict(pair.split("=", 1) for pair in shlex.split(rest))
+    return values
+
+
+def test_the_readme_and_the_deployment_page_each_start_one() -> None:
+    assert [page for page, _ in SERVING] == ["README.md", "deployment.md", "deployment.md"]
+    first, second = (sorted([*run.env, *run.publish, *run.volume]) for _, run in SERVING[:2])
+    assert first == second
+
+
+@pytest.mark.parametrize("run", [run for _, run in SERVING])
+def test_a_container_starts_and_is_reached_from_this_machine_only(
+    run: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = dict(pair.split("=", 1) for pair in run.env)
+    for variable, value in (runtime_environment() | given).items():
+        if variable.startswith("SEMBLANCE_"):
+            monkeypatch.setenv(variable, value.replace("...", DIGEST))
+    settings = Settings()  # it raises if the service would refuse to start
+    assert run.publish == [f"127.0.0.1:8000:{settings.port}"]
+    assert run.volume == [f"semblance:{dict(stages()['runtime'])['VOLUME']}"]
+    if settings.has_keys:
+        assert not settings.allow_anonymous
+    else:
+        hosts = AllowedHosts(settings.hosts)
+        assert hosts.allow("127.0.0.1:8000")
+        assert not hosts.allow("evil.example"), "a page may point its name to this machine"
+
+
+def test_images_are_built_by_arguments_that_exist() -> None:
+    arguments = {rest.split("=")[0] for instruction, rest in instructions() if instruction == "ARG"}
+    assert len(BUILDS) >= 4
+    for page, words in BUILDS:
+        assert words[-1] == ".", page
+        pairs = dict(itertools.pairwise(words))
+        assert pairs.get("--target", "cpu") in stages()
+        assert {pairs.get("--tag"), pairs.get("-t")} & IMAGES
+        if "--build-arg" in pairs:
+            assert pairs["--build-arg"].partition("=")[0] in arguments
+
+
+@pytest.mark.parametrize("cuda", [True, False])
+def test_the_build_says_when_the_image_holds_cuda(cuda: bool, tmp_path: Path) -> None:
+    [step] = [rest for name, rest in stages()["install-cpu"] if name == "RUN" and "pip install" not in rest]
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (packages / ("nvidia" if cuda else "numpy")).mkdir(parents=True)
+    ran = subprocess.run(
+        ["sh", "-euc", step.replace("/opt/semblance", str(tmp_path))], capture_output=True, text=True, check=True
+    )
+    assert ran.stderr == ""
+    assert ("PIP_EXTRA_INDEX_URL" in ran.stdout) == cuda
+    assert (str(tmp_path) in ran.stdout) == cuda, "its size"

@@ -1,0 +1,373 @@
+"""Every command that README and docs show is run, or at least parsed by the real command line.
+
+`COMMANDS` says for each command of `semblance` which of the two, and why if it is only parsed; `SCRIPTS` and `PROGRAMS`
+say it for the others. A command that is in none of them fails the tests: add it, with a small file in `workspace` if it
+reads one. curl is always run, against the service of the tests.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from itertools import pairwise, permutations
+from pathlib import Path
+from tempfile import mkdtemp
+
+import httpx2
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from semblance.service.cli.main import PACKAGE, LazyGroup, SemblanceVerbs, app
+from tests.support.command_line import SETTINGS
+from tests.support.command_line import semblance as run_semblance
+from tests.support.page_commands import GROUPS, commands, inner_semblance, program, settings_before, verb_of
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE, wait_for_url
+from tests.support.small_model import make_small, write_glove
+from tests.support.text_files import write, write_json, write_table
+
+pytestmark = pytest.mark.slow
+
+PAGES = [
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "service/adapters/minilm_clrcmd/README.md")),
+    *sorted((PROJECT / "docs").rglob("*.md")),
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The command is run; `service`: with the address of the service of the tests; `answer`: to a question it asks."""
+
+    service: bool = False
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Serve:
+    """The command starts a service, which answers by each of its models."""
+
+
+@dataclass(frozen=True)
+class Parse:
+    """The command is parsed, its verb not called, for this reason."""
+
+    because: str
+
+
+TRAINING = Parse("training takes minutes; tests/integration/test_train.py trains by every recipe")
+TRAINED = Parse("it needs a model of a training; test_evaluate.py compares models")
+ORIGIN = Parse("it takes minutes; tests/integration/test_origin_chain.py runs the whole chain on a small corpus")
+DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs these verbs")
+TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
+FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
+
+COMMANDS: Mapping[str, Run | Serve | Parse] = {
+    # documents
+    "semblance index my-documents.csv --collection mine": Run(service=True),
+    "semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body": Run(
+        service=True
+    ),
+    "semblance index reembed NAME --model OTHER": Run(service=True),
+    "semblance index reembed": Parse("a list of verbs, without arguments"),
+    "semblance index verify": Run(),
+    "semblance index rebuild": Run(),
+    "semblance duplicates default --threshold 0.7 --explain": Run(service=True),
+    "semblance backup /backups/monday": Run(),
+    "semblance restore /backups/monday": Run(answer="y"),
+    "semblance snapshot /seeds/replica": Run(),
+    # serving
+    "semblance serve": Serve(),
+    "semblance serve --host 0.0.0.0": Serve(),
+    "semblance serve --model minilm-clrcmd --model mine=/models/mine": Serve(),
+    "semblance serve --model minilm-clrcmd --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
+    "semblance serve --model 'tuned=minilm?adapter=runs/x/adapter'": Serve(),
+    "semblance serve --model 'glove=/vectors/glove.txt?weighting=sif&frequencies=/vectors/enwiki.tsv'": Serve(),
+    "semblance serve --model 'white=minilm?projection=white.safetensors'": Serve(),
+    "semblance serve --model stsb=runs/stsb": Serve(),
+    "semblance serve --model surrogate=runs/surrogate": Serve(),
+    "semblance models --model minilm-clrcmd --model mine=/models/mine": Run(),
+    "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
+    "semblance key new ci --scope read --scope write": Run(),
+    "semblance key new ops --scope read --scope write --scope admin": Run(),
+    # evaluation
+    "semblance evaluate --sets labels:questions.csv "
+    "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
+    "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
+    "semblance evaluate --model minilm": FIGURES,
+    "semblance evaluate --sets stsb,ists_images,pit_dev,wikiqa --measure rcmd --model minilm --data DATA": FIGURES,
+    "semblance evaluate --model runs/stsb --sets stsb": TRAINED,
+    "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
+    "semblance evaluate --model runs/surrogate --against runs/static --sets pairs:runs/pairs/test.tsv": TRAINED,
+    "semblance evaluate --sets dq,cq,dr,cr --data pairs": TWEETS,
+    # training
+    'semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb': TRAINING,
+    "semblance train surrogate --rows runs/pairs/train.tsv --config surrogate.yaml --out runs/surrogate": TRAINING,
+    "semblance train clrcmd --rows triplets.tsv --out runs/clrcmd": TRAINING,
+    'semblance train clrcmd --rows "$SEMBLANCE_DATA/nli/triplets.tsv" --exclude evaluation '
+    "--config service/adapters/minilm_clrcmd/recipe.yaml --out runs/minilm-clrcmd": TRAINING,
+    "semblance pairs tweets archive/ --out pairs": TWEETS,
+    "semblance pairs threads DATA/twitter/spotifycares_threads.tsv --out OUT --held-out 500": FIGURES,
+    "semblance pairs harvest runs/harvest --out runs/pairs": ORIGIN,
+    "semblance pairs harvest runs/harvest --out runs/pairs --form cosine": ORIGIN,
+    "semblance harvest runs/origin --out runs/harvest --pairs 5000": ORIGIN,
+    "semblance origin corpus texts/ --out runs/origin --exclude evaluation": ORIGIN,
+    "semblance origin train runs/origin": ORIGIN,
+    "semblance origin evaluate runs/origin --sets stsb_dev --pairs 200": ORIGIN,
+    'semblance origin explain runs/origin "A man plays a guitar." "Someone plays an instrument." '
+    "--form centred": ORIGIN,
+    "semblance origin start runs/origin --by static --out runs/static": ORIGIN,
+    # deployments
+    "semblance snapshot /data/seed": DEPLOYED,
+    "semblance backup /data/backup": DEPLOYED,
+    "semblance restore /data/backup": DEPLOYED,
+    "semblance snapshot /var/lib/semblance/8003 --home /var/lib/semblance/8001": DEPLOYED,
+    'semblance backup "/var/backups/semblance-$(date +%F)"': DEPLOYED,
+    "semblance restore /var/backups/semblance-2026-01-31": DEPLOYED,
+}
+
+SCRIPTS: Mapping[str, str] = {
+    "scripts/serve": "tests/end_to_end/test_scripts.py runs it",
+    "scripts/test": "it runs these tests",
+    "scripts/check": "it runs the unit tests",
+    "scripts/bench": "benchmarks take minutes; their modules must exist",
+    "scripts/soak": "it takes half an hour",
+    "scripts/docs": "tests/integration/test_docs.py compares what it writes",
+}
+
+PROGRAMS: Mapping[str, str] = {
+    **dict.fromkeys(("docker", "tar", "deploy/write-env.sh"), "of compose: tests/deploy checks files and options"),
+    **dict.fromkeys(("kubectl", "psql"), "of a cluster: tests/deploy checks the manifests"),
+    **dict.fromkeys(
+        ("apt-get", "python3", "ln", "useradd", "install", "read", "runuser", "systemctl", "set", "chown", "for"),
+        "of an installation as root: tests/deploy checks the units",
+    ),
+    **dict.fromkeys(("pip", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
+    "torchrun": "it trains on several GPUs; test_train.py trains in two processes",
+}
+
+WORDS = ("a", "cat", "sleeps", "on", "the", "red", "sofa", "today", "house")  # 504 texts of three: more than dimensions
+PLACEHOLDERS: Mapping[str, str] = {  # absolute paths and names of the pages -> what the tests have
+    "/models/": "models/",
+    "/vectors/": "vectors/",
+    "/backups/": "backups/",
+    "/seeds/": "seeds/",
+    "/data/": "data/",
+    "/var/": "var/",
+    "$SEMBLANCE_DATA": "benchmark",
+    "DATA/": "benchmark/",
+    "DATA": "benchmark",
+    "NAME": "rolled",
+    "OTHER": "minilm",
+    "OUT": "out",
+    "service/adapters/": f"{PROJECT}/service/adapters/",
+}
+PARSED_ONLY = (  # files that only need to exist
+    "runs/pairs/train.tsv",
+    "surrogate.yaml",
+    "triplets.tsv",
+    "benchmark/stsb/stsb.train.tsv",
+    "benchmark/nli/triplets.tsv",
+    "benchmark/twitter/spotifycares_threads.tsv",
+    "archive/tweets.jsonl",
+    "texts/a.txt",
+    "runs/origin/corpus",
+    "runs/harvest/shard",
+    "data/backup/manifest.json",
+    "var/lib/semblance/8001/documents.sqlite",
+    "var/backups/semblance-2026-01-31/manifest.json",
+)
+
+
+ALL = [(page.relative_to(PROJECT).as_posix(), command) for page in PAGES for command in commands(page)]
+BY_PAGE = {page: [command for other, command in ALL if other == page] for page, _ in ALL}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a small network."""
+    return make_small(tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small files under the names that the pages use, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for name in PARSED_ONLY:
+        write(tmp_path / name)
+    for name in ("models/mine", "runs/stsb", "runs/surrogate", "runs/static"):
+        shutil.copytree(models, tmp_path / name)
+    shutil.copytree(PROJECT / "service" / "adapters" / "minilm_clrcmd", tmp_path / "runs" / "x" / "adapter")
+    (tmp_path / "backups").mkdir()
+    write(tmp_path / "vectors" / "glove.txt")
+    write_glove(tmp_path / "vectors" / "glove.txt", WORDS)
+    write_table(tmp_path / "vectors" / "enwiki.tsv", [(word, i + 1) for i, word in enumerate(WORDS)])
+    write(tmp_path / "my-documents.csv", "text,year", "A cat sleeps.,2024", "The kitten naps.,2025")
+    write(tmp_path / "tickets.csv", "number,subject,body", "1,Lamp,It flickers.")
+    write(tmp_path / "corpus.txt", *(" ".join(three) for three in permutations(WORDS, 3)))
+    write(tmp_path / "questions.csv", "question1,question2,is_duplicate", "a cat,the cat,1", "a house,today,0")
+    ranking = {"query": "a cat", "candidates": ["the cat", "old"], "relevance": [1, 0]}
+    write_json(tmp_path / "out" / "ranking" / "threads.jsonl", ranking, ranking)
+    return tmp_path
+
+
+def in_workspace(command: str) -> list[str]:
+    """The words of a command of semblance, with placeholders replaced."""
+    for placeholder, value in PLACEHOLDERS.items():
+        command = re.sub(rf"(?<![\w/-]){re.escape(placeholder)}", value, command)
+    return shlex.split(command)[1:]
+
+
+def test_every_command_of_the_pages_is_in_a_table() -> None:
+    unknown = []
+    for page, command in ALL:
+        semblance = inner_semblance(command)
+        known = program(command) in (*PROGRAMS, *SCRIPTS, "curl") if semblance is None else semblance in COMMANDS
+        if not known:
+            unknown.append(f"{page}: {semblance or command}")
+    assert unknown == []
+
+
+def test_the_table_holds_no_command_that_left_the_pages() -> None:
+    shown = {inner_semblance(command) for _, command in ALL}
+    assert [command for command in COMMANDS if command not in shown] == []
+
+
+@pytest.mark.parametrize("page", BY_PAGE)
+def test_the_commands_of_a_page_run_in_order(page: str, workspace: Path, url: str) -> None:
+    home = workspace / "home"
+    if page == "docs/operation.md":
+        run(["index", "my-documents.csv", "--collection", "c", "--offline"], Run(), home, url)
+    if page == "docs/search.md":
+        run(["index", "my-documents.csv", "--collection", "rolled"], Run(service=True), home, url)
+    for command in BY_PAGE[page]:
+        semblance = inner_semblance(command)
+        if semblance is None:
+            run_or_check_other(command, url)
+            continue
+        words = in_workspace(semblance)
+        match COMMANDS[semblance]:
+            case Run() as how:
+                run(words, how, home, url)
+            case Serve():
+                serve(words, settings_before(command), workspace)
+            case Parse():
+                parse(words)
+
+
+def run_or_check_other(command: str, url: str) -> None:
+    if program(command) == "curl":
+        run_curl(command, url)
+    elif program(command) in SCRIPTS:
+        check_script(command.split())
+    else:
+        check_shell(command)
+
+
+def run_curl(command: str, url: str) -> None:
+    command = command.replace("curl -s", "curl --fail-with-body -s").replace("http://127.0.0.1:8000", url)
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, f"{command}: {ran.stdout}{ran.stderr}"
+
+
+def run(words: list[str], how: Run, home: Path, url: str) -> None:
+    more = ["--url", url] if how.service else []
+    environment = {**SETTINGS, "SEMBLANCE_HOME": str(home), "SEMBLANCE_EXPORTS": os.environ["SEMBLANCE_EXPORTS"]}
+    if how.answer:
+        ran = CliRunner().invoke(app, [*words, *more], input=f"{how.answer}\n", env=environment)
+        assert ran.exit_code == 0, f"{words}: {ran.output}"
+    else:
+        done = run_semblance(*words, *more, SEMBLANCE_HOME=str(home))
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+
+
+def serve(words: list[str], settings: Mapping[str, str], workspace: Path) -> None:
+    """Start the service at a free port; every model scores a pair, or a key is required."""
+    environment = os.environ | settings | {"SEMBLANCE_HOME": mkdtemp(dir=workspace)}
+    command = [sys.executable, "-m", SEMBLANCE, *words, "--port", "0"]
+    with (workspace / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=workspace, env=environment, stdout=subprocess.PIPE, stderr=log)
+    try:
+        with httpx2.Client(base_url=wait_for_url(process, workspace / "log"), timeout=60) as http:
+            listed = http.get("/models")
+            assert listed.status_code == (401 if "SEMBLANCE_API_KEYS" in settings else 200)
+            served = [each["name"] for each in listed.json().get("models", [])]
+            named = [word for option, word in pairwise(words) if option == "--model"]
+            assert not named or served == [word.partition("=")[0] for word in named]
+            for name in served:
+                body = {"pairs": [{"a": "a cat sleeps", "b": "the old cat"}], "model": name}
+                assert http.post("/similarity", json=body).status_code == 200
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def parse(words: list[str]) -> None:
+    """Parse by the command line, with paths that must exist; the verb is replaced by nothing."""
+    if words == ["index", "reembed"]:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for module, verb in {verb_of(words)}:
+            function = getattr(import_module(f"{PACKAGE}.{module}"), verb)
+            patch.setattr(f"{PACKAGE}.{module}.{verb}", wraps(function)(lambda **_: None))
+        ran = CliRunner().invoke(app, words, env=SETTINGS)
+    assert (ran.exit_code, ran.output) == (0, ""), words
+
+
+def check_script(words: list[str]) -> None:
+    assert os.access(PROJECT / words[0], os.X_OK), words
+    if words[0] == "scripts/bench" and len(words) > 1:
+        assert (PROJECT / "benchmarks" / f"{words[1].replace('.', '/')}.py").is_file(), words
+
+
+def check_shell(command: str) -> None:
+    ran = subprocess.run(["bash", "-n", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, ""), command
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for named in re.findall(r"'\.\[([\w,]+)\]'", command):
+        assert set(named.split(",")) <= set(extras), command
+
+
+def short_commands() -> Iterator[tuple[str, str]]:
+    """Commands inside of the sentences of the pages, and the examples that --help shows; with where they stand."""
+    for page in PAGES:
+        sentences = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for command in re.findall(r"`(semblance [a-z][^`]*)`", sentences):
+            yield page.name, " ".join(command.split())
+    groups: tuple[type[LazyGroup], ...] = (SemblanceVerbs, *GROUPS.values())
+    for group in groups:
+        for name, (module, _) in group.verbs.items():
+            text = inspect.getdoc(getattr(import_module(f"{PACKAGE}.{module}"), name)) or ""
+            for command in re.findall(r"^  (?:[A-Z_]+=\S+ )?(semblance .*)", text, re.MULTILINE):
+                yield f"semblance {name} --help", command
+
+
+def test_short_commands_name_verbs_and_options_that_exist() -> None:
+    seen = 0
+    for place, command in short_commands():
+        words = shlex.split(command)[1:]
+        if words[0] in GROUPS and len(words) == 1:
+            continue
+        try:
+            module, name = verb_of(words)
+        except KeyError:
+            pytest.fail(f"{place}: there is no such verb: {command}")
+        verb = typer.Typer(add_completion=False)
+        verb.command()(getattr(import_module(f"{PACKAGE}.{module}"), name))
+        known = {option for parameter in get_command(verb).params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if word.startswith("--")} <= known, f"{place}: {command}"
+        seen += 1
+    assert seen > 60

@@ -1,0 +1,175 @@
+"""A client that openapi-python-client generates from the OpenAPI document calls every route."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.conftest import missing
+
+GENERATOR = "openapi_python_client"
+PACKAGE = "generated_semblance_client"
+TEXT = "My parcel never came."
+
+
+class GeneratedClient:
+    """The generated package, with the operations that were called."""
+
+    def __init__(self, package: ModuleType, url: str, operations: dict[str, str]) -> None:
+        self._models = importlib.import_module(f"{package.__name__}.models")
+        self._client = importlib.import_module(f"{package.__name__}.client").Client(base_url=url, timeout=120)
+        self._operations = operations  # tag of each
+        self.called: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        """A class of the package, such as `Pair`."""
+        return getattr(self._models, name)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.get_httpx_client().close()
+
+    def answer(self, operation: str, *arguments: Any, **options: Any) -> tuple[int, Any]:
+        """Call an operation; its status and parsed answer."""
+        module = importlib.import_module(f"{PACKAGE}.api.{self._operations[operation]}.{operation}")
+        answer = module.sync_detailed(*arguments, client=self._client, **options)
+        self.called.add(operation)
+        return int(answer.status_code), answer.parsed
+
+    def call(self, operation: str, *arguments: Any, **options: Any) -> Any:
+        """Call an operation that succeeds; its parsed answer."""
+        status, parsed = self.answer(operation, *arguments, **options)
+        assert 200 <= status < 300, (operation, status, parsed)
+        return parsed
+
+
+@pytest.fixture(scope="module")
+def operations(http: httpx2.Client) -> dict[str, str]:
+    """Ids of all operations, with their tags."""
+    paths = http.get("/openapi.json").json()["paths"]
+    return {each["operationId"]: each["tags"][0] for methods in paths.values() for each in methods.values()}
+
+
+@pytest.fixture(scope="module")
+def generated(
+    url: str, operations: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GeneratedClient]:
+    if importlib.util.find_spec(GENERATOR) is None:
+        missing(GENERATOR)
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "config.yaml").write_text("post_hooks: []\n")  # by default it formats what it has generated
+    options = ["--meta", "none", "--config", str(folder / "config.yaml"), "--output-path", str(folder / PACKAGE)]
+    generating = subprocess.run(
+        [sys.executable, "-m", GENERATOR, "generate", "--url", f"{url}/openapi.json", *options, "--fail-on-warning"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert generating.returncode == 0, generating.stdout + generating.stderr
+    assert "warning" not in (generating.stdout + generating.stderr).lower()
+    sys.path.insert(0, str(folder))
+    client = GeneratedClient(importlib.import_module(PACKAGE), url, operations)
+    yield client
+    client.close()
+    sys.path.remove(str(folder))
+
+
+def compare(client: GeneratedClient) -> None:
+    pairs = [client.Pair(a=TEXT, b=TEXT), client.Pair(a=TEXT, b="привет, как дела сегодня вечером?")]
+    measure = client.SimilarityRequestMeasure.RCMD
+    scored = client.call("compare_texts", body=client.SimilarityRequest(pairs=pairs, measure=measure, explain=True))
+    assert isinstance(scored, client.SimilarityResponse)
+    assert scored.scores[0] == pytest.approx(1.0, abs=1e-5)
+    assert scored.truncated == [False, False]
+    assert [side.text for side in (scored.explanations[0].a, scored.explanations[0].b)] == [TEXT, TEXT]
+    assert (scored.explanations[0].a.truncated, scored.explanations[0].a.read_end) == (False, len(TEXT))
+    assert [(each.pointer, str(each.code)) for each in scored.warnings] == [("/pairs/1/b", "unread_text")]
+    matrix = client.call("compare_texts", body=client.SimilarityRequest(left=[TEXT], right=[TEXT, "A dog."]))
+    assert matrix.scores[0][0] > matrix.scores[0][1]
+    body = client.EmbeddingsRequest(input_=[TEXT], model=client.EmbeddingsRequestModel.MINILM, dimensions=8)
+    embedded = client.call("embed_texts", body=body)
+    assert isinstance(embedded, client.EmbeddingsResponse)
+    assert sum(number**2 for number in embedded.data[0].embedding) == pytest.approx(1.0, abs=1e-5)
+
+
+def create_and_store(client: GeneratedClient) -> None:
+    client.answer("delete_collection", "typed")
+    body = client.CollectionRequest(tokens=client.CollectionRequestTokens.INT8)
+    created = client.call("create_collection", "typed", body=body)
+    assert (created.name, created.count, created.truncated, str(created.tokens)) == ("typed", 0, 0, "int8")
+    metadata = client.ConditionalDocumentInMetadata.from_dict({"kind": "complaint", "words": 4})
+    documents = [client.ConditionalDocumentIn(id="a/b", text=TEXT, metadata=metadata)]
+    stored = client.call("store_documents", "typed", body=client.DocumentsRequest(documents=documents))
+    assert (stored.upserted, stored.truncated, stored.warnings) == (1, [], [])
+    assert client.call("get_collection", "typed").version == stored.version
+    assert "typed" in [each.name for each in client.call("list_collections").collections]
+    found = client.call("get_document", "typed", "a/b")
+    assert (found.text, found.metadata["words"], found.version) == (TEXT, 4, stored.version)
+    listed = client.call("list_documents", "typed", limit=1)
+    assert ([each.id for each in listed.documents], listed.cursor) == (["a/b"], None)
+
+
+def search_and_explain(client: GeneratedClient) -> None:
+    where = client.SearchRequestFilterType0.from_dict({"kind": "complaint", "colour": {"in": ["red"]}})
+    results = client.call("search", body=client.SearchRequest(query=TEXT, collection="typed", filter_=where))
+    assert results.results[0].hits == []
+    assert [(each.pointer, str(each.code)) for each in results.warnings] == [("/filter/colour", "unknown_filter_field")]
+    where = client.SearchRequestFilterType0.from_dict({"kind": "complaint", "words": {"gte": 4}})
+    body = client.SearchRequest(queries=[TEXT], collection="typed", filter_=where, explain=True)
+    [hit] = client.call("search", body=body).results[0].hits
+    assert (hit.id, hit.truncated, hit.explanation.b.text) == ("a/b", False, TEXT)
+    asked = client.call("explain", a=TEXT, b=TEXT, measure=client.ExplainMeasure.WORD_MOVERS)
+    assert (asked.score, asked.measure, asked.truncated) == (0.0, "word_movers", False)
+    long = client.ExplainRequest(a="word " * 600, id="a/b", collection="typed", max_links=1)
+    posted = client.call("explain_long_texts", body=long)
+    assert (posted.a.truncated, len(posted.links)) == (True, 1)
+    assert 0 < posted.a.read_end < 3000
+
+
+def roll_over(client: GeneratedClient) -> None:
+    body = client.RolloverRequest(model=client.RolloverRequestModel.MINILM)
+    assert client.call("begin_rollover", "typed", body=body).rollover.documents_left == 1
+    client.call("cancel_rollover", "typed")
+    client.call("begin_rollover", "typed", body=body)
+    step = client.call("step_rollover", "typed")
+    assert (step.embedded, step.left) == (1, 0)
+    assert client.call("switch_rollover", "typed").version != step.version
+    assert client.call("get_collection", "typed").model == "minilm"
+
+
+def delete(client: GeneratedClient) -> None:
+    version = client.call("get_document", "typed", "a/b").version
+    deleted = client.call("delete_document", "typed", "a/b", if_version=version)
+    assert deleted.deleted == 1
+    client.call("delete_collection", "typed")
+    status, problem = client.answer("get_collection", "typed")
+    assert (status, problem.code) == (404, "unknown_collection")
+    assert isinstance(problem, client.ProblemDetails)
+    status, refusal = client.answer(
+        "embed_texts", body=client.EmbeddingsRequest(input_="", model=client.EmbeddingsRequestModel.MINILM)
+    )
+    assert (status, refusal.error.code) == (400, "empty_text")
+
+
+def operate(client: GeneratedClient) -> None:
+    assert client.call("get_liveness").status == "live"
+    assert client.call("get_readiness").checks["model_answers"] is True
+    assert "semblance_requests_total" in client.call("get_metrics")
+    models = client.call("list_models")
+    assert [each.name for each in models.models] == ["minilm-clrcmd", "minilm"]
+    assert {each.name: each.bounds for each in models.measures}["word_movers"] == [None, 0.0]
+
+
+def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
+    for part in (compare, create_and_store, search_and_explain, roll_over, delete, operate):
+        part(generated)
+    assert generated.called == set(operations)
