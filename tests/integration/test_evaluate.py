@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -200,6 +201,21 @@ def test_calibration_of_labeled_pairs(tmp_path: Path) -> None:
     assert curve["precision"][-1] == pytest.approx(sum(score > 2 for *_, score in PAIRS) / len(PAIRS))
 
 
+def test_csv_with_other_column_names_gives_the_same_figures(tmp_path: Path) -> None:
+    own_files(tmp_path)
+    file = tmp_path / "mine.csv"
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(
+            [("my grade, 0 to 5", "a", "b"), *((s, a, b) for a, b, s in PAIRS)]
+        )
+    options = ("--measure", "set_jaccard", "--draws", "100", "--columns")
+    [renamed] = evaluated(
+        tmp_path, "--sets", f"pairs:{file}", *options, "sentence1=a,sentence2=b,score=my grade, 0 to 5"
+    ).values()
+    [plain] = evaluated(tmp_path, "--sets", f"pairs:{tmp_path / 'pairs.tsv'}", *options[:-1]).values()
+    assert renamed["set_jaccard"]["figures"] == plain["set_jaccard"]["figures"]
+
+
 def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
     broken = tmp_path / "broken.tsv"
     broken.write_text("sentence1\tsentence2\tscore\na b\tc d\t3\na b\tc d\t\n")
@@ -216,6 +232,14 @@ def test_invalid_input_ends_with_a_message(tmp_path: Path) -> None:
         (("--url", "http://127.0.0.1:9", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "is the service running"),
         (("--calibrate", "--sets", f"pairs:{tmp_path / 'pairs.tsv'}"), "labels"),
         (("--reproduce", "nosuch"), "nosuch"),
+        (
+            ("--sets", f"pairs:{tmp_path / 'labels.tsv'}"),
+            "named score; the columns are sentence1, sentence2, label; name ",
+        ),
+        (
+            ("--sets", f"pairs:{broken}", "--columns", "grade=score"),
+            "--columns grade=score is not COLUMN=NAME with one",
+        ),
     ):
         ran = semblance("evaluate", *arguments)
         assert ran.returncode == 1, arguments

@@ -34,7 +34,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     *,
     id_field: Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")] = None,
     text_field: Annotated[
-        list[str], typer.Option("--text", help="Field with the text; repeatable, then joined.", show_default="title and text")
+        list[str], typer.Option(help="Field with the text; repeatable, then joined.", show_default="title and text")
     ] = [],  # noqa: B006 - Typer copies it
     format_: Annotated[Format | None, typer.Option("--format", help="Format.", show_default="by the suffix")] = None,
     url: Url = LOCAL_URL,
