@@ -8,6 +8,7 @@ import socket
 import sys
 from functools import partial
 from importlib.metadata import version
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -30,7 +31,6 @@ from semblance.service.settings import CLIENT_KEY, Settings, read_settings
 log = logging.getLogger(__name__)
 
 REFUSAL = "cannot serve"
-EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and one that this machine can open
 PAIR = {"a": "my parcel never came", "b": "the package is lost"}
 
 
@@ -87,9 +87,10 @@ def _refuse(error: Exception) -> None:
 
 def _announce(settings: Settings, host: str, port: int) -> None:
     """Print the address and where documents are; on a terminal also what to try."""
-    shown = EVERY_ADDRESS.get(host, host)
+    on_all = ip_address(host).is_unspecified
+    shown = ("::1" if ":" in host else "127.0.0.1") if on_all else host
     address = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
-    others = " and every other address" if host in EVERY_ADDRESS else ""
+    others = " and every other address" if on_all else ""
     typer.echo(
         f"Semblance answers on {address}{others} (try it at {address}/docs); documents are kept in {_store(settings)}"
     )
