@@ -43,7 +43,9 @@ def opened(service: Service) -> Iterator[Api]:
 
 
 def test_collections_keep_versions_spaces_and_roll_overs(opened: Api) -> None:
-    assert opened.http.get("/collections").json()["collections"] == EXPECTED["collections"]
+    collections = opened.http.get("/collections").json()["collections"]
+    for collection, expected in zip(collections, EXPECTED["collections"], strict=True):
+        assert {name: collection[name] for name in expected} == expected, "fields may be added, and none changed"
 
 
 def test_models_keep_the_digests_of_their_spaces(opened: Api) -> None:
