@@ -21,7 +21,7 @@ from semblance.models.origin.origin_settings import OriginSettings
 from semblance.models.training.recipe import LowRank, Recipe
 from semblance.service.api import errors
 from semblance.service.cli.train import RECIPES
-from semblance.service.notices import MEANINGS
+from semblance.service.request_warnings import MEANINGS
 from semblance.service.settings import Settings, settings_by_group
 
 ROOT = Path(__file__).parents[1]

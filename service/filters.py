@@ -15,7 +15,7 @@ from dataclasses import field as dataclass_field
 from typing import Literal, TypeAlias
 
 from semblance.service.errors import pointer_to, shorten
-from semblance.service.notices import Notice
+from semblance.service.request_warnings import RequestWarning
 
 Scalar: TypeAlias = str | int | float | bool | None
 ValueType: TypeAlias = Literal["null", "boolean", "number", "string"]  # values of two types are never equal
@@ -113,7 +113,7 @@ def type_of(value: Scalar) -> ValueType:
             return "number"
 
 
-def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[Notice]:
+def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[RequestWarning]:
     """Warnings of the conditions that no document can meet, whatever the values.
 
     Args:
@@ -132,14 +132,14 @@ def _conditions(where: Filter) -> Iterator[OneOf | Between]:
             yield where
 
 
-def _mismatch(condition: OneOf | Between, present: Collection[ValueType]) -> Notice | None:
+def _mismatch(condition: OneOf | Between, present: Collection[ValueType]) -> RequestWarning | None:
     field, wanted = repr(shorten(condition.field, _SHOWN_CHARS)), condition.types
     if not present:
         detail = f"no document of the collection has a value to compare in the metadata field {field}"
-        return Notice(f"/filter{condition.pointer}", "unknown_filter_field", detail)
+        return RequestWarning(f"/filter{condition.pointer}", "unknown_filter_field", detail)
     if wanted and wanted.isdisjoint(present):
         detail = f"the documents have {_listed(present)} in the metadata field {field}, never {_listed(wanted)}"
-        return Notice(f"/filter{condition.pointer}", "filter_type_mismatch", detail)
+        return RequestWarning(f"/filter{condition.pointer}", "filter_type_mismatch", detail)
     return None
 
 

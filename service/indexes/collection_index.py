@@ -18,9 +18,9 @@ from semblance.service.indexes.engine_choice import suits
 from semblance.service.indexes.faiss_rows import use_one_thread
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.indexes.shared_lock import SharedLock
-from semblance.service.notices import Notice
 from semblance.service.ports.documents import Metadata, VectorChange, Version
 from semblance.service.ports.indexes import Hit, VectorRows
+from semblance.service.request_warnings import RequestWarning
 
 SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many as live ones
 CHANGES_PER_LOCK = 256  # changes applied at a time: searches run in between
@@ -111,7 +111,7 @@ class CollectionIndex:
                 hits += self._search(queries[start : start + QUERIES_PER_LOCK], k, where)
         return version, hits
 
-    def mismatches(self, where: Filter) -> list[Notice]:
+    def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""
         with self._lock.reading():
             return mismatches(where, self._postings.types_in)

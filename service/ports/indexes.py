@@ -11,9 +11,9 @@ from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter
-from semblance.service.notices import Notice
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, VectorChange, Version
+from semblance.service.request_warnings import RequestWarning
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
 
@@ -52,7 +52,7 @@ class VectorIndex(Protocol):
         changes.
         """
 
-    def mismatches(self, where: Filter) -> list[Notice]:
+    def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet.
 
         Takes time per condition, not per document.

@@ -120,7 +120,7 @@ def _figure(explanation: Explanation, caption: Caption) -> str:
     links, special, omitted = (plain(part, SCORE_DECIMALS) for part in parts.values())
     return f"""<figure class="light">
 <div class="wide" tabindex="0" role="region" aria-label="Heat map">{render_figure(explanation, caption)}</div>
-<figcaption class="faint">{links} from the links shown, {special} from links with special tokens (marks that the model
+<figcaption class="faint">{links} from the links shown, {special} from links with special tokens (which the model
 adds, such as [CLS]) and {omitted} from links left out sum to the score,
 {plain(explanation.score, SCORE_DECIMALS)}.</figcaption>
 </figure>"""

@@ -84,7 +84,7 @@ def draw_bars(parent: ET.Element, at: Point, explanation: Explanation) -> None:
     chart = _Chart.around(bars, (at[0], at[1] + 28))
     _draw_axis(group, chart, len(bars))
     note = Style(size=NOTE_SIZE, fill=FAINT_INK)
-    write(group, (at[0], chart.top + len(bars) * _ROW + 38), "special: marks that the model adds, such as [CLS]", note)
+    write(group, (at[0], chart.top + len(bars) * _ROW + 38), "special: tokens that the model adds, such as [CLS]", note)
     for row, bar in enumerate(bars):
         _draw_bar(group, chart, row, bar)
 

@@ -16,8 +16,8 @@ from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
-from semblance.service.notices import Notice
 from semblance.service.ports.embedding import ServedModels
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain import WordLinks, word_links
@@ -48,7 +48,7 @@ class ScoredPairs:
     truncated: Sequence[bool]
     explanations: Sequence[WordLinks] | None
     tokens: int
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ScoreMatrix:
     truncated_left: Sequence[bool]
     truncated_right: Sequence[bool]
     tokens: int
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 class Compare:

@@ -16,10 +16,10 @@ from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.notices import Notice
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
 
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
@@ -39,7 +39,7 @@ class TextEmbeddings:
     embeddings: Sequence[TokenEmbeddings]
     truncated: Sequence[bool]
     tokens: int
-    warnings: Sequence[Notice] = ()
+    warnings: Sequence[RequestWarning] = ()
 
 
 class TextEmbedder:
@@ -166,14 +166,14 @@ def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText
     )
 
 
-def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[Notice]:
+def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[RequestWarning]:
     """Warn of texts that the encoder cannot read, at every place of the request that has one."""
     unread = {text: each.unread for text, each in tokens.items() if each.unread >= UNREAD_SHARE}
     detail = (
         "{:.0%} of its letters are in a script, or in words, that the model {} does not know: its scores mean little"
     )
     return [
-        Notice(each.pointer, "unread_text", detail.format(unread[each.text], encoder.name))
+        RequestWarning(each.pointer, "unread_text", detail.format(unread[each.text], encoder.name))
         for each in texts
         if each.text in unread
     ]
@@ -189,7 +189,7 @@ class DocumentEmbeddings:
 
     by_id: Mapping[str, DocumentEmbedding]
     tokens: int
-    warnings: Sequence[Notice] = ()
+    warnings: Sequence[RequestWarning] = ()
 
 
 class DocumentEmbedder:
@@ -246,7 +246,7 @@ class TextVectors:
     vectors: Floats
     truncated: Sequence[bool]
     tokens: int
-    warnings: Sequence[Notice] = ()
+    warnings: Sequence[RequestWarning] = ()
 
 
 class Embed:

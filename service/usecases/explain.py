@@ -12,9 +12,9 @@ from semblance.models.explanation import Explanation, LinkList, ReadText, tokens
 from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Granularity, Role, Truncate
 from semblance.service.errors import UnknownDocument
-from semblance.service.notices import Notice
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import DEFAULT_MEASURE, Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder
 
@@ -71,7 +71,7 @@ class PairExplanation:
     a: ReadText
     b: ReadText
     explanation: Explanation
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 class Explain:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from semblance.service.notices import Notice
 from semblance.service.ports.documents import Collection, Document, Version
 from semblance.service.ports.indexes import Hit
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.explain import WordLinks
 
 
@@ -26,7 +26,7 @@ class IndexHits:
 
     version: Version
     hits: Sequence[Sequence[Hit]]
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 @dataclass(frozen=True, slots=True)

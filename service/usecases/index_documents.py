@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
 from semblance.service.errors import InvalidRequest, Problem, UnknownDocument
-from semblance.service.notices import Notice
 from semblance.service.ports.documents import Collection, Document, Version, Write
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import DocumentEmbedder, InputText
 
@@ -27,7 +27,7 @@ class IndexingResult:
     version: Version
     truncated: Sequence[str]
     tokens: int
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 class IndexDocuments:

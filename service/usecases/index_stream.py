@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.notices import Notice
 from semblance.service.ports.documents import Document, Version
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.index_documents import IndexDocuments, IndexingResult
 
 BATCH = 256  # documents that are embedded and committed together
@@ -38,7 +38,7 @@ class WarnedLine:
     """A line that was stored, with a warning."""
 
     number: int
-    notice: Notice
+    notice: RequestWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _without_refused(
     return [line for i, line in enumerate(lines) if i not in problems], refused
 
 
-def _warned(lines: Sequence[_DocumentLine], notice: Notice) -> WarnedLine:
+def _warned(lines: Sequence[_DocumentLine], notice: RequestWarning) -> WarnedLine:
     number = lines[_position(notice.pointer)].number
     return WarnedLine(number, replace(notice, pointer=_relative(notice.pointer)))
 

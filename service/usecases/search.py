@@ -19,11 +19,11 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.filters import Filter
-from semblance.service.notices import Notice
 from semblance.service.observability.stages import timed
 from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
 from semblance.service.ports.indexes import Hit, VectorIndex
 from semblance.service.replication.access import CollectionAccess
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain import word_links
@@ -69,7 +69,7 @@ class SearchResults:
     truncated: Sequence[bool]
     hits: Sequence[Sequence[SearchHit]]
     tokens: int
-    warnings: Sequence[Notice]
+    warnings: Sequence[RequestWarning]
 
 
 class Search:

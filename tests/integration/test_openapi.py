@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from semblance.models import catalogue
-from semblance.service.notices import MEANINGS
 from semblance.service.ports.indexes import AUTO
+from semblance.service.request_warnings import MEANINGS
 from tests.soak.fuzz import Report, fuzz, fuzzed_service, show
 
 EXAMPLES = 30

@@ -14,11 +14,11 @@ from semblance.models import catalogue
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
-from semblance.service.notices import Notice
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.html import render_html
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg import render_svg
+from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams, PairExplanation
 
@@ -105,7 +105,7 @@ async def _explain(options: ExplainRequest, format_: Format, explainer: Explain,
     return answer
 
 
-def _warning(notice: Notice) -> str:
+def _warning(notice: RequestWarning) -> str:
     return f"Warning: text {'a' if notice.pointer == '/a' else 'b'}: {notice.detail}"
 
 

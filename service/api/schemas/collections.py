@@ -12,6 +12,7 @@ from semblance.service.api.schemas.fields import (
     Measure,
     MetadataObject,
     ModelName,
+    Space,
     StrictBody,
     String,
     Text,
@@ -42,7 +43,7 @@ class RolloverOut(BaseModel):
     """The model under which a collection is being re-embedded."""
 
     model: str
-    space: str
+    space: Space
     documents_left: int = Field(description="Documents that it has not embedded yet.")
 
 
@@ -54,7 +55,7 @@ class CollectionOut(BaseModel):
     truncated: int = Field(description="Documents among them whose text was truncated to fit the model.")
     version: str
     model: str
-    space: str
+    space: Space
     dim: int
     measure: str
     index: str

@@ -13,6 +13,7 @@ from semblance.service.api.schemas.fields import (
     Measure,
     ModelName,
     NamedDocument,
+    Space,
     StrictBody,
     String,
     Text,
@@ -118,7 +119,7 @@ class ExplainResponse(ExplanationOut):
     """An explanation, and the model behind it."""
 
     model: str
-    space: str
+    space: Space
     truncated: bool = Field(description="Whether either text was truncated.")
     warnings: Warnings
 

@@ -6,7 +6,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import Path
 from pydantic import (
@@ -96,6 +96,12 @@ def _bounded(value: object) -> object:
     if isinstance(value, list) and len(value) > MAX_ENTRIES:
         raise PydanticCustomError("out_of_range", "it has more than {most} entries", {"most": MAX_ENTRIES})
     return value
+
+
+Space: TypeAlias = Annotated[
+    str,
+    Field(description="Digest of all that decides what a vector means; vectors and scores are comparable within one."),
+]
 
 
 def keywords(**values: Any) -> dict[str, Any]:

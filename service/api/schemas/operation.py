@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from semblance.service.api.schemas.fields import Space
+
 
 class ModelOut(BaseModel):
     """A served model. What is known only once it is loaded is null until its first use."""
@@ -13,7 +15,7 @@ class ModelOut(BaseModel):
     name: str
     default: bool
     loaded: bool
-    space: str
+    space: Space
     pooling: str
     dim: int | None
     max_tokens: int | None

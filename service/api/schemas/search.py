@@ -15,6 +15,7 @@ from semblance.service.api.schemas.fields import (
     FilterObject,
     Measure,
     NamedCollection,
+    Space,
     StrictBody,
     Text,
     Usage,
@@ -93,7 +94,7 @@ class SearchResponse(BaseModel):
 
     results: list[Hits]
     model: str
-    space: str
+    space: Space
     measure: str
     scored_from: Literal["index", "token_codes", "encoder"] = Field(
         description="Origin of the document vectors behind the scores: the index, the collection's token codes, "

@@ -14,6 +14,7 @@ from semblance.service.api.schemas.fields import (
     Bounded,
     Measure,
     ModelName,
+    Space,
     StrictBody,
     Text,
     Usage,
@@ -80,7 +81,7 @@ class SimilarityResponse(BaseModel):
     """Scores in the order of the request; rows of `left` in a matrix."""
 
     model: str
-    space: str
+    space: Space
     measure: str
     scores: list[float] | list[list[float]]
     truncated: list[bool] = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from semblance.service.notices import Notice, WarningCode
+from semblance.service.request_warnings import RequestWarning, WarningCode
 
 MAX_WARNINGS = 100  # in one answer
 
@@ -25,7 +25,7 @@ Warnings: TypeAlias = Annotated[
 ]
 
 
-def warnings_out(notices: Sequence[Notice]) -> list[WarningOut]:
+def warnings_out(notices: Sequence[RequestWarning]) -> list[WarningOut]:
     """The warnings of an answer as JSON."""
     return [
         WarningOut(pointer=_encodable(each.pointer), code=each.code, detail=each.detail)

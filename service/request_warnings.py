@@ -17,7 +17,7 @@ MEANINGS: Mapping[WarningCode, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class RequestWarning:
     """One warning: JSON pointer into the request, stable code, and a message."""
 
     pointer: str
