@@ -53,9 +53,9 @@ class _RetryTimer:
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A line that was not stored, with its number and the reason.
+    """A line that was refused, or stored with a warning: its number and the reason.
 
-    `field` is the refused field, such as `text` or `metadata/year`; empty if it is the whole line.
+    `field` is the field of the document, such as `text` or `metadata/year`; empty if it is the whole line.
     """
 
     line: int
@@ -72,6 +72,7 @@ class StoredBatch:
     upserted: int
     truncated: int
     refused: tuple[LineProblem, ...]
+    warned: tuple[LineProblem, ...]
 
 
 class Client:
@@ -186,11 +187,14 @@ class Client:
 
 def stored_batch(event: Mapping[str, Any], first: int) -> StoredBatch:
     """One line of the answer, with line numbers of the whole input."""
-    refused = tuple(
-        LineProblem(first - 1 + each["line"], each["code"], each["pointer"].removeprefix("/"), each["detail"])
-        for each in event["errors"]
+    refused, warned = (
+        tuple(
+            LineProblem(first - 1 + each["line"], each["code"], each["pointer"].removeprefix("/"), each["detail"])
+            for each in event[name]
+        )
+        for name in ("errors", "warnings")
     )
-    return StoredBatch(first - 1 + event["through_line"], event["upserted"], len(event["truncated"]), refused)
+    return StoredBatch(first - 1 + event["through_line"], event["upserted"], len(event["truncated"]), refused, warned)
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

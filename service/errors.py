@@ -151,22 +151,22 @@ class SpaceMismatch(SemblanceError):
     code = "space_mismatch"
 
 
-class RolloverDiffers(SemblanceError):
+class ReembeddingDiffers(SemblanceError):
     """The collection is being re-embedded under another model; finish or drop that first."""
 
-    code = "rollover_differs"
+    code = "reembedding_differs"
 
 
-class NoRollover(SemblanceError):
-    """The collection is not being re-embedded; start a roll-over first."""
+class NoReembedding(SemblanceError):
+    """The collection is not being re-embedded; start a re-embedding first."""
 
-    code = "no_rollover"
+    code = "no_reembedding"
 
 
-class RolloverUnfinished(SemblanceError):
+class ReembeddingUnfinished(SemblanceError):
     """The new model has not embedded every document yet; the switch has to wait."""
 
-    code = "rollover_unfinished"
+    code = "reembedding_unfinished"
 
 
 class VersionMismatch(SemblanceError):

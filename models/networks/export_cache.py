@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from filelock import FileLock
+from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from semblance.models.errors import BadCheckpoint, NotExportable
 from semblance.models.files.atomic import publish, write_json
@@ -63,7 +63,7 @@ def _damage(folder: Path) -> str | None:
 
 def _export_under_lock(folder: Path, export: Callable[[Path], None]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
+    with _acquired(FileLock(folder.with_name(f"{folder.name}.lock"))):
         damage = _damage(folder)
         if damage is None:  # another process has exported it meanwhile
             return
@@ -82,3 +82,12 @@ def _export_under_lock(folder: Path, export: Callable[[Path], None]) -> None:
             log.info("exported the network in %.1f s", time.perf_counter() - began)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def _acquired(lock: FileLock) -> AcquireReturnProxy:
+    """Acquire a lock; the log says if another process holds it, as an export takes half a minute."""
+    try:
+        return lock.acquire(blocking=False)
+    except Timeout:
+        log.info("another process is exporting the network; waiting for it")
+        return lock.acquire()

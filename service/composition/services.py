@@ -26,7 +26,7 @@ from semblance.service.usecases.embed import DocumentEmbedder, Embed, TextEmbedd
 from semblance.service.usecases.explain import Explain
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.index_stream import IndexStream
-from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search import Search
 
 
@@ -90,7 +90,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         collections,
         index_documents,
         IndexStream(index_documents),
-        RollOver(models, collections, stores.collections, embedder),
+        Reembedder(models, collections, stores.collections, embedder),
         Compare(models, texts),
         Search(collections, stores.collections, texts, settings.max_scores),
         Explain(collections, models, stores.collections, texts),

@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from semblance.service.documents import history
-from semblance.service.documents.rollovers import update_encoders
+from semblance.service.documents.reembeddings import update_encoders
 from semblance.service.documents.rows import (
     document_row,
     new_epoch,
-    rollover_columns,
+    reembedding_columns,
     select_collection,
     to_collection,
 )
@@ -25,7 +25,7 @@ from semblance.service.ports.documents import (
     CollectionContents,
     Commit,
     DocumentChange,
-    Rollover,
+    Reembedding,
     Version,
 )
 
@@ -39,7 +39,7 @@ def begin_epoch(connection: Connection, collection: Collection) -> None:
         "version": INCOMPLETE_VERSION,
         "last_commit": "",
         **asdict(collection.settings),
-        **rollover_columns(collection.rollover),
+        **reembedding_columns(collection.reembedding),
     }
     connection.execute(insert(collections).values(row))
 
@@ -77,10 +77,10 @@ def advance(connection: Connection, name: str, version: Version, commits: Sequen
     history.record(connection, name, commits)
 
 
-def set_rollover(connection: Connection, name: str, rollover: Rollover | None) -> None:
+def set_reembedding(connection: Connection, name: str, reembedding: Reembedding | None) -> None:
     """Set or remove the next encoder, and delete embeddings by others."""
     collection = to_collection(select_collection(connection, name))
-    update_encoders(connection, replace(collection, rollover=rollover))
+    update_encoders(connection, replace(collection, reembedding=reembedding))
 
 
 def set_encoders(connection: Connection, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:

@@ -22,7 +22,7 @@ from semblance.service.ports.documents import (
     CollectionSize,
     Document,
     DocumentEmbedding,
-    Rollover,
+    Reembedding,
     Version,
 )
 
@@ -64,17 +64,17 @@ def unknown_collection(name: str) -> UnknownCollection:
 def to_collection(row: RowMapping) -> Collection:
     """Convert a row to a collection."""
     settings = CollectionSettings(**{field.name: row[field.name] for field in fields(CollectionSettings)})
-    rollover = None
+    reembedding = None
     if row["next_space"] is not None:
-        rollover = Rollover(row["next_model"], row["next_space"], row["next_dim"])
-    return Collection(row["name"], Version(row["epoch"], row["version"], row["last_commit"]), settings, rollover)
+        reembedding = Reembedding(row["next_model"], row["next_space"], row["next_dim"])
+    return Collection(row["name"], Version(row["epoch"], row["version"], row["last_commit"]), settings, reembedding)
 
 
-def rollover_columns(rollover: Rollover | None) -> dict[str, Any]:
-    """Columns of a collection for its roll-over."""
-    if rollover is None:
+def reembedding_columns(reembedding: Reembedding | None) -> dict[str, Any]:
+    """Columns of a collection for its re-embedding."""
+    if reembedding is None:
         return {"next_model": None, "next_space": None, "next_dim": None}
-    return {"next_model": rollover.model, "next_space": rollover.space, "next_dim": rollover.dim}
+    return {"next_model": reembedding.model, "next_space": reembedding.space, "next_dim": reembedding.dim}
 
 
 def collection_size(connection: Connection, collection: RowMapping) -> CollectionSize:

@@ -41,7 +41,7 @@ collections = Table(
     Column("measure", String, nullable=False),
     Column("index", String, nullable=False),
     Column("tokens", String, nullable=False),
-    Column("next_model", String),  # the next encoder during a roll-over, else all three are null
+    Column("next_model", String),  # the next encoder during a re-embedding, else all three are null
     Column("next_space", String),
     Column("next_dim", Integer),
 )

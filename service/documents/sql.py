@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from semblance.service.documents import changes, copies, history, rollovers, row_digests
+from semblance.service.documents import changes, copies, history, reembeddings, row_digests
 from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
     collection_size,
@@ -40,7 +40,7 @@ from semblance.service.ports.documents import (
     Document,
     DocumentChange,
     DocumentEmbedding,
-    Rollover,
+    Reembedding,
     VectorChange,
     Version,
     Write,
@@ -190,36 +190,36 @@ class SqlDocumentStore:
         with self._database.reading() as connection:
             return changes.document_changes(connection, name, since, cursor, limit)
 
-    def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
-        if collection.rollover == rollover:
+    def begin_reembedding(self, collection: Collection, reembedding: Reembedding) -> Collection:
+        if collection.reembedding == reembedding:
             return collection
         with self._database.writing(collection.name) as connection:
             current = increment_version(connection, collection.name)
             require_same_encoders(collection, current)
-            return rollovers.begin(connection, current, rollover)
+            return reembeddings.begin(connection, current, reembedding)
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
         with self._database.reading() as connection:
-            return rollovers.unfilled(connection, name, limit)
+            return reembeddings.unfilled(connection, name, limit)
 
     def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
         with self._database.writing(collection.name) as connection:
             current = increment_version(connection, collection.name)
             require_same_encoders(collection, current)
-            rollovers.fill(connection, current, embedded)
+            reembeddings.fill(connection, current, embedded)
         return current.version
 
     def switch(self, name: str) -> Version:
         with self._database.writing(name, long=True) as connection:
             current = increment_version(connection, name)
-            rollovers.switch(connection, current)
+            reembeddings.switch(connection, current)
         return current.version
 
-    def drop_rollover(self, name: str) -> Collection:
+    def drop_reembedding(self, name: str) -> Collection:
         with self._database.writing(name) as connection:
-            if to_collection(select_collection(connection, name)).rollover is not None:
+            if to_collection(select_collection(connection, name)).reembedding is not None:
                 increment_version(connection, name)
-                copies.set_rollover(connection, name, None)
+                copies.set_reembedding(connection, name, None)
             return to_collection(select_collection(connection, name))
 
     def begin_epoch(self, collection: Collection) -> None:
@@ -235,9 +235,9 @@ class SqlDocumentStore:
         with self._database.writing(name) as connection:
             copies.advance(connection, name, version, commits)
 
-    def set_rollover(self, name: str, rollover: Rollover | None) -> None:
+    def set_reembedding(self, name: str, reembedding: Reembedding | None) -> None:
         with self._database.writing(name) as connection:
-            copies.set_rollover(connection, name, rollover)
+            copies.set_reembedding(connection, name, reembedding)
 
     def set_encoders(self, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:
         with self._database.writing(collection.name) as connection:
@@ -276,8 +276,8 @@ def _embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str,
     assert write.embedding is not None
     document = replace(write.document, truncated=write.embedding.truncated, version=current.version.number)
     embeddings = {current.settings.space: write.embedding}
-    if current.rollover is not None and write.next_embedding is not None:
-        embeddings[current.rollover.space] = write.next_embedding
+    if current.reembedding is not None and write.next_embedding is not None:
+        embeddings[current.reembedding.space] = write.next_embedding
     return document, embeddings
 
 

@@ -11,7 +11,7 @@ from semblance.service.documents import history
 from semblance.service.documents.rows import document_row, embedding_rows, to_collection, unknown_collection
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
 from semblance.service.errors import CollectionReplaced, DocumentChanged, TextChanged, VersionMismatch
-from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Rollover, Version
+from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Reembedding, Version
 
 
 def increment_version(connection: Connection, name: str) -> Collection:
@@ -60,8 +60,8 @@ def require_unchanged(connection: Connection, current: Collection, since: Mappin
         raise DocumentChanged(f"{', '.join(map(repr, changed))} changed since if_version: read again, and retry")
 
 
-def _encoders(collection: Collection) -> tuple[str, str, Rollover | None]:
-    return collection.version.epoch, collection.settings.space, collection.rollover
+def _encoders(collection: Collection) -> tuple[str, str, Reembedding | None]:
+    return collection.version.epoch, collection.settings.space, collection.reembedding
 
 
 def update_metadata(connection: Connection, current: Collection, unchanged: Sequence[Document]) -> None:

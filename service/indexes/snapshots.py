@@ -84,7 +84,8 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
 def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> CollectionIndex | None:
     """Load the index of a collection; None, with the reason in the log, if it is unusable."""
     if not (folder / MANIFEST).exists():
-        log.info("collection %s has no snapshot", collection.name)
+        level = logging.INFO if collection.version.number else logging.DEBUG  # a new collection needs none
+        log.log(level, "collection %s has no snapshot", collection.name)
         return None
     try:
         manifest = _read_manifest(folder)

@@ -74,7 +74,7 @@ class CollectionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollover:
+class Reembedding:
     """The next encoder of a collection that is being re-embedded."""
 
     model: str
@@ -89,12 +89,12 @@ class Collection:
     name: str
     version: Version
     settings: CollectionSettings
-    rollover: Rollover | None = None
+    reembedding: Reembedding | None = None
 
-    def rolled_over(self) -> Collection:
+    def reembedded(self) -> Collection:
         """The same collection after the switch to the next encoder."""
-        assert self.rollover is not None
-        return replace(self, settings=replace(self.settings, **asdict(self.rollover)), rollover=None)
+        assert self.reembedding is not None
+        return replace(self, settings=replace(self.settings, **asdict(self.reembedding)), reembedding=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,9 @@ class DocumentEmbedding:
 class Write:
     """A document to store.
 
-    Without `embedding`, its text must equal the stored one: only metadata changes. During a roll-over, `next_embedding`
-    is the embedding by the next encoder. With `if_version`, the document must not have changed since that version of
-    the collection.
+    Without `embedding`, its text must equal the stored one: only metadata changes. During a re-embedding,
+    `next_embedding` is the embedding by the next encoder. With `if_version`, the document must not have changed since
+    that version of the collection.
     """
 
     document: Document
@@ -294,18 +294,18 @@ class DocumentStore(Protocol):
     ) -> ChangePage[DocumentChange]:
         """As `vector_changes`, with all that a copy of the store needs."""
 
-    def begin_rollover(self, collection: Collection, rollover: Rollover) -> Collection:
+    def begin_reembedding(self, collection: Collection, reembedding: Reembedding) -> Collection:
         """Begin to re-embed a collection, as it was read, under another encoder; idempotent.
 
         Raises:
             UnknownCollection, CollectionReplaced: as `upsert`.
-            RolloverDiffers: it is being re-embedded under another encoder.
+            ReembeddingDiffers: it is being re-embedded under another encoder.
         """
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
         """Count the documents to be embedded by the next encoder, and get up to `limit`, by id.
 
-        Raises UnknownCollection, NoRollover.
+        Raises UnknownCollection, NoReembedding.
         """
 
     def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
@@ -318,11 +318,11 @@ class DocumentStore(Protocol):
         """Make the next encoder the collection's own, and delete the embeddings by the former one.
 
         Raises:
-            UnknownCollection, NoRollover: there is no roll-over to switch to.
-            RolloverUnfinished: it has not embedded every document.
+            UnknownCollection, NoReembedding: there is no re-embedding to switch to.
+            ReembeddingUnfinished: it has not embedded every document.
         """
 
-    def drop_rollover(self, name: str) -> Collection:
+    def drop_reembedding(self, name: str) -> Collection:
         """Delete the embeddings by the next encoder, if there is one. Raises UnknownCollection."""
 
     def replace_all(self, contents: Iterable[CollectionContents]) -> None:
@@ -353,7 +353,7 @@ class CopyStore(DocumentStore, Protocol):
     def apply(self, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
         """Store pages of changes and their version in one transaction. Raises UnknownCollection."""
 
-    def set_rollover(self, name: str, rollover: Rollover | None) -> None:
+    def set_reembedding(self, name: str, reembedding: Reembedding | None) -> None:
         """Set the next encoder, and delete embeddings by others. Raises UnknownCollection."""
 
     def set_encoders(self, collection: Collection, version: Version, commits: Sequence[Commit]) -> None:

@@ -22,9 +22,9 @@ _MAX_LINKS = 30
 _MAX_WORD_EM = 40.0
 _STYLE = """
 :root { color-scheme: light dark;
-  --ink: #1f2933; --faint: #5b6770; --rule: #d9dfe4; --paper: #ffffff; --page: #f4f6f8; }
+  --ink: #1f2933; --faint: #5b6770; --rule: #d9dfe4; --paper: #ffffff; --page: #f4f6f8; --alert: #fff3d6; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaee; --faint: #a3adb6; --rule: #39434c; --paper: #1c2329; --page: #13181c; }
+  :root { --ink: #e6eaee; --faint: #a3adb6; --rule: #39434c; --paper: #1c2329; --page: #13181c; --alert: #4a3a12; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
@@ -41,6 +41,8 @@ section, figure { margin: 1.25rem 0 0; padding: 1.25rem; background: var(--paper
 .unread { color: #6b757d; background: #eceff1; }
 .matched { box-shadow: inset 0 -.15em #4393c3; }
 .message { margin-top: .25rem; }
+.warning { margin-top: .75rem; padding: .5rem .75rem; background: var(--alert); border-radius: .25rem;
+  border-inline-start: .3rem solid #d97706; }
 .text { line-height: 1.9; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start; }
 mark { padding: .1em 0; border-radius: .15em; }
 .light { --ink: #1f2933; --faint: #5b6770; --paper: #ffffff; color: var(--ink); }
@@ -90,7 +92,8 @@ def render_html(explanation: Explanation, caption: Caption) -> str:
 
 
 def _messages(caption: Caption) -> str:
-    return "".join(f'<p class="message">{_escaped(message)}</p>' for message in (*caption.warnings, *caption.cuts))
+    kinds = (("warning", caption.warnings), ("message", caption.cuts))
+    return "".join(f'<p class="{kind}">{_escaped(message)}</p>' for kind, messages in kinds for message in messages)
 
 
 def _texts(explanation: Explanation, caption: Caption) -> str:

@@ -50,7 +50,7 @@ class CollectionAccess(Protocol):
     async def switch(self, name: str) -> Version:
         """Make the next encoder of a collection its own, after building its index.
 
-        Raises UnknownCollection, NoRollover, RolloverUnfinished, StoreUnavailable.
+        Raises UnknownCollection, NoReembedding, ReembeddingUnfinished, StoreUnavailable.
         """
 
     async def drop(self, name: str) -> None:

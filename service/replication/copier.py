@@ -19,7 +19,7 @@ from semblance.service.ports.documents import (
     CopyStore,
     DocumentChange,
     DocumentStore,
-    Rollover,
+    Reembedding,
     Version,
 )
 from semblance.service.replication.change_feed import read_pages
@@ -124,9 +124,9 @@ class Copier:
         switched = target.settings.space != settings.space
         # Where the store has switched, its encoder is still the next one here: readers of the copy need the former
         # encoder's vectors until the index of its successor is built.
-        next_one = Rollover(settings.model, settings.space, settings.dim) if switched else source.rollover
-        if target.rollover != next_one:
-            self._writer.run_as_writer(lambda: self._copy.set_rollover(name, next_one))
+        next_one = Reembedding(settings.model, settings.space, settings.dim) if switched else source.reembedding
+        if target.reembedding != next_one:
+            self._writer.run_as_writer(lambda: self._copy.set_reembedding(name, next_one))
         if switched:
             with self._full_copy():
                 last = self._put_pages(source, target.version)
@@ -152,7 +152,10 @@ class Copier:
     def _pages(self, source: Collection, since: Version) -> Iterator[ChangePage[DocumentChange]]:
         for page in read_pages(partial(self._store.document_changes, source.name), since, self._stop):
             now = page.collection
-            if (now.settings, now.rollover) != (source.settings, source.rollover):  # embeddings were added or deleted
+            if (now.settings, now.reembedding) != (
+                source.settings,
+                source.reembedding,
+            ):  # embeddings were added or deleted
                 raise OptimisticConflict
             self._on_page(len(page.changes))
             yield page

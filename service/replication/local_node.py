@@ -135,7 +135,7 @@ class LocalNode:
     async def switch(self, name: str) -> Version:
         """Build the index of the next encoder in the background, then switch to that encoder.
 
-        Raises UnknownCollection, NoRollover, RolloverUnfinished.
+        Raises UnknownCollection, NoReembedding, ReembeddingUnfinished.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._builder, self.switch_with, name, lambda: self._store.switch(name))
@@ -200,9 +200,9 @@ class LocalNode:
         Raises what `act` raises; then nothing has changed.
         """
         collection = self._store.collection(name)
-        if collection.rollover is None:
+        if collection.reembedding is None:
             return act()
-        switched = collection.rolled_over()
+        switched = collection.reembedded()
         index = self._empty(switched)
         catch_up(self._changes(switched), index, self._closing)
         return self.run_as_writer(lambda: self._switch(switched, index, act))
@@ -317,7 +317,7 @@ class LocalNode:
     def _switch(self, switched: Collection, index: VectorIndex, act: Callable[[], Result]) -> Result:
         """In the writer thread: switch the store to the next encoder, and swap the indexes."""
         now = self._store.collection(switched.name)
-        if now.rollover is None or now.rolled_over().settings != switched.settings:
+        if now.reembedding is None or now.reembedded().settings != switched.settings:
             raise CollectionReplaced
         catch_up(self._changes(switched), index)
         result = act()

@@ -40,7 +40,7 @@ def restore(backup: DocumentStore, store: DocumentStore, advance: Callable[[int]
 
 
 def _copy_settled(store: DocumentStore, copy: CopyStore, copier: Copier, name: str) -> None:
-    """Copy until no roll-over begins or ends during it: the change feed does not show these."""
+    """Copy until no re-embedding begins or ends during it: the change feed does not show these."""
     before = _find(store, name)
     while True:
         copier(name)
@@ -49,7 +49,9 @@ def _copy_settled(store: DocumentStore, copy: CopyStore, copier: Copier, name: s
             break
         before = after
     if after is not None:
-        copy.set_rollover(name, after.rollover)  # deletes embeddings by encoders that came and went during the copy
+        copy.set_reembedding(
+            name, after.reembedding
+        )  # deletes embeddings by encoders that came and went during the copy
 
 
 def _find(store: DocumentStore, name: str) -> Collection | None:
@@ -61,7 +63,7 @@ def _find(store: DocumentStore, name: str) -> Collection | None:
 
 def _encoders(collection: Collection | None) -> object:
     """Epoch and encoders of a collection, for comparison."""
-    return collection and (collection.version.epoch, collection.settings.space, collection.rollover)
+    return collection and (collection.version.epoch, collection.settings.space, collection.reembedding)
 
 
 def _pages(

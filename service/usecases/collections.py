@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from semblance.models.catalogue import similarity
 from semblance.models.protocols import Encoder
-from semblance.service.errors import InvalidRequest, NoRollover, Problem, SpaceMismatch, UnknownModel
+from semblance.service.errors import InvalidRequest, NoReembedding, Problem, SpaceMismatch, UnknownModel
 from semblance.service.names import RULE, is_name
 from semblance.service.ports.documents import (
     Collection,
@@ -97,19 +97,19 @@ class Collections:
         """Get the model that a collection is being re-embedded under.
 
         Raises:
-            NoRollover: it is not being re-embedded.
+            NoReembedding: it is not being re-embedded.
             SpaceMismatch: this process does not serve that version of the model.
         """
-        rollover = collection.rollover
-        if rollover is None:
-            begin = f"begin with PUT /collections/{collection.name}/rollover"
-            raise NoRollover(f"collection {collection.name!r} is not being re-embedded; {begin}")
-        encoder = await self._served(rollover.model)
-        if encoder is None or encoder.space != rollover.space:
+        reembedding = collection.reembedding
+        if reembedding is None:
+            begin = f"begin with PUT /collections/{collection.name}/reembedding"
+            raise NoReembedding(f"collection {collection.name!r} is not being re-embedded; {begin}")
+        encoder = await self._served(reembedding.model)
+        if encoder is None or encoder.space != reembedding.space:
             raise SpaceMismatch(
-                f"collection {collection.name!r} is being re-embedded under model {rollover.model!r} (space "
-                f"{rollover.space[:12]}), which is not served here; serve it too, or drop the roll-over with "
-                f"DELETE /collections/{collection.name}/rollover"
+                f"collection {collection.name!r} is being re-embedded under model {reembedding.model!r} (space "
+                f"{reembedding.space[:12]}), which is not served here; serve it too, or drop the re-embedding with "
+                f"DELETE /collections/{collection.name}/reembedding"
             )
         return encoder
 

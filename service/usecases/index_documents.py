@@ -33,7 +33,7 @@ class IndexingResult:
 class IndexDocuments:
     """Encodes and stores documents, all or none. Texts already stored are not encoded again.
 
-    During a roll-over, a new text is encoded by both encoders.
+    During a re-embedding, a new text is encoded by both encoders.
     """
 
     def __init__(self, collections: Collections, access: CollectionAccess, embedder: DocumentEmbedder) -> None:
@@ -127,9 +127,9 @@ class IndexDocuments:
         return await self._access.read(lambda store: store.scan(name, after, limit))
 
     async def _encoders(self, collection: Collection) -> list[Encoder]:
-        """Get the encoder of a collection and, in a roll-over, the next. Raises SpaceMismatch."""
+        """Get the encoder of a collection and, in a re-embedding, the next. Raises SpaceMismatch."""
         own = await self._collections.encoder_of(collection)
-        return [own] if collection.rollover is None else [own, await self._collections.next_encoder_of(collection)]
+        return [own] if collection.reembedding is None else [own, await self._collections.next_encoder_of(collection)]
 
 
 def _same_text(document: Document, stored: Document | None) -> bool:

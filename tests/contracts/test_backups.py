@@ -41,7 +41,7 @@ from tests.support.crash_point import CRASHED, run_in_fork
 pytestmark = pytest.mark.slow
 
 SAME = [column.name for column in collections.c if column.name != "epoch"]
-ROLLOVER = ["name", "epoch", "space", "next_space"]
+NEXT_ENCODER = ["name", "epoch", "space", "next_space"]
 Content: TypeAlias = list[Any]
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
 METADATA = st.dictionaries(ODD, ODD | st.integers() | st.floats(allow_nan=False, allow_infinity=False), max_size=2)
@@ -108,7 +108,7 @@ def emptied_writer(store: SqlDocumentStore) -> Writer:
 
 
 def filled(engine: Engine) -> SqlDocumentStore:
-    """Two collections with documents, a deleted one, and a roll-over under way."""
+    """Two collections with documents, a deleted one, and a re-embedding under way."""
     writer = Writer(SqlDocumentStore(engine))
     steps: list[Step] = [
         ("upsert", "c", 3),
@@ -221,21 +221,21 @@ def test_a_copy_of_a_busy_store_is_consistent_per_collection(
     spaces = dump(copy_engine, vectors, ["collection", "space"])
     for collection in copied:
         assert of_collection(copy_engine, collection.name) == busy.states[(collection.name, collection.version)]
-        own = {repr(collection.settings.space), repr(collection.rollover and collection.rollover.space)}
+        own = {repr(collection.settings.space), repr(collection.reembedding and collection.reembedding.space)}
         stored = {space for name, space in spaces if name == repr(collection.name)}
-        assert stored <= own, "no embeddings remain of a roll-over that is not running"
+        assert stored <= own, "no embeddings remain of a re-embedding that is not running"
     copy.close()
 
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("reads", range(8))
-@pytest.mark.parametrize("concurrent", [["begin"], ["begin", "switch"], ["begin", "fill", "drop_rollover"]])
-def test_a_roll_over_during_a_copy_is_copied_settled(tmp_path: Path, concurrent: list[str], reads: int) -> None:
+@pytest.mark.parametrize("concurrent", [["begin"], ["begin", "switch"], ["begin", "fill", "drop_reembedding"]])
+def test_a_reembedding_during_a_copy_is_copied_settled(tmp_path: Path, concurrent: list[str], reads: int) -> None:
     engine, copy_engine = sqlite_engine(tmp_path / "primary.sqlite"), sqlite_engine(tmp_path / "copy.sqlite")
     Writer(SqlDocumentStore(engine)).perform(("upsert", "c", 3))
     copy = SqlDocumentStore(copy_engine)
     back_up(Busy(engine, [*[None] * reads, *((step, "c", 3) for step in concurrent)]), copy, ignore_progress)
-    assert dump(copy_engine, collections, ROLLOVER) == dump(engine, collections, ROLLOVER)
+    assert dump(copy_engine, collections, NEXT_ENCODER) == dump(engine, collections, NEXT_ENCODER)
     for table in (vectors, token_codes):
         assert dump(copy_engine, table) == dump(engine, table)
     copy.close()

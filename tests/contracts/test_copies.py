@@ -16,12 +16,12 @@ from semblance.models.embeddings import unit_rows
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import collections, commits, documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.errors import NoRollover, RolloverDiffers, RolloverUnfinished
+from semblance.service.errors import NoReembedding, ReembeddingDiffers, ReembeddingUnfinished
 from semblance.service.ports.documents import (
     CollectionSettings,
     Document,
     DocumentEmbedding,
-    Rollover,
+    Reembedding,
     Write,
 )
 from semblance.service.replication.copier import Copier, DirectWriter
@@ -58,13 +58,13 @@ class Writer:
             "begin": self.begin,
             "fill": self.fill,
             "switch": self.switch,
-            "drop_rollover": lambda name, _: self.store.drop_rollover(name),
+            "drop_reembedding": lambda name, _: self.store.drop_reembedding(name),
         }
         steps[action](name, number)
 
     def upsert(self, name: str, number: int) -> None:
         collection = self.store.collection(name)
-        next_space = collection.rollover and collection.rollover.space
+        next_space = collection.reembedding and collection.reembedding.space
         writes = []
         for i in range(number % 4 + 1):
             text = f"text {number} of {i}"
@@ -89,19 +89,19 @@ class Writer:
 
     def begin(self, name: str, number: int) -> None:
         collection = self.store.collection(name)
-        if collection.rollover is None:
+        if collection.reembedding is None:
             self._spaces += 1
-            self.store.begin_rollover(collection, Rollover(f"model-{number}", f"space-{self._spaces}", DIM))
+            self.store.begin_reembedding(collection, Reembedding(f"model-{number}", f"space-{self._spaces}", DIM))
 
     def fill(self, name: str, number: int) -> None:
         collection = self.store.collection(name)
-        if collection.rollover is not None:
+        if collection.reembedding is not None:
             _, some = self.store.unfilled(name, number % 5 + 1)
-            space = collection.rollover.space
+            space = collection.reembedding.space
             self.store.fill(collection, [(document, embedding(space, document.text)) for document in some])
 
     def switch(self, name: str, number: int) -> None:
-        if self.store.collection(name).rollover is not None:
+        if self.store.collection(name).reembedding is not None:
             while self.store.unfilled(name, 1)[0]:
                 self.fill(name, number)
             self.store.switch(name)
@@ -122,7 +122,18 @@ def assert_equal(primary: Engine, copy: Engine) -> None:
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["upsert", "upsert", "relabel", "delete", "recreate", "begin", "begin", "fill", "switch", "drop_rollover"]
+            [
+                "upsert",
+                "upsert",
+                "relabel",
+                "delete",
+                "recreate",
+                "begin",
+                "begin",
+                "fill",
+                "switch",
+                "drop_reembedding",
+            ]
         ),
         st.sampled_from(NAMES),
         st.integers(0, 20),
@@ -162,14 +173,16 @@ def test_a_switch_requires_every_document_to_be_re_embedded(engine: Engine) -> N
     store = writer.store
     store.create("c", SETTINGS)
     writer.upsert("c", 3)
-    with pytest.raises(NoRollover):
+    with pytest.raises(NoReembedding):
         store.switch("c")
-    begun = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
-    assert store.begin_rollover(begun, Rollover("other", "space-b", DIM)) == begun, "beginning again changes nothing"
-    with pytest.raises(RolloverDiffers, match="'other'"):
-        store.begin_rollover(begun, Rollover("third", "space-c", DIM))
+    begun = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-b", DIM))
+    assert store.begin_reembedding(begun, Reembedding("other", "space-b", DIM)) == begun, (
+        "beginning again changes nothing"
+    )
+    with pytest.raises(ReembeddingDiffers, match="'other'"):
+        store.begin_reembedding(begun, Reembedding("third", "space-c", DIM))
     before = store.collection("c").version
-    with pytest.raises(RolloverUnfinished, match="4 documents"):
+    with pytest.raises(ReembeddingUnfinished, match="4 documents"):
         store.switch("c")
     assert store.collection("c").version == before, "a refused switch leaves no version behind"
     writer.fill("c", 2)
@@ -177,7 +190,7 @@ def test_a_switch_requires_every_document_to_be_re_embedded(engine: Engine) -> N
     writer.fill("c", 2)
     version = store.switch("c")
     now = store.collection("c")
-    assert (now.settings.model, now.settings.space, now.rollover) == ("other", "space-b", None)
+    assert (now.settings.model, now.settings.space, now.reembedding) == ("other", "space-b", None)
     assert now.version == version
     assert {row[2] for row in dump(engine, vectors)} == {"'space-b'"}
 
@@ -188,7 +201,7 @@ def test_a_document_changed_during_re_embedding_is_not_filled(engine: Engine) ->
     store = writer.store
     store.create("c", SETTINGS)
     writer.upsert("c", 0)
-    collection = store.begin_rollover(store.collection("c"), Rollover("other", "space-b", DIM))
+    collection = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-b", DIM))
     [read] = store.unfilled("c", 10)[1]
     changed = Write(Document("0", "changed", {}), embedding("space-0", "changed"))
     store.upsert(collection, [changed])

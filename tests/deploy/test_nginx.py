@@ -37,8 +37,8 @@ READS = [
 WRITES = [
     ("POST", "/collections/a/documents"),
     ("PUT", "/collections/a"),
-    ("PUT", "/collections/a/rollover"),
-    ("POST", "/collections/a/rollover/step"),
+    ("PUT", "/collections/a/reembedding"),
+    ("POST", "/collections/a/reembedding/step"),
     ("DELETE", "/collections/a/documents/1"),
     ("POST", "/search/../collections/a/documents"),  # an unusual spelling counts as a write
     ("POST", "/%73earch"),

@@ -135,14 +135,14 @@ def search_and_explain(client: GeneratedClient) -> None:
     assert 0 < posted.a.read_end < 3000
 
 
-def roll_over(client: GeneratedClient) -> None:
-    body = client.RolloverRequest(model=client.RolloverRequestModel.MINILM)
-    assert client.call("begin_rollover", "typed", body=body).rollover.documents_left == 1
-    client.call("cancel_rollover", "typed")
-    client.call("begin_rollover", "typed", body=body)
-    step = client.call("step_rollover", "typed")
+def reembed(client: GeneratedClient) -> None:
+    body = client.ReembeddingRequest(model=client.ReembeddingRequestModel.MINILM)
+    assert client.call("begin_reembedding", "typed", body=body).reembedding.documents_left == 1
+    client.call("cancel_reembedding", "typed")
+    client.call("begin_reembedding", "typed", body=body)
+    step = client.call("step_reembedding", "typed")
     assert (step.embedded, step.left) == (1, 0)
-    assert client.call("switch_rollover", "typed").version != step.version
+    assert client.call("switch_reembedding", "typed").version != step.version
     assert client.call("get_collection", "typed").model == "minilm"
 
 
@@ -170,6 +170,6 @@ def operate(client: GeneratedClient) -> None:
 
 
 def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
-    for part in (compare, create_and_store, search_and_explain, roll_over, delete, operate):
+    for part in (compare, create_and_store, search_and_explain, reembed, delete, operate):
         part(generated)
     assert generated.called == set(operations)

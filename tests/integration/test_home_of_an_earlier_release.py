@@ -22,7 +22,7 @@ from tests.support.small_model import BUILT_IN_FOLDER
 
 RELEASE = PROJECT / "tests" / "integration" / "homes" / "v0.1.0"
 EXPECTED = json.loads((RELEASE / "expected.json").read_text("utf-8"))
-UNFILLED = 44  # documents of `words` that its roll-over to `second` had not embedded when the folder was copied
+UNFILLED = 44  # documents of `words` that its re-embedding to `second` had not embedded when the folder was copied
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def opened(service: Service) -> Iterator[Api]:
         yield Api(http)
 
 
-def test_collections_keep_versions_spaces_and_roll_overs(opened: Api) -> None:
+def test_collections_keep_versions_spaces_and_reembeddings(opened: Api) -> None:
     collections = opened.http.get("/collections").json()["collections"]
     for collection, expected in zip(collections, EXPECTED["collections"], strict=True):
         assert {name: collection[name] for name in expected} == expected, "fields may be added, and none changed"
@@ -77,11 +77,11 @@ def test_searches_find_the_same_and_encode_only_the_query(opened: Api, search: d
     assert encoded_texts(opened) <= before + 1
 
 
-def test_a_roll_over_under_way_embeds_only_the_remaining_documents(opened: Api) -> None:
+def test_a_reembedding_under_way_embeds_only_the_remaining_documents(opened: Api) -> None:
     before = encoded_texts(opened)
-    assert opened.ok("/collections/words/rollover/step", {})["embedded"] == UNFILLED
+    assert opened.ok("/collections/words/reembedding/step", {})["embedded"] == UNFILLED
     assert encoded_texts(opened) == before + UNFILLED
-    opened.ok("/collections/words/rollover/switch", {})
+    opened.ok("/collections/words/reembedding/switch", {})
     assert opened.http.get("/collections/words").json()["model"] == "second"
 
 

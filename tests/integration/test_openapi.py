@@ -115,7 +115,7 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_operations_have_names_and_summaries_of_their_own(document: dict[str, Any]) -> None:
     found = operations(document)
     assert len(found) == sum(len(methods) for methods in document["paths"].values()), "each id once"
-    assert {"compare_texts", "search", "begin_rollover", "store_documents", "embed_texts"} <= found.keys()
+    assert {"compare_texts", "search", "begin_reembedding", "store_documents", "embed_texts"} <= found.keys()
     for name, operation in found.items():
         assert re.fullmatch(r"[a-z]+(_[a-z]+){0,2}", name), "a verb and its object, without path and method"
         assert not re.search(r"_(get|put|post|delete)$", name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from tests.integration.conftest import Api
+from tests.support.command_line import semblance
 
 ENGLISH = "The cat sleeps on the sofa."
 RUSSIAN, ARABIC = "Завтра в городе ожидается сильный дождь.", "القطة نائمة على الأريكة"
@@ -48,6 +50,17 @@ def test_lines_of_a_stream_with_unread_texts_are_named(api: Api) -> None:
     answer = api.http.post("/collections/unread/documents", content=lines.encode(), headers=headers)
     batches = [json.loads(line) for line in answer.text.splitlines()]
     assert [each["line"] for batch in batches for each in batch.get("warnings", [])] == [2, 3]
+
+
+def test_the_command_warns_of_rows_that_are_unread(http: httpx2.Client, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "mixed.csv"
+    file.write_text(f"number,text\n1,{ENGLISH}\n2,{RUSSIAN}\n", "utf-8")
+    ran = semblance("index", str(file), "--collection", "warned", "--id-field", "number", "--url", url)
+    assert ran.returncode == 0, ran.stderr
+    assert f"{file}, line 3: warning: unread_text: text: " in ran.stderr
+    assert f"{file}, line 2" not in ran.stderr
+    assert "2 documents stored in warned" in ran.stderr
+    http.delete("/collections/warned")
 
 
 def test_openai_answers_name_each_unread_text(api: Api) -> None:

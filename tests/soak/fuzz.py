@@ -135,10 +135,10 @@ class ExistingNames:
             document = {"id": f"gone-{next(self._numbers)}", "text": "a text"}
             self._http.post(f"/collections/{WRITTEN}/documents", json={"documents": [document]}).raise_for_status()
             return {"name": WRITTEN, "doc_id": document["id"]}
-        if operation == "PUT /collections/{name}/rollover":
+        if operation == "PUT /collections/{name}/reembedding":
             return {"name": self._create(f"/collections/begun-{next(self._numbers)}")}
-        if "/rollover" in operation:
-            return {"name": self._create_rolling(f"/collections/rolling-{next(self._numbers)}")}
+        if "/reembedding" in operation:
+            return {"name": self._create_reembedding(f"/collections/reembedding-{next(self._numbers)}")}
         name = WRITTEN if operation.startswith("POST") else READ
         return {key: value for key, value in (("name", name), ("doc_id", DOCUMENT)) if key in parameters}
 
@@ -146,11 +146,11 @@ class ExistingNames:
         self._http.put(path, json={}).raise_for_status()
         return path.rpartition("/")[2]
 
-    def _create_rolling(self, path: str) -> str:
-        """Create a collection with a roll-over that can be completed."""
+    def _create_reembedding(self, path: str) -> str:
+        """Create a collection with a re-embedding that can be completed."""
         self._http.delete(path)  # an earlier one may have been switched
         name = self._create(path)
-        self._http.put(f"{path}/rollover", json={"model": self._other_model}).raise_for_status()
+        self._http.put(f"{path}/reembedding", json={"model": self._other_model}).raise_for_status()
         return name
 
     def _conditional(self, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from semblance.service.api.routes import (
     explain,
     health,
     models,
-    rollovers,
+    reembeddings,
     search,
     similarity,
 )
 
 ROUTERS = tuple(
     module.router
-    for module in (similarity, search, explain, embeddings, collections, rollovers, documents, models, health)
+    for module in (similarity, search, explain, embeddings, collections, reembeddings, documents, models, health)
 )

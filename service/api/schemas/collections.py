@@ -1,4 +1,4 @@
-"""Bodies of /collections, their documents and rollovers."""
+"""Bodies of /collections, their documents and re-embedding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CollectionRequest(StrictBody):
     tokens: TokenStorage = Field("none", description="Keep token vectors as int8, so that rcmd need not encode again.")
 
 
-class RolloverOut(BaseModel):
+class ReembeddingOut(BaseModel):
     """The model under which a collection is being re-embedded."""
 
     model: str
@@ -62,7 +62,7 @@ class CollectionOut(BaseModel):
     tokens: TokenStorage
     bytes_per_document: float = Field(description="Of vectors and token codes.")
     token_error: float | None = Field(description="Largest error of a score from token codes; null without them.")
-    rollover: RolloverOut | None = Field(description="Null unless it is being re-embedded under another model.")
+    reembedding: ReembeddingOut | None = Field(description="Null unless it is being re-embedded under another model.")
 
 
 class CollectionList(BaseModel):
@@ -182,7 +182,7 @@ class Deleted(BaseModel):
     version: str
 
 
-class RolloverRequest(StrictBody):
+class ReembeddingRequest(StrictBody):
     """The model under which a collection is to be re-embedded."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "minilm"}]})
@@ -191,7 +191,7 @@ class RolloverRequest(StrictBody):
 
 
 class StepOut(BaseModel):
-    """Progress of a rollover after one step."""
+    """Progress of a re-embedding after one step."""
 
     embedded: int = Field(description="Documents that this step embedded; those changed meanwhile count as left.")
     left: int = Field(description="Documents that the next model has not embedded yet; at 0 the switch is possible.")
@@ -206,8 +206,8 @@ class SwitchedOut(BaseModel):
 
 def collection_out(collection: Collection, size: CollectionSize) -> CollectionOut:
     """A collection as JSON."""
-    settings, target = collection.settings, collection.rollover
-    rollover = target and RolloverOut(model=target.model, space=target.space, documents_left=size.unfilled)
+    settings, target = collection.settings, collection.reembedding
+    reembedding = target and ReembeddingOut(model=target.model, space=target.space, documents_left=size.unfilled)
     return CollectionOut(
         name=collection.name,
         count=size.documents,
@@ -221,7 +221,7 @@ def collection_out(collection: Collection, size: CollectionSize) -> CollectionOu
         tokens=settings.tokens,
         bytes_per_document=size.bytes_per_document,
         token_error=size.token_error,
-        rollover=rollover,
+        reembedding=reembedding,
     )
 
 

@@ -49,7 +49,8 @@ def add(  # noqa: PLR0913 - one parameter an option
     all other fields become metadata. Rows without an id are named FILE:LINE. docs/documents.md has the details.
 
     A missing collection is created with default settings. Rows that cannot be stored (invalid JSON, an empty text) are
-    listed and the others stored; of several rows with the same id the last wins. The work resumes if the service is
+    listed and the others stored, those that the model cannot read with a warning; of several rows with the same id the
+    last wins. The work resumes if the service is
     away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
     requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
@@ -76,7 +77,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     except (ServiceError, SemblanceError) as error:
         raise SystemExit(f"stopped after {upload.rows.outcome.upserted:,} documents: {error}") from error
     upload.print(collection)
-    if upload.rows.outcome.refused:
+    if upload.rows.outcome.refused.count:
         raise typer.Exit(1)
 
 
@@ -114,13 +115,14 @@ class _Upload:
     def print(self, collection: str) -> None:
         """List refused rows, and print the counts."""
         outcome, unit = self.rows.outcome, self.source.unit
-        for number, message in outcome.shown:
-            print_line(self.console, f"{self.file}, {unit} {number}: {message}")
-        if outcome.refused > len(outcome.shown):
-            print_line(self.console, f"... and {outcome.refused - len(outcome.shown):,} more {unit}s")
+        for kind, messages in (("", outcome.refused), ("warning: ", outcome.warned)):
+            for number, message in messages.first:
+                print_line(self.console, f"{self.file}, {unit} {number}: {kind}{message}")
+            if messages.count > len(messages.first):
+                print_line(self.console, f"... and {messages.count - len(messages.first):,} more {unit}s")
         stored = f"{outcome.upserted:,} documents stored in {collection}"
         truncated = f"{outcome.truncated:,} of them truncated to the model's input length"
-        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused:,}")
+        print_line(self.console, f"{stored}, {truncated}; {unit}s refused: {outcome.refused.count:,}")
 
 
 def _store_online(url: str, collection: str, upload: _Upload) -> None:

@@ -45,20 +45,20 @@ def reembed(
 
 
 def _drop(client: Client, collection: str) -> str:
-    client.request_with_retries("DELETE", f"/collections/{collection}/rollover")
+    client.request_with_retries("DELETE", f"/collections/{collection}/reembedding")
     return f"{collection} keeps its current model; unfinished work was discarded"
 
 
 def _reembed(client: Client, console: Console, collection: str, model: str) -> str:
     """Start or resume, embed step by step, and switch; returns a message for the console."""
     started = _begin(client, collection, model)
-    if started["rollover"] is None:
+    if started["reembedding"] is None:
         return f"{collection} already uses {model}; nothing to do"
-    left = started["rollover"]["documents_left"]
+    left = started["reembedding"]["documents_left"]
     resumed, embedded = started["count"] - left, 0
     with counter_bar(console, f"re-embedding {collection}", left) as advance:
         while left:
-            step = client.request_with_retries("POST", f"/collections/{collection}/rollover/step")
+            step = client.request_with_retries("POST", f"/collections/{collection}/reembedding/step")
             embedded += step["embedded"]
             advance(left - step["left"])
             left = step["left"]
@@ -68,13 +68,13 @@ def _reembed(client: Client, console: Console, collection: str, model: str) -> s
 
 
 def _begin(client: Client, collection: str, model: str) -> Any:
-    return client.request_with_retries("PUT", f"/collections/{collection}/rollover", {"model": model})
+    return client.request_with_retries("PUT", f"/collections/{collection}/reembedding", {"model": model})
 
 
 def _switch(client: Client, collection: str, model: str) -> None:
     """Switch models; if the answer was lost, the retry finds that it has happened."""
     try:
-        client.request_with_retries("POST", f"/collections/{collection}/rollover/switch")
+        client.request_with_retries("POST", f"/collections/{collection}/reembedding/switch")
     except ServiceError as error:
-        if error.code != "no_rollover" or _begin(client, collection, model)["rollover"] is not None:
+        if error.code != "no_reembedding" or _begin(client, collection, model)["reembedding"] is not None:
             raise

@@ -13,22 +13,30 @@ from semblance.service.cli.index.documents import DocumentFields, RowProblem
 from semblance.service.cli.index.readers.source import RowSource
 from semblance.service.client import StoredBatch
 
-SHOWN = 20  # refused rows that are listed
+SHOWN = 20  # refused rows that are listed, and as many with a warning
+
+
+@dataclass(slots=True)
+class RowMessages:
+    """Messages about rows: their number, and the first ones as (row, message)."""
+
+    count: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, number: int, message: str) -> None:
+        """Count a message about a row, and keep it if it is among the first."""
+        self.count += 1
+        self.first = heapq.nsmallest(SHOWN, [*self.first, (number, message)])
 
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of rows, and the first refused ones as (number, message)."""
+    """Counts of rows, and messages about those that were refused or stored with a warning."""
 
     upserted: int = 0
     truncated: int = 0
-    refused: int = 0
-    shown: list[tuple[int, str]] = field(default_factory=list)
-
-    def refuse(self, number: int, message: str) -> None:
-        """Count a refused row."""
-        self.refused += 1
-        self.shown = heapq.nsmallest(SHOWN, [*self.shown, (number, message)])
+    refused: RowMessages = field(default_factory=RowMessages)
+    warned: RowMessages = field(default_factory=RowMessages)
 
 
 class DocumentRows:
@@ -65,7 +73,7 @@ class DocumentRows:
         for row in self._source.rows(self._advance):
             match self._fields.document(row):
                 case RowProblem() as problem:
-                    self.outcome.refuse(row.number, f"{problem.code}: {problem.detail}")
+                    self.outcome.refused.add(row.number, f"{problem.code}: {problem.detail}")
                 case line:
                     self._unacknowledged.append(row.number)
                     yield line
@@ -74,10 +82,11 @@ class DocumentRows:
         """Count a batch that is on disk."""
         self.outcome.upserted += batch.upserted
         self.outcome.truncated += batch.truncated
-        for each in batch.refused:
-            column = self._fields.column(each.field)
-            message = f"{each.code}: {column}: {each.detail}" if column else f"{each.code}: {each.detail}"
-            self.outcome.refuse(self._unacknowledged[each.line - self._acknowledged - 1], message)
+        for messages, problems in ((self.outcome.refused, batch.refused), (self.outcome.warned, batch.warned)):
+            for each in problems:
+                column = self._fields.column(each.field)
+                message = f"{each.code}: {column}: {each.detail}" if column else f"{each.code}: {each.detail}"
+                messages.add(self._unacknowledged[each.line - self._acknowledged - 1], message)
         while self._acknowledged < batch.through_line:
             self._unacknowledged.popleft()
             self._acknowledged += 1

@@ -115,7 +115,7 @@ def test_concurrent_threads_create_one_export(tmp_path: Path) -> None:
     assert names(tmp_path) == ["f", "f.lock"]
 
 
-def test_a_process_waits_for_the_export_of_another(tmp_path: Path) -> None:
+def test_a_process_waits_for_the_export_of_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Once the other is killed, its lock is released and its leftovers are removed."""
     code = """
 import sys, pathlib
@@ -127,6 +127,7 @@ def export(folder):
 with cached_export(pathlib.Path(sys.argv[1]), "f", export):
     pass
 """
+    caplog.set_level(logging.INFO)
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
@@ -136,6 +137,7 @@ with cached_export(pathlib.Path(sys.argv[1]), "f", export):
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
+        assert caplog.messages == ["another process is exporting the network; waiting for it"]
         assert calls == []
         other.kill()
         waiting.join(30)

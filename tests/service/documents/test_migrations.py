@@ -68,7 +68,7 @@ def test_a_store_of_the_first_release_keeps_its_documents(tmp_path: Path, caplog
                 connection.execute(text(statement))
     store = SqlDocumentStore(engine)
     collection = store.collection("c")
-    assert (collection.version, collection.rollover) == (Version("e1", 1), None)
+    assert (collection.version, collection.reembedding) == (Version("e1", 1), None)
     assert store.get("c", ["d"])["d"].text == "A text."
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []

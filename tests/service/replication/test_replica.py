@@ -29,7 +29,7 @@ from semblance.service.ports.documents import (
     Document,
     DocumentEmbedding,
     DocumentStore,
-    Rollover,
+    Reembedding,
     Version,
     Write,
 )
@@ -302,13 +302,13 @@ async def test_a_recreated_collection_shows_nothing_of_its_former_epoch(
 
 
 async def test_a_replica_builds_the_next_index_before_it_switches(database: PostgresServer, tmp_path: Path) -> None:
-    """A write based on the state before the roll-over is refused."""
+    """A write based on the state before the re-embedding is refused."""
     async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
         await a.write("c", lambda store: store.create("c", SETTINGS))
         for seed in range(5):
             await a.write("c", upsert(f"d{seed}", seed))
         before = await a.read_primary(lambda store: store.collection("c"))
-        begun = await a.write("c", lambda store: store.begin_rollover(before, Rollover("next", "space-2", DIM)))
+        begun = await a.write("c", lambda store: store.begin_reembedding(before, Reembedding("next", "space-2", DIM)))
         with pytest.raises(CollectionReplaced):
             await b.write("c", lambda store: store.upsert(before, []))
         _, left = await a.read_primary(lambda store: store.unfilled("c", 10))

@@ -64,5 +64,5 @@ FAULTS = (
         5,
         writers_may_see=LEAVING,
     ),
-    Fault("a roll-over, killed half-way and resumed", collections.roll_over, 1, writers_may_see=CUT_OFF),
+    Fault("a re-embedding, killed half-way and resumed", collections.reembed, 1, writers_may_see=CUT_OFF),
 )

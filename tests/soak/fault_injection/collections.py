@@ -46,17 +46,17 @@ def restore_backup(context: FaultContext) -> None:
             context.ledger.begin(_version_of_new_epoch(context, http, epoch), contents)
 
 
-def roll_over(context: FaultContext) -> None:
-    """Roll over to another model: kill the command midway, then a replica, then run it again."""
+def reembed(context: FaultContext) -> None:
+    """Re-embed under another model: kill the command midway, then a replica, then run it again."""
     with _http(context) as http:
         before = _collection(context, http)["model"]
         after = next(name for name in context.deployment.models if name != before)
         command = ("index", "reembed", context.collection, "--model", after, "--url", context.deployment.url)
         first = _start(context, *command)
         deadline = time.monotonic() + TIMEOUT_S
-        while first.poll() is None and not _collection(context, http)["rollover"]:
+        while first.poll() is None and not _collection(context, http)["reembedding"]:
             if time.monotonic() > deadline:
-                raise Violation(f"the roll-over to {after} does not begin")
+                raise Violation(f"the re-embedding to {after} does not begin")
             time.sleep(0.01)
         first.kill()
         first.communicate()
@@ -64,7 +64,7 @@ def roll_over(context: FaultContext) -> None:
         _run(context, *command)
         while (model := _collection(context, http)["model"]) != after:  # the replica may lag
             if time.monotonic() > deadline:
-                raise Violation(f"after the roll-over to {after} the collection has model {model}")
+                raise Violation(f"after the re-embedding to {after} the collection has model {model}")
             time.sleep(0.05)
 
 

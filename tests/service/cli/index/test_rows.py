@@ -26,7 +26,7 @@ def rows_of(file: Path, fields: DocumentFields | None = None) -> DocumentRows:
 
 
 def batch(through_line: int, upserted: int, *refused: LineProblem) -> StoredBatch:
-    return StoredBatch(through_line, upserted, 0, refused)
+    return StoredBatch(through_line, upserted, 0, refused, ())
 
 
 def test_refused_lines_are_reported_by_their_place_in_the_file(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_refused_lines_are_reported_by_their_place_in_the_file(tmp_path: Path) -
         batch(4, 0, LineProblem(4, "bad", "metadata/x", "odd"), LineProblem(3, "empty_text", "text", "none"))
     )
     outcome = rows.outcome
-    assert (outcome.upserted, outcome.refused) == (1, 4)
-    assert [number for number, _ in outcome.shown] == [4, 5, 6, 7]
-    assert [message.partition(";")[0] for _, message in outcome.shown] == [
+    assert (outcome.upserted, outcome.refused.count) == (1, 4)
+    assert [number for number, _ in outcome.refused.first] == [4, 5, 6, 7]
+    assert [message.partition(";")[0] for _, message in outcome.refused.first] == [
         "missing_field: no field is named text",
         "malformed_json: the line is not JSON",
         "empty_text: text: none",
@@ -56,8 +56,8 @@ def test_refused_lines_are_reported_by_their_place_in_the_file(tmp_path: Path) -
 def test_only_the_first_refused_rows_are_kept(tmp_path: Path) -> None:
     rows = rows_of(write(tmp_path / "a.jsonl", *['{"txt": 1}'] * 100))
     assert not list(rows)
-    assert rows.outcome.refused == 100
-    assert [number for number, _ in rows.outcome.shown] == list(range(1, SHOWN + 1))
+    assert rows.outcome.refused.count == 100
+    assert [number for number, _ in rows.outcome.refused.first] == list(range(1, SHOWN + 1))
 
 
 def test_columns_of_csv_get_types_before_anything_is_sent(tmp_path: Path) -> None:

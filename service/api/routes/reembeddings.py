@@ -1,4 +1,4 @@
-"""/collections/{name}/rollover: re-embedding a collection under another model."""
+"""/collections/{name}/reembedding: re-embedding a collection under another model."""
 
 from __future__ import annotations
 
@@ -8,53 +8,55 @@ from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, WRITE
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.collections import (
     CollectionOut,
-    RolloverRequest,
+    ReembeddingRequest,
     StepOut,
     SwitchedOut,
     collection_out,
 )
 from semblance.service.api.schemas.fields import CollectionInPath
-from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.reembed import Reembedder
 
-router = APIRouter(prefix="/collections/{name}/rollover", tags=["collections"], route_class=StrictRoute)
+router = APIRouter(prefix="/collections/{name}/reembedding", tags=["collections"], route_class=StrictRoute)
 
 
 @router.put(
     "",
-    summary="Begin a roll-over to another model",
+    summary="Begin a re-embedding to another model",
     responses=responses(
-        *FIELDS, *MODEL, *WRITE, "ill_formed_text", "rollover_differs", "unknown_collection", "write_conflict"
+        *FIELDS, *MODEL, *WRITE, "ill_formed_text", "reembedding_differs", "unknown_collection", "write_conflict"
     ),
 )
-async def begin_rollover(name: CollectionInPath, body: RolloverRequest, roll_over: Use[RollOver]) -> CollectionOut:
+async def begin_reembedding(
+    name: CollectionInPath, body: ReembeddingRequest, reembedder: Use[Reembedder]
+) -> CollectionOut:
     """Start to re-embed a collection under another model; repeating the request has no effect.
 
-    Searches use the present model until the switch. `rollover` is null in the answer if there is nothing to do.
+    Searches use the present model until the switch. `reembedding` is null in the answer if there is nothing to do.
     """
-    return collection_out(*await roll_over.begin(name, body.model))
+    return collection_out(*await reembedder.begin(name, body.model))
 
 
 @router.post(
     "/step",
-    summary="Embed the next documents of a roll-over",
+    summary="Embed the next documents of a re-embedding",
     responses=responses(
         *TEXTS,
         *ENCODING,
         *WRITE,
         "invalid_request",
-        "no_rollover",
+        "no_reembedding",
         "space_mismatch",
         "unknown_collection",
         "unknown_field",
         "write_conflict",
     ),
 )
-async def step_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> StepOut:
+async def step_reembedding(name: CollectionInPath, reembedder: Use[Reembedder]) -> StepOut:
     """Embed up to 256 more documents under the next model, as background work.
 
     A 422 names every document whose text that model refuses; change or delete those.
     """
-    progress = await roll_over.step(name)
+    progress = await reembedder.step(name)
     return StepOut(embedded=progress.embedded, left=progress.left, version=str(progress.version))
 
 
@@ -65,24 +67,24 @@ async def step_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> Ste
         *WRITE,
         "model_loading",
         "model_unavailable",
-        "no_rollover",
-        "rollover_unfinished",
+        "no_reembedding",
+        "reembedding_unfinished",
         "space_mismatch",
         "unknown_collection",
         "unknown_field",
     ),
 )
-async def switch_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> SwitchedOut:
+async def switch_reembedding(name: CollectionInPath, reembedder: Use[Reembedder]) -> SwitchedOut:
     """Switch the collection to the next model, once that has embedded every document."""
-    return SwitchedOut(version=str(await roll_over.switch(name)))
+    return SwitchedOut(version=str(await reembedder.switch(name)))
 
 
 @router.delete(
     "",
-    summary="Cancel a roll-over",
+    summary="Cancel a re-embedding",
     status_code=204,
     responses=responses(*WRITE, "unknown_collection", "unknown_field"),
 )
-async def cancel_rollover(name: CollectionInPath, roll_over: Use[RollOver]) -> None:
-    """Cancel the rollover: delete the next model's vectors and keep the present model."""
-    await roll_over.drop(name)
+async def cancel_reembedding(name: CollectionInPath, reembedder: Use[Reembedder]) -> None:
+    """Cancel the re-embedding: delete the next model's vectors and keep the present model."""
+    await reembedder.drop(name)

@@ -1,4 +1,4 @@
-"""Roll-over of a collection of a running service from one built-in model to the other."""
+"""Re-embedding of a collection of a running service from one built-in model to the other."""
 
 from __future__ import annotations
 
@@ -53,60 +53,60 @@ def assert_scores_as_fresh(api: Api, name: str, measures: tuple[str, ...], **set
 
 
 def test_a_collection_rolls_over_during_searches_and_writes(api: Api, http: httpx2.Client) -> None:
-    api.collection("rolling", model=OLD, tokens="int8")
-    api.store("rolling", *documents(TEXTS))
-    assert http.get("/collections/rolling").json()["rollover"] is None
-    former = api.ok("/search", {"query": QUERIES[0], "collection": "rolling"})
-    before = scores(api, "rolling")
-    begun = http.put("/collections/rolling/rollover", json={"model": NEW}).json()
-    assert (begun["model"], begun["rollover"]["model"], begun["rollover"]["documents_left"]) == (OLD, NEW, 30)
-    again = http.put("/collections/rolling/rollover", json={"model": NEW}).json()
+    api.collection("moving", model=OLD, tokens="int8")
+    api.store("moving", *documents(TEXTS))
+    assert http.get("/collections/moving").json()["reembedding"] is None
+    former = api.ok("/search", {"query": QUERIES[0], "collection": "moving"})
+    before = scores(api, "moving")
+    begun = http.put("/collections/moving/reembedding", json={"model": NEW}).json()
+    assert (begun["model"], begun["reembedding"]["model"], begun["reembedding"]["documents_left"]) == (OLD, NEW, 30)
+    again = http.put("/collections/moving/reembedding", json={"model": NEW}).json()
     assert again == begun
-    assert refusal(http.put("/collections/rolling/rollover", json={"model": OLD})) == (409, "rollover_differs")
-    assert refusal(http.post("/collections/rolling/rollover/switch")) == (409, "rollover_unfinished")
-    assert scores(api, "rolling") == before
+    assert refusal(http.put("/collections/moving/reembedding", json={"model": OLD})) == (409, "reembedding_differs")
+    assert refusal(http.post("/collections/moving/reembedding/switch")) == (409, "reembedding_unfinished")
+    assert scores(api, "moving") == before
 
-    api.store("rolling", {"id": "more", "text": "My parcel never came, and now?"})
-    http.delete(f"/collections/rolling/documents/{SAMPLE[0]['id']}")
-    assert http.get("/collections/rolling").json()["rollover"]["documents_left"] == 29
-    done = http.post("/collections/rolling/rollover/step").json()
+    api.store("moving", {"id": "more", "text": "My parcel never came, and now?"})
+    http.delete(f"/collections/moving/documents/{SAMPLE[0]['id']}")
+    assert http.get("/collections/moving").json()["reembedding"]["documents_left"] == 29
+    done = http.post("/collections/moving/reembedding/step").json()
     assert (done["embedded"], done["left"]) == (29, 0)
-    during = api.ok("/search", {"query": QUERIES[0], "collection": "rolling", "min_version": done["version"]})
+    during = api.ok("/search", {"query": QUERIES[0], "collection": "moving", "min_version": done["version"]})
     assert (during["model"], during["space"]) == (OLD, former["space"])
 
-    switched = http.post("/collections/rolling/rollover/switch").json()["version"]
-    after = api.ok("/search", {"query": QUERIES[0], "collection": "rolling", "min_version": switched})
-    shown = http.get("/collections/rolling").json()
+    switched = http.post("/collections/moving/reembedding/switch").json()["version"]
+    after = api.ok("/search", {"query": QUERIES[0], "collection": "moving", "min_version": switched})
+    shown = http.get("/collections/moving").json()
     assert (after["model"], after["space"], after["version"]) == (NEW, shown["space"], switched)
     assert after["space"] != former["space"]
-    assert (shown["model"], shown["rollover"], shown["count"]) == (NEW, None, 30)
-    assert scores(api, "rolling", min_version=done["version"]) == scores(api, "rolling")
-    assert_scores_as_fresh(api, "rolling", ("cosine", "rcmd"), tokens="int8")
+    assert (shown["model"], shown["reembedding"], shown["count"]) == (NEW, None, 30)
+    assert scores(api, "moving", min_version=done["version"]) == scores(api, "moving")
+    assert_scores_as_fresh(api, "moving", ("cosine", "rcmd"), tokens="int8")
 
 
 def test_impossible_operations_are_refused_with_a_code(api: Api, http: httpx2.Client) -> None:
     api.collection("still", model=OLD)
     for path in ("step", "switch"):
-        assert refusal(http.post(f"/collections/still/rollover/{path}")) == (409, "no_rollover")
-        assert refusal(http.post(f"/collections/nosuch/rollover/{path}")) == (404, "unknown_collection")
-    assert refusal(http.put("/collections/still/rollover", json={"model": "nosuch"})) == (404, "unknown_model")
-    assert refusal(http.put("/collections/nosuch/rollover", json={"model": NEW})) == (404, "unknown_collection")
-    assert refusal(http.put("/collections/still/rollover", json={})) == (422, "missing_field")
-    assert http.put("/collections/still/rollover", json={"model": OLD}).json()["rollover"] is None
-    assert http.delete("/collections/still/rollover").status_code == 204
-    assert refusal(http.delete("/collections/nosuch/rollover")) == (404, "unknown_collection")
+        assert refusal(http.post(f"/collections/still/reembedding/{path}")) == (409, "no_reembedding")
+        assert refusal(http.post(f"/collections/nosuch/reembedding/{path}")) == (404, "unknown_collection")
+    assert refusal(http.put("/collections/still/reembedding", json={"model": "nosuch"})) == (404, "unknown_model")
+    assert refusal(http.put("/collections/nosuch/reembedding", json={"model": NEW})) == (404, "unknown_collection")
+    assert refusal(http.put("/collections/still/reembedding", json={})) == (422, "missing_field")
+    assert http.put("/collections/still/reembedding", json={"model": OLD}).json()["reembedding"] is None
+    assert http.delete("/collections/still/reembedding").status_code == 204
+    assert refusal(http.delete("/collections/nosuch/reembedding")) == (404, "unknown_collection")
 
 
-def test_the_command_drops_an_unfinished_roll_over(api: Api, http: httpx2.Client, url: str) -> None:
+def test_the_command_drops_an_unfinished_reembedding(api: Api, http: httpx2.Client, url: str) -> None:
     api.collection("dropped", model=OLD)
     api.store("dropped", *documents(TEXTS))
-    http.put("/collections/dropped/rollover", json={"model": NEW})
+    http.put("/collections/dropped/reembedding", json={"model": NEW})
     ran = semblance("index", "reembed", "dropped", "--drop", "--url", url)
     assert (ran.returncode, ran.stderr.strip()) == (
         0,
         "dropped keeps its current model; unfinished work was discarded",
     )
-    assert http.get("/collections/dropped").json()["rollover"] is None
+    assert http.get("/collections/dropped").json()["reembedding"] is None
     missing = semblance("index", "reembed", "dropped", "--url", url)
     assert missing.returncode == 2
     assert "--model" in missing.stderr
@@ -147,9 +147,9 @@ def wait_for_a_step(http: httpx2.Client, left: int) -> int:
     """Wait until fewer documents are left, and return their number."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        rollover = http.get("/collections/c").json()["rollover"]
-        if rollover is not None and rollover["documents_left"] < left:
-            return int(rollover["documents_left"])
+        reembedding = http.get("/collections/c").json()["reembedding"]
+        if reembedding is not None and reembedding["documents_left"] < left:
+            return int(reembedding["documents_left"])
         time.sleep(0.02)
     raise AssertionError("no step was done")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Rollover, Version
+from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Reembedding, Version
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
@@ -26,8 +26,8 @@ class StepResult:
     version: Version
 
 
-class RollOver:
-    """Runs a roll-over in steps; no state is kept between them, so it may stop and resume.
+class Reembedder:
+    """Runs a re-embedding in steps; no state is kept between them, so it may stop and resume.
 
     Each step reads its work from the store and commits it there: any process may run the next, even concurrently.
     """
@@ -44,19 +44,19 @@ class RollOver:
         """Begin to re-embed a collection under a model; idempotent.
 
         Raises:
-            UnknownCollection, UnknownModel, RolloverDiffers, WriteConflict: see semblance.service.errors.
+            UnknownCollection, UnknownModel, ReembeddingDiffers, WriteConflict: see semblance.service.errors.
         """
         encoder = await self._models.get(model)
-        rollover = Rollover(encoder.name, encoder.space, encoder.dim)
+        reembedding = Reembedding(encoder.name, encoder.space, encoder.dim)
         return await retry_on_conflict(
-            lambda: self._begin(name, rollover), f"collection {name!r} was recreated repeatedly"
+            lambda: self._begin(name, reembedding), f"collection {name!r} was recreated repeatedly"
         )
 
     async def step(self, name: str) -> StepResult:
         """Embed some documents under the next model, as background work.
 
         Raises:
-            UnknownCollection, NoRollover, SpaceMismatch, WriteConflict: see semblance.service.errors.
+            UnknownCollection, NoReembedding, SpaceMismatch, WriteConflict: see semblance.service.errors.
             InvalidRequest: the next model cannot encode some texts; the pointers name their documents.
         """
         return await retry_on_conflict(lambda: self._step(name), f"the encoders of collection {name!r} kept changing")
@@ -65,7 +65,7 @@ class RollOver:
         """Make the next model the collection's own, from the returned version on.
 
         Raises:
-            UnknownCollection, NoRollover, RolloverUnfinished, SpaceMismatch: see semblance.service.errors.
+            UnknownCollection, NoReembedding, ReembeddingUnfinished, SpaceMismatch: see semblance.service.errors.
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
         await self._collections.next_encoder_of(collection)  # without it, no search could be served here
@@ -73,16 +73,16 @@ class RollOver:
 
     async def drop(self, name: str) -> None:
         """Delete the embeddings by the next model, if there is one. Raises UnknownCollection."""
-        await self._access.write(name, lambda store: store.drop_rollover(name))
+        await self._access.write(name, lambda store: store.drop_reembedding(name))
 
-    async def _begin(self, name: str, rollover: Rollover) -> tuple[Collection, CollectionSize]:
+    async def _begin(self, name: str, reembedding: Reembedding) -> tuple[Collection, CollectionSize]:
         collection, size = await self._access.read_primary(lambda store: store.sizes([name])[0])
-        filled = collection.rollover is None and collection.settings.space == rollover.space
-        if filled or collection.rollover == rollover:
+        filled = collection.reembedding is None and collection.settings.space == reembedding.space
+        if filled or collection.reembedding == reembedding:
             return collection, size
 
         def begin(store: DocumentStore) -> tuple[Collection, CollectionSize]:
-            store.begin_rollover(collection, rollover)
+            store.begin_reembedding(collection, reembedding)
             return store.sizes([name])[0]
 
         return await self._access.write(name, begin)

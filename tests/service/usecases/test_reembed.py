@@ -1,4 +1,4 @@
-"""Roll-over of a collection to another model, during writes and searches."""
+"""Re-embedding of a collection to another model, during writes and searches."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from semblance.service.documents.schema import token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
     InvalidRequest,
-    NoRollover,
-    RolloverDiffers,
-    RolloverUnfinished,
+    NoReembedding,
+    ReembeddingDiffers,
+    ReembeddingUnfinished,
     SpaceMismatch,
     UnknownDocument,
     UnknownModel,
 )
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Rollover, Write
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Reembedding, Write
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.usecases import roll_over
+from semblance.service.usecases import reembed
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.roll_over import RollOver
+from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search import Search, SearchParams, SearchResults
 from tests.support.random_encoder import RandomEncoder
 
@@ -88,14 +88,14 @@ class Process:
     store: SqlDocumentStore
     local: InterruptedNode
     index: IndexDocuments
-    roll: RollOver
+    reembedder: Reembedder
     search: Search
 
     async def put(self, *documents: tuple[str, str]) -> None:
         await self.index("c", [Document(doc_id, text, {}) for doc_id, text in documents])
 
     async def fill(self) -> None:
-        while (await self.roll.step("c")).left:
+        while (await self.reembedder.step("c")).left:
             pass
 
     async def ask(self, text: str, measure: str | None = None) -> SearchResults:
@@ -117,7 +117,7 @@ async def process(
     index = IndexDocuments(collections, local, embedder)
     search = Search(collections, local, texts, max_scores=10_000)
     try:
-        yield Process(store, local, index, RollOver(served, collections, local, embedder), search)
+        yield Process(store, local, index, Reembedder(served, collections, local, embedder), search)
     finally:
         await asyncio.to_thread(local.close)
         await asyncio.to_thread(worker.stop)
@@ -134,7 +134,7 @@ def engine(tmp_path: Path) -> Engine:
 
 @pytest.fixture(autouse=True)
 def small_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roll_over, "STEP_DOCUMENTS", 3)
+    monkeypatch.setattr(reembed, "STEP_DOCUMENTS", 3)
 
 
 def rows(engine: Engine, table: Table) -> dict[tuple[str, str], bytes]:
@@ -211,36 +211,36 @@ class History:
             await self.at.index.delete("c", str(number % 6))
 
     async def begin(self, number: int) -> None:
-        rollover = self.at.store.collection("c").rollover
-        model = rollover.model if rollover else list(ENCODERS)[number % 3]
-        collection, _ = await self.at.roll.begin("c", model)
-        assert (collection.rollover is None) == (model == self.serves.name)
+        reembedding = self.at.store.collection("c").reembedding
+        model = reembedding.model if reembedding else list(ENCODERS)[number % 3]
+        collection, _ = await self.at.reembedder.begin("c", model)
+        assert (collection.reembedding is None) == (model == self.serves.name)
 
     async def step(self, _: int) -> None:
-        if self.at.store.collection("c").rollover is None:
-            with pytest.raises(NoRollover):
-                await self.at.roll.step("c")
+        if self.at.store.collection("c").reembedding is None:
+            with pytest.raises(NoReembedding):
+                await self.at.reembedder.step("c")
         else:
             before = self.at.store.unfilled("c", 0)[0]
-            done = await self.at.roll.step("c")
+            done = await self.at.reembedder.step("c")
             assert (done.embedded, done.left) == (min(before, 3), before - min(before, 3))
             assert done.version == self.at.store.collection("c").version
 
     async def switch(self, _: int) -> None:
-        rollover = self.at.store.collection("c").rollover
-        if rollover is None:
-            with pytest.raises(NoRollover):
-                await self.at.roll.switch("c")
+        reembedding = self.at.store.collection("c").reembedding
+        if reembedding is None:
+            with pytest.raises(NoReembedding):
+                await self.at.reembedder.switch("c")
             return
         if self.at.store.unfilled("c", 0)[0]:
-            with pytest.raises(RolloverUnfinished):
-                await self.at.roll.switch("c")
+            with pytest.raises(ReembeddingUnfinished):
+                await self.at.reembedder.switch("c")
             await self.at.fill()
-        assert await self.at.roll.switch("c") == self.at.store.collection("c").version
-        self.serves = ENCODERS[rollover.model]
+        assert await self.at.reembedder.switch("c") == self.at.store.collection("c").version
+        self.serves = ENCODERS[reembedding.model]
 
     async def drop(self, _: int) -> None:
-        await self.at.roll.drop("c")
+        await self.at.reembedder.drop("c")
 
     async def require_current(self) -> None:
         """A search finds all documents, by the serving model."""
@@ -285,13 +285,13 @@ def test_any_history_ends_as_if_embedded_from_scratch(
 
 
 class Traffic:
-    """Writers and searchers that run during roll-overs."""
+    """Writers and searchers that run during re-embeddings."""
 
     def __init__(self, at: Process) -> None:
         self.at = at
         self.texts: dict[str, str] = {}
         self.served: list[str] = []
-        self._written = [asyncio.Event(), asyncio.Event()]  # set by each writer; cleared after each roll-over
+        self._written = [asyncio.Event(), asyncio.Event()]  # set by each writer; cleared after each re-embedding
         self._chance = random.Random(5)
         self._over = False
 
@@ -316,26 +316,26 @@ class Traffic:
             else:
                 require_rcmd1_scores(results, "cat law")
 
-    async def roll(self, *models: str) -> None:
+    async def reembed(self, *models: str) -> None:
         for model in models:
-            await self.at.roll.begin("c", model)
+            await self.at.reembedder.begin("c", model)
             await self.at.fill()
-            version = await self.at.roll.switch("c")
+            version = await self.at.reembedder.switch("c")
             now = await self.at.ask("cat law")
             assert (now.encoder.name, now.version.number >= version.number) == (model, True)
-            for written in self._written:  # several roll-overs within one write would exhaust its retries
+            for written in self._written:  # several re-embeddings within one write would exhaust its retries
                 written.clear()
                 await written.wait()
         self._over = True
 
 
 @pytest.mark.slow
-async def test_scores_stay_correct_while_writers_and_roll_overs_run(engine: Engine, tmp_path: Path) -> None:
+async def test_scores_stay_correct_while_writers_and_reembeddings_run(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         traffic = Traffic(at)
         users = traffic.write(0), traffic.write(1), traffic.look(None), traffic.look("rcmd1")
-        await asyncio.gather(*users, traffic.roll("new", "other", "old", "new"))
+        await asyncio.gather(*users, traffic.reembed("new", "other", "old", "new"))
         require_embedded(engine, traffic.texts, NEW)
         found = (await at.ask("cat law")).hits[0]
         assert {hit.document.id: hit.document.text for hit in found} == traffic.texts
@@ -348,15 +348,15 @@ async def test_the_present_model_serves_until_the_switch(engine: Engine, tmp_pat
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat law"), ("2", "dog"), ("3", "tea rain"), ("4", "moon"))
-        _, size = await at.roll.begin("c", "new")
+        _, size = await at.reembedder.begin("c", "new")
         assert size.unfilled == 4
         await at.fill()
         await at.put(("5", "rain moon"), ("1", "cat law tax"))
-        assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the roll-over are embedded by both"
+        assert at.store.sizes(["c"])[0][1].unfilled == 0, "writes during the re-embedding are embedded by both"
         before = await at.ask("cat")
         assert (before.encoder, len(before.hits[0])) == (OLD, 5)
         require_own_scores(before, "cat")
-        version = await at.roll.switch("c")
+        version = await at.reembedder.switch("c")
         after = await at.ask("cat")
         assert (after.encoder, after.version) == (NEW, version)
         require_own_scores(after, "cat")
@@ -365,18 +365,18 @@ async def test_the_present_model_serves_until_the_switch(engine: Engine, tmp_pat
         assert index.vectors(["1"])["1"].shape == (6,)
 
 
-async def test_a_dropped_roll_over_leaves_no_embeddings(engine: Engine, tmp_path: Path) -> None:
+async def test_a_dropped_reembedding_leaves_no_embeddings(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(*((str(i), f"{word} {i}") for i, word in enumerate(WORDS)))
-        await at.roll.begin("c", "other")
-        await at.roll.step("c")
+        await at.reembedder.begin("c", "other")
+        await at.reembedder.step("c")
         await at.put(("late", "tea"))
         assert {space for _, space in rows(engine, vectors)} == {"space-a", "space-c"}
-        await at.roll.drop("c")
+        await at.reembedder.drop("c")
         version = at.store.collection("c").version
-        await at.roll.drop("c")
-        assert at.store.collection("c").version == version, "there was no roll-over left to drop"
+        await at.reembedder.drop("c")
+        assert at.store.collection("c").version == version, "there was no re-embedding left to drop"
         texts = {str(i): f"{word} {i}" for i, word in enumerate(WORDS)} | {"late": "tea"}
         require_embedded(engine, texts, OLD)
         await at.put(("later", "rain"))
@@ -386,38 +386,40 @@ async def test_a_dropped_roll_over_leaves_no_embeddings(engine: Engine, tmp_path
 async def test_beginning_is_idempotent_and_refuses_another_model(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
-        nothing, _ = await at.roll.begin("c", "old")
-        assert (nothing.rollover, nothing.version.number) == (None, 0)
-        first, _ = await at.roll.begin("c", "new")
-        assert await at.roll.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
+        nothing, _ = await at.reembedder.begin("c", "old")
+        assert (nothing.reembedding, nothing.version.number) == (None, 0)
+        first, _ = await at.reembedder.begin("c", "new")
+        assert await at.reembedder.begin("c", "new") == (first, at.store.sizes(["c"])[0][1])
         for another in ("old", "other"):
-            with pytest.raises(RolloverDiffers, match="'new'"):
-                await at.roll.begin("c", another)
+            with pytest.raises(ReembeddingDiffers, match="'new'"):
+                await at.reembedder.begin("c", another)
         with pytest.raises(UnknownModel, match="nosuch"):
-            await at.roll.begin("c", "nosuch")
+            await at.reembedder.begin("c", "nosuch")
 
 
-async def test_of_two_concurrent_roll_overs_one_is_refused(engine: Engine, tmp_path: Path) -> None:
+async def test_of_two_concurrent_reembeddings_one_is_refused(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
-        both = await asyncio.gather(*(at.roll.begin("c", model) for model in ("new", "other")), return_exceptions=True)
+        both = await asyncio.gather(
+            *(at.reembedder.begin("c", model) for model in ("new", "other")), return_exceptions=True
+        )
         refused = [each for each in both if isinstance(each, SemblanceError)]
-        assert [type(each) for each in refused] == [RolloverDiffers]
+        assert [type(each) for each in refused] == [ReembeddingDiffers]
 
 
-async def test_a_step_overtaken_by_another_roll_over_retries(engine: Engine, tmp_path: Path) -> None:
+async def test_a_step_overtaken_by_another_reembedding_retries(engine: Engine, tmp_path: Path) -> None:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"), ("2", "dog"))
-        await at.roll.begin("c", "new")
+        await at.reembedder.begin("c", "new")
 
         def replace() -> None:
-            at.store.drop_rollover("c")
-            rollover = Rollover("other", "space-c", 4)
-            at.store.begin_rollover(at.store.collection("c"), rollover)
+            at.store.drop_reembedding("c")
+            reembedding = Reembedding("other", "space-c", 4)
+            at.store.begin_reembedding(at.store.collection("c"), reembedding)
 
         at.local.interruption = replace
-        assert (await at.roll.step("c")).left == 0
+        assert (await at.reembedder.step("c")).left == 0
         require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, OTHER)
 
 
@@ -425,14 +427,14 @@ async def test_a_document_changed_during_a_step_is_left(engine: Engine, tmp_path
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"), ("2", "dog"))
-        await at.roll.begin("c", "new")
+        await at.reembedder.begin("c", "new")
 
         def relabel() -> None:
             changed = Document("1", "cat", {"label": 1})
             at.store.upsert(at.store.collection("c"), [Write(changed, None)])
 
         at.local.interruption = relabel
-        done = await at.roll.step("c")
+        done = await at.reembedder.step("c")
         assert (done.embedded, done.left) == (2, 1)
         await at.fill()
         require_embedded(engine, {"1": "cat", "2": "dog"}, OLD, NEW)
@@ -442,18 +444,23 @@ async def test_a_process_without_the_next_model_refuses_writes_and_steps(engine:
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"))
-        await at.roll.begin("c", "new")
+        await at.reembedder.begin("c", "new")
     async with process(engine, tmp_path, {"old": OLD}) as at:
-        for refused in (at.put(("2", "dog")), at.roll.step("c"), at.roll.switch("c"), at.index.check_writable("c")):
-            with pytest.raises(SpaceMismatch, match=r"'new'.*serve it too, or drop the roll-over"):
+        for refused in (
+            at.put(("2", "dog")),
+            at.reembedder.step("c"),
+            at.reembedder.switch("c"),
+            at.index.check_writable("c"),
+        ):
+            with pytest.raises(SpaceMismatch, match=r"'new'.*serve it too, or drop the re-embedding"):
                 await refused
         require_own_scores(await at.ask("cat"), "cat")
-        await at.roll.drop("c")
+        await at.reembedder.drop("c")
         await at.put(("2", "dog"))
         require_embedded(engine, {"1": "cat", "2": "dog"}, OLD)
 
 
-async def test_a_roll_over_rescues_a_collection_without_its_model(engine: Engine, tmp_path: Path) -> None:
+async def test_a_reembedding_rescues_a_collection_without_its_model(engine: Engine, tmp_path: Path) -> None:
     """Also by another version of it, under the same name."""
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
@@ -462,9 +469,9 @@ async def test_a_roll_over_rescues_a_collection_without_its_model(engine: Engine
     async with process(engine, tmp_path, {"old": renewed}) as at:
         with pytest.raises(SpaceMismatch, match="another version of model 'old'"):
             await at.ask("cat")
-        await at.roll.begin("c", "old")
+        await at.reembedder.begin("c", "old")
         await at.fill()
-        await at.roll.switch("c")
+        await at.reembedder.switch("c")
         assert [hit.document.id for hit in (await at.ask("cat")).hits[0]] == ["1"]
         require_embedded(engine, {"1": "cat"}, renewed)
 
@@ -473,9 +480,9 @@ async def test_a_text_that_the_next_model_refuses_is_located(engine: Engine, tmp
     async with process(engine, tmp_path) as at:
         at.store.create("c", settings_for(OLD))
         await at.put(("a", "cat"), ("b", "zzz"))
-        await at.roll.begin("c", "new")
+        await at.reembedder.begin("c", "new")
         with pytest.raises(InvalidRequest) as refused:
-            await at.roll.step("c")
+            await at.reembedder.step("c")
         assert [(each.pointer, each.code) for each in refused.value.problems] == [("/documents/b", "empty_text")]
         with pytest.raises(InvalidRequest) as refused:
             await at.put(("c", "dog"), ("d", "zzz"))
@@ -484,7 +491,7 @@ async def test_a_text_that_the_next_model_refuses_is_located(engine: Engine, tmp
             await at.index.get("c", "c")
         await at.index.delete("c", "b")
         await at.fill()
-        await at.roll.switch("c")
+        await at.reembedder.switch("c")
         require_embedded(engine, {"a": "cat"}, NEW)
 
 
@@ -495,9 +502,9 @@ async def test_a_start_after_the_switch_loads_the_new_snapshot(
         at.store.create("c", settings_for(OLD))
         await at.put(("1", "cat"), ("2", "dog tea"))
         await at.local.save()
-        await at.roll.begin("c", "new")
+        await at.reembedder.begin("c", "new")
         await at.fill()
-        version = await at.roll.switch("c")
+        version = await at.reembedder.switch("c")
         await at.index.delete("c", "2")
     monkeypatch.setattr(IndexFolder, "new", None)  # so that no index can be built
     async with process(engine, tmp_path) as at:
