@@ -6,11 +6,11 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from filelock import AcquireReturnProxy, FileLock, Timeout
+from filelock import FileLock, Timeout
 
 from semblance.models.errors import BadCheckpoint, NotExportable
 from semblance.models.files.atomic import publish, write_json
@@ -84,8 +84,8 @@ def _export_under_lock(folder: Path, export: Callable[[Path], None]) -> None:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _acquired(lock: FileLock) -> AcquireReturnProxy:
-    """Acquire a lock; the log says if another process holds it, as an export takes half a minute."""
+def _acquired(lock: FileLock) -> AbstractContextManager[object]:
+    """Acquire a lock; a line in the log if another process holds it."""
     try:
         return lock.acquire(blocking=False)
     except Timeout:

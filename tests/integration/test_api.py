@@ -501,7 +501,7 @@ def test_warnings_about_texts_reach_every_answer(api: Api, http: httpx2.Client) 
     [line] = json.loads(batch)["warnings"]
     assert (line["line"], line["pointer"], line["code"]) == (3, "/text", "unread_text")
     page = http.get("/explain", params={"a": english, "b": russian, "format": "html"}).text
-    assert '<p class="message">Warning: text b: ' in page
+    assert '<p class="warning">Warning: text b: ' in page
 
 
 def test_identical_texts_by_a_distance_are_called_so(api: Api) -> None:

@@ -157,7 +157,7 @@ def test_warnings_are_shown_with_the_score() -> None:
     explanation, caption = explained("a", "b")
     warned = replace(caption, warnings=("text b: <b>unreadable</b>",))
     assert "text b: <b>unreadable</b>" in texts_in(render_svg(explanation, warned))
-    assert '<p class="message">text b: &lt;b&gt;unreadable&lt;/b&gt;</p>' in render_html(explanation, warned)
+    assert '<p class="warning">text b: &lt;b&gt;unreadable&lt;/b&gt;</p>' in render_html(explanation, warned)
 
 
 def at_distances(distances: Doubles, *, distance: bool = True) -> tuple[Explanation, Caption]:
