@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -35,6 +35,28 @@ def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 def all_tokens(embeddings: TokenEmbeddings) -> Booleans:
     """(n,) True: every token counts, special tokens included."""
     return np.ones(len(embeddings), np.bool_)
+
+
+def own_tokens(embeddings: TokenEmbeddings) -> Booleans:
+    """(n,) the tokens that are not special or of a prompt; all if there are no others.
+
+    Raises:
+        ValueError: the embeddings have no text.
+    """
+    if embeddings.text is None:
+        raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
+    own: Booleans = ~embeddings.text.special
+    return own if own.any() else ~own
+
+
+def words_only(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    """Embeddings with the vectors and weights of `own_tokens` only, and without their text.
+
+    Raises:
+        ValueError: the embeddings have no text, or no token vectors.
+    """
+    own = own_tokens(embeddings)
+    return replace(embeddings, vectors=embeddings.token_vectors()[own], weights=embeddings.weights[own], text=None)
 
 
 def pair_means(a: TokenEmbeddings, b: TokenEmbeddings, counted: Counted = all_tokens) -> tuple[float, float]:

@@ -68,12 +68,13 @@ def dequantize_many(codes: Sequence[bytes]) -> RaggedTexts:
     return RaggedTexts(vectors, texts)
 
 
-def is_codes(codes: bytes, dim: int) -> bool:
-    """Whether bytes are token codes of vectors of length `dim`."""
+def is_codes(codes: bytes, dim: int, n: int | None = None) -> bool:
+    """Whether bytes are token codes of vectors of length `dim`, and of n tokens if n is given."""
     try:
-        return bool(_parts(codes)[2].shape[1] == dim)
+        shape = _parts(codes)[2].shape
     except ValueError:
         return False
+    return shape == (shape[0] if n is None else n, dim)
 
 
 def _parts(codes: bytes) -> tuple[Floats, Floats, NDArray[np.int8]]:

@@ -27,7 +27,7 @@ class BagJaccard:
 
     Prefer it to `set_jaccard` for long texts, where the count of a word is more informative than its presence.
 
-    Costs n + m look-ups a pair; a search encodes the documents again, since token codes do not store the words.
+    Costs n + m look-ups a pair.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings

@@ -9,9 +9,8 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles, Needs, TokenEmbeddings
 from semblance.models.explanation import Explanation
-from semblance.models.measures.alignment import best_match_means, cosine_matrix, pair_means
+from semblance.models.measures.alignment import best_match_means, cosine_matrix, own_tokens, pair_means
 from semblance.models.measures.transport import column_plan, row_plan
-from semblance.models.text import Booleans
 
 
 class BertscoreF1:
@@ -36,8 +35,7 @@ class BertscoreF1:
     Prefer it to compare with the literature on generated texts; `rcmd` is the same matching with an arithmetic mean and
     with special tokens counted.
 
-    Costs n m d multiplications a pair; a search encodes the documents again, since token codes do not store which
-    tokens are special.
+    Costs n m d multiplications a pair.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings
@@ -64,7 +62,7 @@ class BertscoreF1:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """F."""
-        return float(_f(*pair_means(a, b, _counted)))
+        return float(_f(*pair_means(a, b, own_tokens)))
 
     def score_many(self, query: TokenEmbeddings, candidates: Sequence[TokenEmbeddings]) -> Doubles:
         """(c,) F of the query with each candidate."""
@@ -73,12 +71,12 @@ class BertscoreF1:
 
     def score_matrix(self, left: Sequence[TokenEmbeddings], right: Sequence[TokenEmbeddings]) -> Doubles:
         """(c1, c2) F of each left text with each right one."""
-        return _f(*best_match_means(left, right, _counted))
+        return _f(*best_match_means(left, right, own_tokens))
 
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij."""
         cosines = cosine_matrix(a, b)
-        rows, columns = row_plan(cosines, _counted(a)), column_plan(cosines, _counted(b))
+        rows, columns = row_plan(cosines, own_tokens(a)), column_plan(cosines, own_tokens(b))
         of_precision, of_recall = _shares((rows * cosines).sum(), (columns * cosines).sum())
         parts = (of_precision * rows + of_recall * columns) * cosines
         return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)
@@ -95,11 +93,3 @@ def _shares(precision: Doubles | float, recall: Doubles | float) -> tuple[Double
     defined = (precision > 0) & (recall > 0)
     total = np.where(defined, precision + recall, 1.0)
     return np.where(defined, recall / total, 0.0), np.where(defined, precision / total, 0.0)
-
-
-def _counted(embeddings: TokenEmbeddings) -> Booleans:
-    """(n,) tokens that enter the means."""
-    if embeddings.text is None:
-        raise ValueError("this measure must know which tokens are special, but these embeddings have no text")
-    own: Booleans = ~embeddings.text.special
-    return own if own.any() else ~own

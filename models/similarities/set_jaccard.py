@@ -28,7 +28,7 @@ class SetJaccard:
 
     Prefer it as the baseline that any measure on vectors must beat, or where only identical words should count.
 
-    Costs n + m look-ups a pair; a search encodes the documents again, since token codes do not store the words.
+    Costs n + m look-ups a pair.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings

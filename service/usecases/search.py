@@ -16,7 +16,7 @@ from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
 from semblance.models.protocols import Encoder, Explainable, Similarity
-from semblance.models.text import Truncate
+from semblance.models.text import TokenizedText, Truncate
 from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.observability.stages import timed
@@ -137,7 +137,7 @@ class SearchSession:
         """
         if self.measure.name == INDEX_MEASURE:
             return "index"
-        coded = self.measure.needs == "tokens" and self.collection.settings.tokens == "int8"
+        coded = self.measure.needs != "pooled" and self.collection.settings.tokens == "int8"
         return "token_codes" if coded else "encoder"
 
     async def consistent_ranking(self) -> RankedHits:
@@ -279,21 +279,36 @@ class SearchSession:
         if embedded is not None:
             return self._score(query, list(embedded), list(embedded.values())), []
         codes = store.codes(self.collection.name, ids, self.collection.settings.space)
+        texts = self._tokenized(store, list(codes)) if self.measure.needs == "words" else None
         try:
-            return self._score_codes(query, codes), []
-        except ValueError:
-            damaged = [doc_id for doc_id in codes if not is_codes(codes[doc_id], self.collection.settings.dim)]
-            intact = {doc_id: each for doc_id, each in codes.items() if doc_id not in damaged}
-            return self._score_codes(query, intact), damaged
+            return self._score_codes(query, codes, texts), []
+        except (ValueError, KeyError):
+            intact = {doc_id: each for doc_id, each in codes.items() if self._is_intact(doc_id, each, texts)}
+            return self._score_codes(query, intact, texts), [doc_id for doc_id in codes if doc_id not in intact]
 
-    def _score_codes(self, query: TokenEmbeddings, codes: Mapping[str, bytes]) -> list[Hit]:
-        """Score documents by token codes. Raises ValueError if some are damaged."""
-        ids, codes_of = list(codes), list(codes.values())
-        return [
-            hit
-            for part in split_by_size([len(each) for each in codes_of], DECODED_BYTES)
-            for hit in self._score(query, ids[part], dequantize_many(codes_of[part]))
-        ]
+    def _tokenized(self, store: DocumentStore, ids: Sequence[str]) -> dict[str, TokenizedText]:
+        """The tokens of documents, which their token codes do not contain."""
+        documents = store.get(self.collection.name, ids)
+        texts = self.encoder.tokenize([each.text for each in documents.values()], "document", "END")
+        return dict(zip(documents, texts, strict=True))
+
+    def _is_intact(self, doc_id: str, codes: bytes, texts: Mapping[str, TokenizedText] | None) -> bool:
+        """Whether these are token codes and, if `texts` are given, of the tokens of that document."""
+        if texts is not None and doc_id not in texts:
+            return False  # deleted since the codes were read
+        return is_codes(codes, self.collection.settings.dim, None if texts is None else len(texts[doc_id]))
+
+    def _score_codes(
+        self, query: TokenEmbeddings, codes: Mapping[str, bytes], texts: Mapping[str, TokenizedText] | None
+    ) -> list[Hit]:
+        """Score documents by token codes. Raises ValueError, KeyError: some are damaged."""
+        ids, hits = list(codes), list[Hit]()
+        for part in split_by_size([len(each) for each in codes.values()], DECODED_BYTES):
+            embedded: Sequence[TokenEmbeddings] = dequantize_many([codes[doc_id] for doc_id in ids[part]])
+            if texts is not None:
+                embedded = [_with_text(*each) for each in zip(embedded, (texts[i] for i in ids[part]), strict=True)]
+            hits += self._score(query, ids[part], embedded)
+        return hits
 
     def _score(self, query: TokenEmbeddings, ids: Sequence[str], embeddings: Sequence[TokenEmbeddings]) -> list[Hit]:
         scores = self.measure.score_many(query, embeddings)
@@ -310,6 +325,12 @@ class SearchSession:
             return [SearchHit(hit.document, why.links.score, why) for hit, why in zip(hits, links, strict=True)]
 
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
+
+
+def _with_text(embeddings: TokenEmbeddings, text: TokenizedText) -> TokenEmbeddings:
+    if len(embeddings) != len(text):
+        raise ValueError(f"token codes of {len(embeddings)} tokens for a text of {len(text)}")
+    return replace(embeddings, text=text)
 
 
 def _chunked(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

@@ -151,7 +151,17 @@ def test_search_finds_by_meaning(api: Api) -> None:
 @pytest.mark.parametrize("tokens", ["none", "int8"])
 @pytest.mark.parametrize(
     "measure",
-    ["cosine", "rcmd", "rcmd1", "cmd", "dynamax_jaccard", "set_jaccard", "bertscore_f1", "negative_manhattan"],
+    [
+        "cosine",
+        "rcmd",
+        "rcmd1",
+        "cmd",
+        "dynamax_jaccard",
+        "set_jaccard",
+        "rcmd1_words",
+        "bertscore_f1",
+        "negative_manhattan",
+    ],
 )
 def test_hits_have_the_scores_of_similarity(api: Api, tokens: str, measure: str) -> None:
     name = f"scores-{tokens}-{measure}"
@@ -163,8 +173,8 @@ def test_hits_have_the_scores_of_similarity(api: Api, tokens: str, measure: str)
         "/similarity", {"pairs": [{"a": "A cat rests.", "b": text} for text in texts], "measure": measure}
     )
     assert answer["measure"] == measure
-    # an index stores directions only, and token codes no words: measures of lengths or words encode again
-    coded = tokens == "int8" and similarity(measure).needs == "tokens"
+    # an index stores directions only: measures of pooled vectors that depend on their lengths encode again
+    coded = tokens == "int8" and similarity(measure).needs != "pooled"
     source = "index" if measure == "cosine" else "token_codes" if coded else "encoder"
     assert answer["scored_from"] == source
     error = api.http.get(f"/collections/{name}").json()["token_error"]

@@ -66,6 +66,15 @@ def bertscore(a: TokenEmbeddings, b: TokenEmbeddings) -> float:
     return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
 
 
+def without_special(embeddings: TokenEmbeddings) -> TokenEmbeddings:
+    """The tokens that are not special, row by row; all if there are no others."""
+    assert embeddings.text is not None
+    own = [i for i, special in enumerate(embeddings.text.special) if not special] or list(range(len(embeddings)))
+    return TokenEmbeddings(
+        np.stack([embeddings.vectors[i] for i in own]), np.array([embeddings.weights[i] for i in own], np.float32)
+    )
+
+
 def _pooled(embeddings: TokenEmbeddings) -> Doubles:
     """The pooled vector, or the weighted mean if there is none."""
     if embeddings.pooled_vector is not None:
@@ -87,7 +96,9 @@ ORACLES: Mapping[str, Oracle] = {
     "negative_manhattan": lambda a, b: -float(sum(abs(_pooled(a) - _pooled(b)))),
     "rcmd": lambda a, b: (one_way(a, b) + one_way(b, a)) / 2,
     "rcmd1": one_way,
+    "rcmd1_words": lambda a, b: one_way(without_special(a), without_special(b)),
     "rcmd2": lambda a, b: one_way(b, a),
+    "rcmd_words": lambda a, b: (ORACLES["rcmd1_words"](a, b) + ORACLES["rcmd1_words"](b, a)) / 2,
     "relaxed_word_movers": lambda a, b: -max(nearest(a, b), nearest(b, a)),
     "word_movers": lambda a, b: -least_cost(plain_distances(a, b)),
 }

@@ -193,9 +193,25 @@ async def test_candidates_are_scored_in_bounded_memory(
         assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
-@pytest.mark.parametrize("damage", [b"no codes", b"", b"STC1", "nan", "dim"])
+@pytest.mark.parametrize(
+    ("damage", "measure"),
+    [
+        (b"no codes", "rcmd"),
+        (b"", "rcmd"),
+        (b"STC1", "rcmd"),
+        ("nan", "rcmd"),
+        ("dim", "rcmd"),
+        (b"no codes", "rcmd_words"),
+        ("tokens", "rcmd_words"),
+    ],
+)
 async def test_damaged_token_codes_are_replaced_by_encoding(
-    store: SqlDocumentStore, minilm: Transformer, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes | str
+    store: SqlDocumentStore,
+    minilm: Transformer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    damage: bytes | str,
+    measure: str,
 ) -> None:
     texts = ["a cat sleeps", "the dog barks", "tax law"]
     async with open_search(store, minilm, tmp_path) as (search, local, embedder):
@@ -205,6 +221,8 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         codes = [quantize(each)[0] for each in embeddings]
         if damage == "nan":
             codes[1] = codes[1][:12] + np.float32(np.nan).tobytes() + codes[1][16:]
+        elif damage == "tokens":  # of another text
+            codes[1] = quantize(random_tokens(1, len(embeddings[1]) + 1, minilm.dim))[0]
         elif damage == "dim":
             codes[1] = quantize(random_tokens(1, 3, minilm.dim - 1))[0]
         else:
@@ -218,9 +236,10 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
             ],
         )
         await local.refresh_index("c")
-        results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure="rcmd"))
+        results = await search(SearchParams(inputs[:1], "c", k=3, candidates=3, measure=measure))
+        assert results.scored_from == "token_codes"
         found = {hit.document.text: hit.score for hit in results.hits[0]}
-        exact = similarity("rcmd").score_many(embeddings[0], embeddings)
+        exact = similarity(measure).score_many(embeddings[0], embeddings)
         assert found == pytest.approx(dict(zip(texts, exact, strict=True)), abs=0.01)
         assert found["the dog barks"] == pytest.approx(exact[1], abs=1e-5), "from its text, not from codes"
         assert "'the dog barks' are damaged" in caplog.text
