@@ -89,14 +89,15 @@ class Explanation:
         """Token-level explanation from matrices over all tokens, special tokens included."""
         left, right = tokens_of(a), tokens_of(b)
         real = np.ix_(~left.special, ~right.special)
-        own: Doubles = contribution[real]
+        other = np.ones(contribution.shape, np.bool_)
+        other[real] = False
         return cls(
             score=score,
             left=left.units(),
             right=right.units(),
             similarity=similarity[real],
-            contribution=own,
-            special=float(contribution.sum() - own.sum()),
+            contribution=contribution[real],
+            special=float(contribution[other].sum()),
             texts=(left.text, right.text),
         )
 

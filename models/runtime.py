@@ -15,7 +15,7 @@ from semblance.models.text import Ints
 RUNTIMES = "semblance.models.runtimes"
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
-Pooling: TypeAlias = Literal["mean", "cls", "max"]
+Pooling: TypeAlias = Literal["mean", "cls", "max", "words"]  # "words": the mean of tokens that are not special
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def pool_batch(
 def _pooled(hidden: Floats, starts: Integers, weights: Floats, pooling: Pooling) -> Floats:
     """(T, d) -> (b, d)."""
     match pooling:
-        case "mean":
+        case "mean" | "words":
             totals: Floats = np.add.reduceat(hidden * weights[:, None], starts, axis=0)
             shares: Floats = np.maximum(np.add.reduceat(weights, starts), np.float32(1e-9))
             return totals / shares[:, None]

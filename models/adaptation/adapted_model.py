@@ -154,7 +154,7 @@ def _weighting(name: str | None) -> type[Weighting] | None:
 
 
 def _pooled_by_mean(files: ModelFiles, option: str) -> ModelFiles:
-    if files.pooling != "mean":
+    if files.pooling not in ("mean", "words"):
         raise BadCheckpoint(
             f"{files.location} pools by {files.pooling}: {option} needs a model that pools by the mean of its tokens"
         )

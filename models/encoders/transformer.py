@@ -23,9 +23,10 @@ class Transformer:
     With H (n, d) the last hidden states of a text's n tokens, special ones included, each mapped by the folder's affine
     head if there is one, the pooled vector is::
 
-        mean: sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
-        cls:  H_1
-        max:  max_i H_ij in each dimension j
+        mean:  sum_i w_i H_i / sum_i w_i   (w_i = 1; 0 for prompt tokens where the model leaves them out)
+        words: the same with w_i = 0 for special and prompt tokens
+        cls:   H_1
+        max:   max_i H_ij in each dimension j
 
     normalized to unit length if the model folder says so. Without `modules.json`, the mean of all tokens.
 
@@ -91,13 +92,15 @@ class Transformer:
                 weights=weights[row],
                 text=text,
                 pooled_vector=pooled[row].copy(),  # not a view, which would keep the whole batch alive
-                mean_pooled=self._checkpoint.pooling == "mean",
+                mean_pooled=self._checkpoint.pooling in ("mean", "words"),
             )
             for row, text in enumerate(tokenized)
         ]
 
     def _weights(self, text: TokenizedText) -> Floats:
         """(n,) 1 for every token that the mean includes, otherwise 0."""
+        if self._checkpoint.pooling == "words":
+            return (~text.special).astype(np.float32)
         weights = np.ones(len(text), np.float32)
         if text.prompted and not self._checkpoint.include_prompt:
             weights[: int(np.argmin(text.special))] = 0.0  # everything before the text's own first token

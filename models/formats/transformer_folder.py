@@ -17,8 +17,8 @@ from semblance.models.runtime import Compute, Pooling
 class TransformerFolder:
     """A folder with a transformer network in safetensors, and its tokenizer.
 
-    Options: `pooling` (mean, cls or max) overrides the setting of the folder; `adapter` is the folder of a low-rank
-    adapter as PEFT saves it, which is merged into the network.
+    Options: `pooling` (mean, cls, max or words) overrides the setting of the folder; `adapter` is the folder of a
+    low-rank adapter as PEFT saves it, which is merged into the network.
     """
 
     options: ClassVar[tuple[str, ...]] = ("pooling", "adapter")

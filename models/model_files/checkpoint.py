@@ -50,7 +50,7 @@ class Checkpoint:
 
     Attributes:
         folder: folder of the network and its tokenizer.
-        pooling: how token vectors become one vector.
+        pooling: how token vectors become one vector; "words" is the mean without special and prompt tokens.
         normalize: whether that vector is normalized to unit length.
         lower_case: whether texts are lower-cased before tokenization.
         max_tokens: maximum number of tokens of a text, special and prompt tokens included; None if only the network

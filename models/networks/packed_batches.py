@@ -213,7 +213,7 @@ def pool(hidden: Tensor, weights: Tensor, offsets: Tensor, pooling: Pooling) -> 
     """
     weights = weights[:, None]
     match pooling:
-        case "mean":
+        case "mean" | "words":
             total = segment_reduce(hidden * weights, "sum", offsets=offsets, axis=0, unsafe=True)
             return total / segment_reduce(weights, "sum", offsets=offsets, axis=0, unsafe=True).clamp(min=1e-9)
         case "cls":

@@ -9,12 +9,13 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from semblance.models.files.tables import Row
-from semblance.models.runtime import Pooling
 from semblance.models.training.objective import Objective
 from semblance.models.training.objectives.cosine_regression import CosineRegression
 
 # types of the settings whose default a recipe may override
-Pooled: TypeAlias = Annotated[Pooling | None, Field(description="mean, max or cls; the model's own by default.")]
+Pooled: TypeAlias = Annotated[
+    Literal["mean", "max", "cls"] | None, Field(description="mean, max or cls; the model's own by default.")
+]
 Normalize: TypeAlias = Annotated[
     bool | None,
     Field(description="Whether the pooled vector is scaled to unit length; the model's own setting by default."),

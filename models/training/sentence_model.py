@@ -33,7 +33,7 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         recipe: sets pooling, normalization, dropout, head and adapters.
 
     Raises:
-        BadRecipe: the targets of the adapters match no linear map.
+        BadRecipe: the targets of the adapters match no linear map, or sentence-transformers lacks the pooling.
     """
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     network = Transformer(
@@ -51,7 +51,7 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         head = _build_head(checkpoint, dim)
         modules.append(head)
         dim = head.out_features
-    modules.append(Pooling(dim, recipe.pooling or checkpoint.pooling, include_prompt=checkpoint.include_prompt))
+    modules.append(Pooling(dim, _pooling(checkpoint, recipe), include_prompt=checkpoint.include_prompt))
     if checkpoint.normalize if recipe.normalize is None else recipe.normalize:
         modules.append(Normalize())
     prompts: dict[str, str] = {role: prompt for role, prompt in checkpoint.prompts.items() if prompt}
@@ -97,6 +97,13 @@ def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
     saved.base_model_name_or_path = base
     saved.inference_mode = True
     saved.save_pretrained(folder)
+
+
+def _pooling(checkpoint: Checkpoint, recipe: Recipe) -> str:
+    pooling = recipe.pooling or checkpoint.pooling
+    if pooling == "words":
+        raise BadRecipe("sentence-transformers cannot pool by words: train without this option, and serve with it")
+    return pooling
 
 
 def _build_head(checkpoint: Checkpoint, dim: int) -> Dense:

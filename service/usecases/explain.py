@@ -15,10 +15,11 @@ from semblance.service.errors import UnknownDocument
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.collections import DEFAULT_MEASURE, Collections
+from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder
 
 DEFAULT_LINKS = 200
+DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,11 @@ class DocumentRef:
 
 @dataclass(frozen=True, slots=True)
 class ExplainParams:
-    """Two texts to explain. `max_links` keeps only the strongest links; None keeps all.
-
-    `measure` defaults to the one that would score the pair: the collection's for a document, else cosine.
-    """
+    """Two texts to explain. `max_links` keeps only the strongest links; None keeps all."""
 
     a: InputText
     b: InputText | DocumentRef
-    measure: str | None
+    measure: str
     model: str | None
     granularity: Granularity
     max_links: int | None
@@ -92,9 +90,8 @@ class Explain:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
             InvalidRequest: see the errors of models and service.
         """
-        encoder, b, role, default_measure = await self._second(params)
-        measure = params.measure or default_measure
-        explainer = explainable(measure)
+        encoder, b, role = await self._second(params)
+        explainer = explainable(params.measure)
         left = await self._texts.embed(encoder, [params.a], "query", "tokens", params.truncate)
         right = await self._texts.embed(encoder, [b], role, "tokens", params.truncate)
 
@@ -105,21 +102,21 @@ class Explain:
 
         return PairExplanation(
             encoder=encoder,
-            measure=measure,
+            measure=params.measure,
             a=ReadText.of(tokens_of(left.embeddings[0]), params.truncate),
             b=ReadText.of(tokens_of(right.embeddings[0]), params.truncate),
             explanation=await asyncio.to_thread(compute),
             warnings=[*left.warnings, *right.warnings],
         )
 
-    async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role, str]:
-        """Resolve the second text, with its encoder, role and default measure."""
+    async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role]:
+        """Resolve the second text, with its encoder and role."""
         if isinstance(params.b, InputText):
-            return await self._models.get(params.model), params.b, "query", DEFAULT_MEASURE
+            return await self._models.get(params.model), params.b, "query"
         ref = params.b
         collection = await self._access.read(lambda store: store.collection(ref.collection))
         documents = await self._access.read(lambda store: store.get(ref.collection, [ref.id]))
         if ref.id not in documents:
             raise UnknownDocument(f"collection {ref.collection!r} has no document {ref.id!r}")
         encoder = await self._collections.encoder_of(collection)
-        return encoder, InputText(documents[ref.id].text, "/id"), "document", collection.settings.measure
+        return encoder, InputText(documents[ref.id].text, "/id"), "document"

@@ -45,6 +45,7 @@ MEAN_POOLED = (
     "{words}?weighting=sif&frequencies={counts}",
     "{words}?weighting=sif&frequencies={counts}&projection={white}",
     "minilm-clrcmd",
+    "{small}?pooling=words",
 )
 OTHERS = ("{small}?pooling=max", "{small}?pooling=cls")
 
@@ -123,6 +124,17 @@ def test_parts_of_a_cosine_sum_to_it_under_any_adaptation(mean_pooled: Encoder) 
     for a, b in itertools.product(left, right):
         explanation = Cosine().explain(a, b)
         assert explanation.contribution.sum() + explanation.special == pytest.approx(Cosine().score(a, b), abs=1e-6)
+
+
+def test_pooling_by_words_leaves_special_tokens_out(files: Mapping[str, Path]) -> None:
+    texts = encoded(loaded("{small}?pooling=words".format(**files)), TEXTS)
+    for embeddings in texts:
+        assert embeddings.text is not None
+        own = embeddings.vectors[~embeddings.text.special]
+        assert len(own) == len(embeddings) - 2, "[CLS] and [SEP]"
+        assert embeddings.pooled() == pytest.approx(unit_rows(own.mean(axis=0)), abs=1e-6)
+    for a, b in itertools.product(texts, texts):
+        assert Cosine().explain(a, b).special == 0
 
 
 @pytest.mark.parametrize("source", OTHERS)

@@ -426,15 +426,24 @@ def test_a_collection_recreated_during_a_write_gets_its_own_settings(api: Api, h
     assert len(api.ok("/search", {"query": "slow", "collection": "swap", "k": 120})["results"][0]["hits"]) == 120
 
 
-def test_explain_defaults_to_the_measures_of_similarity_and_search(api: Api, http: httpx2.Client) -> None:
-    scored = api.ok("/similarity", {"pairs": [GUITAR]})
+def test_explain_defaults_to_a_measure_of_words(api: Api, http: httpx2.Client) -> None:
+    scored = api.ok("/similarity", {"pairs": [GUITAR], "measure": "rcmd_words"})["scores"][0]
     explained = http.get("/explain", params=GUITAR).json()
-    assert (explained["measure"], explained["score"]) == ("cosine", pytest.approx(scored["scores"][0], abs=1e-6))
+    assert (explained["measure"], explained["score"]) == ("rcmd_words", pytest.approx(scored, abs=1e-6))
+    assert explained["special"] == 0
+    assert sum(link["contribution"] for link in explained["links"]) == pytest.approx(scored, abs=1e-6)
+    api.collection("usual", measure="rcmd2")
+    api.store("usual", {"id": "g", "text": GUITAR["b"]})
+    document = {"a": GUITAR["a"], "id": "g", "collection": "usual"}
+    assert http.get("/explain", params=document).json()["measure"] == "rcmd_words"
+
+
+def test_explain_by_the_measure_of_a_search_has_its_score(api: Api, http: httpx2.Client) -> None:
     api.collection("usual", measure="rcmd2")
     api.store("usual", {"id": "g", "text": GUITAR["b"]})
     hit = api.ok("/search", {"query": GUITAR["a"], "collection": "usual"})["results"][0]["hits"][0]
-    explained = http.get("/explain", params={"a": GUITAR["a"], "id": "g", "collection": "usual"}).json()
-    assert (explained["measure"], explained["score"]) == ("rcmd2", pytest.approx(hit["score"], abs=1e-6))
+    document = {"a": GUITAR["a"], "id": "g", "collection": "usual", "measure": "rcmd2"}
+    assert http.get("/explain", params=document).json()["score"] == pytest.approx(hit["score"], abs=1e-6)
 
 
 def test_each_side_says_which_characters_were_read(api: Api) -> None:

@@ -20,7 +20,13 @@ from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg import render_svg
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams, PairExplanation
+from semblance.service.usecases.explain import (
+    DEFAULT_MEASURE,
+    DocumentRef,
+    Explain,
+    ExplainParams,
+    PairExplanation,
+)
 
 router = APIRouter(tags=["explain"], route_class=StrictRoute)
 
@@ -88,7 +94,7 @@ async def _explain(options: ExplainRequest, format_: Format, explainer: Explain,
             b=InputText(options.b, "/b")
             if options.b is not None
             else DocumentRef(options.id or "", options.collection),
-            measure=options.measure,
+            measure=options.measure or DEFAULT_MEASURE,
             model=options.model,
             granularity=options.granularity,
             max_links=options.max_links,

@@ -22,7 +22,7 @@ from semblance.service.api.schemas.fields import (
     require_one_of,
 )
 from semblance.service.api.schemas.warnings import Warnings, warnings_out
-from semblance.service.usecases.explain import DEFAULT_LINKS, PairExplanation, WordLinks
+from semblance.service.usecases.explain import DEFAULT_LINKS, DEFAULT_MEASURE, PairExplanation, WordLinks
 
 
 class Token(BaseModel):
@@ -85,7 +85,9 @@ class ExplainRequest(StrictBody):
     b: Text | None = None
     id: NamedDocument | None = Field(None, description="A document to use as b.")
     collection: String = Field("default", description="The collection of that document.", examples=["default"])
-    measure: Measure | None = Field(None, description="Null is the collection's for a document, else cosine.")
+    measure: Measure | None = Field(
+        None, description=f"Null is {DEFAULT_MEASURE}. Name the measure of a search to see the parts of its scores."
+    )
     model: ModelName | None = None
     format: Literal["json", "svg", "png", "html"] | None = Field(None, description="Null chooses by the Accept header.")
     granularity: Granularity = "word"

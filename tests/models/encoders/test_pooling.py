@@ -15,7 +15,7 @@ from tests.support.token_matrices import token_embeddings
 
 # reimers-gurevych-2019-sbert, section 3, worked out by hand for these tokens; the last one is padding
 TOKENS, REAL = [[1.0, 2.0], [3.0, 0.0], [5.0, 4.0], [9.0, 9.0]], [1, 1, 1, 0]
-POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0]}
+POOLED = {"mean": [3.0, 2.0], "max": [5.0, 4.0], "cls": [1.0, 2.0], "words": [3.0, 2.0]}
 
 
 @pytest.fixture(params=get_args(Pooling))

@@ -114,7 +114,7 @@ def test_the_default_model_ranks_similar_above_unrelated(measure: str) -> None:
     ("source", "message"),
     [
         ("minilm?puling=max", "no option 'puling': choose one of adapter, pooling, projection, weighting"),
-        ("minilm?pooling=sum", "unknown pooling 'sum': choose one of mean, cls, max"),
+        ("minilm?pooling=sum", "unknown pooling 'sum': choose one of mean, cls, max, words"),
         ("minilm?frequencies=x", "no option 'frequencies'"),
         ("{glove}?pooling=max", "no option 'pooling': choose one of projection, weighting"),
         ("{glove}?weighting=idf", "there is no 'idf' among the weightings: choose one of sif, uniform"),
