@@ -7,11 +7,15 @@ a_i = 1/n and b_j = 1/m::
     exact            rows sum to a and columns to b; the plan of the largest score
     row              rows sum to a; each row sends its mass to its largest similarity
     average pooling  rank one; neither marginal holds, and its entries sum to more than 1 where the tokens disagree
+    partial          rows sum to at most a and columns to at most b; moves only what gains
+    unbalanced       marginals are penalized, not fixed; entropy spreads the mass
 
-Source: lee-etal-2022-clrcmd, section 3.
+Source: lee-etal-2022-clrcmd, section 3; the last two: arase-etal-2023-otalign.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from semblance.models.embeddings import Doubles, TokenEmbeddings
 from semblance.models.text import Booleans
 
 _MAX_ITERATIONS = 100_000_000  # of the network simplex; it needs some thousands, so this is never reached
+_TOLERANCE = 1e-9  # relative change of the scaling vectors at which the iterations end
 
 
 def row_plan(similarity: Doubles, counted: Booleans | None = None) -> Doubles:
@@ -59,6 +64,60 @@ def exact_plan(cost: Doubles) -> Doubles:
     # subtracting a constant changes no plan; the solver reports negative costs as infeasible
     plan: Doubles = ot.emd(*masses, cost - cost.min(), numItermax=_MAX_ITERATIONS) / (n * m)
     return plan
+
+
+def partial_plan(gain: Doubles) -> Doubles:
+    """(n, m) the plan that maximizes sum_ij T_ij gain_ij, with row sums <= 1/n and column sums <= 1/m.
+
+    Mass moves between pairs with a positive gain only. Where several plans are optimal, it is one of them.
+
+    >>> partial_plan(np.array([[0.5, -0.1], [-0.2, -0.3]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+
+    Source: chapel-etal-2020-partial (its dummy points), solved by flamary-etal-2021-pot.
+    """
+    import ot  # noqa: PLC0415 - takes seconds to import, with unused parts of torch and scikit-learn
+
+    n, m = gain.shape
+    # a null row and a null column supply and take what does not move, at no gain; integer masses are exact
+    masses = np.append(np.full(n, float(m)), n * m), np.append(np.full(m, float(n)), n * m)
+    cost = np.zeros((n + 1, m + 1))
+    cost[:n, :m] = -gain
+    plan: Doubles = ot.emd(*masses, cost - cost.min(), numItermax=_MAX_ITERATIONS)[:n, :m] / (n * m)
+    return plan
+
+
+def unbalanced_plans(gains: Sequence[Doubles], entropy: float, relaxation: float) -> list[Doubles]:
+    """Entropic plans between units of mass 1, with relaxed marginals, for several problems at once.
+
+    For each gain (n, m) the plan T (n, m) > 0 maximizes::
+
+        sum_ij T_ij gain_ij - entropy KL(T | 1) - relaxation (KL(rows of T | 1) + KL(columns of T | 1))
+
+    with KL(p | q) = sum p log(p / q) - p + q. So a unit may move less than its mass, or more.
+
+    Args:
+        gains: the problems, which are solved as one with a block for each.
+        entropy: > 0; the larger, the more evenly mass is spread.
+        relaxation: > 0; the larger, the closer the marginals are to 1.
+
+    >>> [plan] = unbalanced_plans([np.array([[0.5]])], entropy=0.2, relaxation=0.4)
+    >>> round(float(np.log(plan[0, 0])), 6)  # 0.5 / (0.2 + 2 * 0.4)
+    0.5
+
+    Source: chizat-etal-2018-scaling, solved by flamary-etal-2021-pot, its Sinkhorn iterations.
+    """
+    import ot  # noqa: PLC0415 - takes seconds to import, with unused parts of torch and scikit-learn
+
+    rows, columns = (np.cumsum([0, *(gain.shape[axis] for gain in gains)]) for axis in (0, 1))
+    blocks = [(slice(*rows[i : i + 2]), slice(*columns[i : i + 2])) for i in range(len(gains))]
+    cost = np.full((rows[-1], columns[-1]), np.inf)
+    for block, gain in zip(blocks, gains, strict=True):
+        cost[block] = -gain
+    plan: Doubles = ot.unbalanced.sinkhorn_knopp_unbalanced(
+        np.ones(rows[-1]), np.ones(columns[-1]), cost, entropy, relaxation, stopThr=_TOLERANCE
+    )
+    return [plan[block] for block in blocks]
 
 
 def average_pooling_plan(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:

@@ -46,6 +46,19 @@ def least_cost(cost: Doubles) -> float:
     return float(solved.fun)
 
 
+def most_gain(gain: Doubles) -> float:
+    """The best partial transport, with marginals of at most 1/n and 1/m, as a linear program."""
+    n, m = gain.shape
+    rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)))
+    columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m))
+    marginals = np.concatenate((np.full(n, 1 / n), np.full(m, 1 / m)))
+    both = sparse.vstack((rows, columns))
+    solved = linprog(-gain.ravel(), A_ub=both, b_ub=marginals, method="highs")  # type: ignore[call-overload] # missing in its stubs
+    if solved.fun is None:
+        raise ValueError(solved.message)
+    return -float(solved.fun)
+
+
 def one_way(a: TokenEmbeddings, b: TokenEmbeddings, *, special: bool = True) -> float:
     """Mean best cosine of the tokens of `a` in `b`; with or without the special tokens of `a`."""
     best = [max(plain_cosine(x, y) for y in _rows(b)) for x in _rows(a)]

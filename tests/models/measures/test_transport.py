@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -13,9 +14,16 @@ from hypothesis import strategies as st
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings
 from semblance.models.measures.alignment import cosine_matrix, distance_matrix
-from semblance.models.measures.transport import average_pooling_plan, column_plan, exact_plan, row_plan
+from semblance.models.measures.transport import (
+    average_pooling_plan,
+    column_plan,
+    exact_plan,
+    partial_plan,
+    row_plan,
+    unbalanced_plans,
+)
 from semblance.models.protocols import Explainable
-from tests.support.plain_measures import ORACLES, least_cost, plain_cosines, plain_distances
+from tests.support.plain_measures import ORACLES, least_cost, most_gain, plain_cosines, plain_distances
 from tests.support.token_matrices import bytes_of, embeddings_of, token_embeddings
 
 TRANSPORTS = ("cmd", "rcmd", "rcmd1", "rcmd2", "word_movers", "relaxed_word_movers", "bertscore_f1")
@@ -42,6 +50,37 @@ def test_the_exact_plan_moves_all_mass_at_least_cost(cost: Doubles) -> None:
     assert plan.sum(axis=1) == pytest.approx(np.full(n, 1 / n), abs=1e-12)
     assert plan.sum(axis=0) == pytest.approx(np.full(m, 1 / m), abs=1e-12)
     assert float((plan * cost).sum()) == pytest.approx(least_cost(cost), abs=1e-9)
+
+
+@given(gain=matrices())
+def test_the_partial_plan_has_the_largest_gain(gain: Doubles) -> None:
+    n, m = gain.shape
+    plan = partial_plan(gain)
+    assert (plan >= 0).all()
+    assert (plan.sum(axis=1) <= 1 / n + 1e-12).all()
+    assert (plan.sum(axis=0) <= 1 / m + 1e-12).all()
+    assert not plan[gain < 0].any()
+    assert float((plan * gain).sum()) == pytest.approx(most_gain(gain), abs=1e-9)
+
+
+@given(gain=matrices())
+def test_the_partial_plan_of_a_square_is_a_matching(gain: Doubles) -> None:
+    """With as many rows as columns some matching is optimal; here all of them are tried."""
+    size = min(*gain.shape, 4)
+    square = gain[:size, :size]
+    best = max(
+        sum(max(square[i, j], 0.0) for i, j in enumerate(order)) for order in itertools.permutations(range(size))
+    )
+    assert float((partial_plan(square) * square).sum()) == pytest.approx(best / size, abs=1e-9)
+
+
+@given(gains=st.lists(matrices(), min_size=1, max_size=3))
+def test_unbalanced_plans_are_optimal(gains: list[Doubles]) -> None:
+    """At the optimum of this concave problem the derivative by every entry is 0."""
+    for plan, gain in zip(unbalanced_plans(gains, 0.15, 0.45), gains, strict=True):
+        rows, columns = plan.sum(axis=1, keepdims=True), plan.sum(axis=0)
+        derivative = gain - 0.15 * np.log(plan) - 0.45 * (np.log(rows) + np.log(columns))
+        assert np.abs(derivative).max() == pytest.approx(0.0, abs=1e-7)
 
 
 @given(similarity=matrices())

@@ -1,0 +1,71 @@
+"""Vectors of whole words: the means of their tokens, without special tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from semblance.models.embeddings import Doubles, Integers, TokenEmbeddings, unit_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The n words of a text of l tokens, in reading order.
+
+    Attributes:
+        directions: (n, d) float64, the mean of each word's token vectors, of unit length; zero where the mean is zero.
+        forms: the n words as written, in lower case.
+        word_of: (l,) the word of each token; -1 for special tokens.
+    """
+
+    directions: Doubles
+    forms: tuple[str, ...]
+    word_of: Integers
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @classmethod
+    def of(cls, embeddings: TokenEmbeddings) -> Words:
+        """The words of the pre-tokenizer; a text of special tokens only has none.
+
+        Raises:
+            ValueError: the embeddings hold only pooled vectors, or no text.
+        """
+        vectors, text = embeddings.token_vectors().astype(np.float64), embeddings.text
+        if text is None:
+            raise ValueError("this measure compares words, but these embeddings have no text")
+        real = ~text.special
+        numbers, members, counts = np.unique(text.words[real], return_inverse=True, return_counts=True)
+        word_of = np.full(len(vectors), -1, np.int64)
+        word_of[real] = members
+        sums = np.zeros((len(numbers), vectors.shape[1]))
+        np.add.at(sums, members, vectors[real])
+        spans = [text.spans[word_of == word] for word in range(len(numbers))]
+        forms = tuple(text.text[each[:, 0].min() : each[:, 1].max()].lower() for each in spans)
+        return cls(unit_rows(sums / counts[:, None]), forms, word_of)
+
+    def cosines(self, other: Words) -> Doubles:
+        """(n, m) the cosine of each word with each word of another text."""
+        cosines: Doubles = np.clip(self.directions @ other.directions.T, -1.0, 1.0)
+        return cosines
+
+
+def spread_evenly(parts: Doubles, left: Words, right: Words) -> Doubles:
+    """(tokens left, tokens right) parts of word pairs, divided equally among their tokens; 0 for special tokens.
+
+    Args:
+        parts: (n, m) of each pair of words.
+        left: the n words of the left text.
+        right: the m words of the right text.
+    """
+    sizes = np.outer(*(np.bincount(side.word_of[side.word_of >= 0], minlength=len(side)) for side in (left, right)))
+    return by_token(parts / np.maximum(sizes, 1), left, right)
+
+
+def by_token(values: Doubles, left: Words, right: Words) -> Doubles:
+    """(tokens left, tokens right) for each pair of tokens the value of their words; 0 for special tokens."""
+    padded = np.pad(values, ((0, 1), (0, 1)))  # the last row and column are those of special tokens, number -1
+    repeated: Doubles = padded[np.ix_(left.word_of, right.word_of)]
+    return repeated

@@ -1,0 +1,115 @@
+"""Unbalanced transport compared with plain loops, and its preference for words in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import Doubles, TokenEmbeddings
+from tests.support.token_matrices import token_embeddings
+from tests.support.word_texts import by_words, parts_of, plain_word_cosines, words
+
+
+def plain_forms(a: TokenEmbeddings) -> list[str]:
+    assert a.text is not None
+    numbers = sorted({int(number) for number in a.text.words} - {-1})
+    spans = [a.text.spans[a.text.words == number] for number in numbers]
+    return [a.text.text[min(each[:, 0]) : max(each[:, 1])].lower() for each in spans]
+
+
+def plain_plan(gain: Doubles) -> Doubles:
+    """The scaling iterations in logarithms, many of them."""
+    left, right = np.zeros(len(gain)), np.zeros(gain.shape[1])
+    share = 0.45 / (0.45 + 0.15)
+    for _ in range(300):
+        left = -share * np.log(np.exp(gain / 0.15 + right).sum(axis=1))
+        right = -share * np.log(np.exp(gain / 0.15 + left[:, None]).sum(axis=0))
+    plan: Doubles = np.exp(gain / 0.15 + left[:, None] + right)
+    return plan
+
+
+def plain_gain(cosines: Doubles, left: Sequence[str], right: Sequence[str], moved: Doubles | None = None) -> Doubles:
+    n, m = cosines.shape
+    gain = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            support = 0.0
+            for k in range(n):
+                for q in range(m):
+                    same_side = (k < i and q < j) or (k > i and q > j)
+                    if moved is not None and same_side and abs(i - k) <= 4 and abs(j - q) <= 4:
+                        support += min(moved[k, q], 1.0) / (abs(i - k) + abs(j - q) - 1)
+            apart = abs((i + 0.5) / n - (j + 0.5) / m)
+            gain[i, j] = cosines[i, j] - 0.3 + 0.1 * (left[i] == right[j]) - 0.1 * apart + 0.1 * support
+    return gain
+
+
+def plain_transport(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    cosines, forms = plain_word_cosines(a, b), (plain_forms(a), plain_forms(b))
+    return plain_plan(plain_gain(cosines, *forms, plain_plan(plain_gain(cosines, *forms))))
+
+
+def plain_parts(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
+    own = {(0, 0): plain_transport(a, a), (1, 1): plain_transport(b, b)}
+    parts = {}
+    for (i, one), (j, other) in [((0, a), (1, b)), ((0, a), (0, a)), ((1, b), (1, b))]:
+        plan, cosines = plain_transport(one, other), plain_word_cosines(one, other)
+        least = 0.2 * np.sqrt(np.outer(np.diag(own[i, i]), np.diag(own[j, j])))
+        assume((np.abs(plan - least) > 1e-6).all())
+        assume((np.abs(cosines) > 1e-6).all())
+        parts[i, j] = np.where((plan >= least) & (cosines > 0), plan * cosines, 0.0)
+    largest = max(each.sum() for each in parts.values())
+    return parts[0, 1] / largest if largest > 0 else parts[0, 1]
+
+
+@settings(max_examples=25)
+@given(a=token_embeddings(), b=token_embeddings())
+def test_parts_agree_with_plain_loops(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
+    assume(plain_forms(a))
+    assume(plain_forms(b))
+    parts = plain_parts(a, b)
+    assert by_words(parts_of("unbalanced_transport", a, b), a, b) == pytest.approx(parts, abs=1e-6)
+    assert similarity("unbalanced_transport").score(a, b) == pytest.approx(parts.sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize(("right", "gain"), [("dog", 0.5), ("Cat", 0.6)])
+def test_single_words_have_a_closed_form(right: str, gain: float) -> None:
+    """The plan of one pair is exp(gain / (entropy + 2 relaxation)); a word gains 0.8 by itself."""
+    score = similarity("unbalanced_transport").score(words("cat", [[1, 0]]), words(right, [[4, 3]]))
+    assert score == pytest.approx(0.8 * np.exp((gain - 0.8) / 1.05))
+
+
+def test_words_without_a_counterpart_stay_unaligned() -> None:
+    a, b = words("cat bank", [[1, 0, 0], [0, 1, 0]]), words("kitten rain", [[4, 3, 0], [0, 0, 1]])
+    parts = parts_of("unbalanced_transport", a, b)
+    assert parts[0, 0] > 0.2
+    assert [parts[0, 1], parts[1, 1]] == [0.0, 0.0]
+
+
+def test_neighbors_decide_between_equal_words() -> None:
+    """Both "the" have one vector; the place would prefer the first, what follows the second."""
+    a = words("the dog", [[0, 0, 1], [0, 1, 0]])
+    b = words("the cat the dog", [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    parts = parts_of("unbalanced_transport", a, b)
+    assert parts[0].argmax() == 2
+    assert parts[1].argmax() == 3
+
+
+def test_places_decide_between_equal_words_without_neighbors() -> None:
+    a = words("no rain snow", [[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
+    b = words("no wind no", [[0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]])
+    parts = parts_of("unbalanced_transport", a, b)
+    assert parts[0, 0] > parts[0, 2]
+
+
+def test_parts_are_divided_among_the_tokens_of_a_word() -> None:
+    """Of "ice cream", one word of two tokens, each has half."""
+    a, b = words("ice cream", [[1, 0], [1, 0]]), words("gelato", [[1, 0]])
+    assert a.text is not None
+    a.text.words[:] = 0
+    parts = parts_of("unbalanced_transport", a, b)
+    assert parts[0, 0] == pytest.approx(parts[1, 0]) == pytest.approx(0.5 * np.exp((0.7 - 0.8) / 1.05))
