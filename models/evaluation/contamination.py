@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from semblance.models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets
+from semblance.models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets, WordAlignment
 
 
 class _WordCharacters(dict[int, str]):
@@ -39,7 +39,7 @@ def normal_form(text: str) -> str:
 def texts_of(task: Task) -> Iterator[str]:
     """Every text of an evaluation task."""
     match task:
-        case ChunkAlignment():
+        case ChunkAlignment() | WordAlignment():
             yield from (" ".join(words) for pair in task.pairs for words in (pair.left, pair.right))
         case Triplets():
             yield from (*task.anchors, *task.positives, *task.negatives)

@@ -92,6 +92,28 @@ class ChunkAlignment:
 
 
 @dataclass(frozen=True, slots=True)
+class WordAlignedPair:
+    """A sentence pair with aligned words: links are pairs of word numbers from 0, left and right.
+
+    `sure` holds the certain links, `possible` the further ones that the annotators allow. A word may have several
+    links, or none.
+    """
+
+    id: str
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class WordAlignment:
+    """Sentence pairs whose words must be aligned."""
+
+    pairs: Sequence[WordAlignedPair]
+
+
+@dataclass(frozen=True, slots=True)
 class Deletion:
     """Pairs of texts for the deletion test: do the strongest links carry the score?"""
 
@@ -99,4 +121,6 @@ class Deletion:
     right: Sequence[str]
 
 
-Task: TypeAlias = GradedPairs | LabeledPairs | Triplets | Rankings | Retrieval | ChunkAlignment | Deletion
+Task: TypeAlias = (
+    GradedPairs | LabeledPairs | Triplets | Rankings | Retrieval | ChunkAlignment | WordAlignment | Deletion
+)

@@ -9,6 +9,7 @@ from semblance.models.evaluation.metrics.chunk_alignment import chunk_alignment_
 from semblance.models.evaluation.metrics.deletion import deletion_metrics
 from semblance.models.evaluation.metrics.pairs import graded_pair_metrics, labeled_pair_metrics, triplet_metrics
 from semblance.models.evaluation.metrics.rankings import ranking_metrics, retrieval_metrics
+from semblance.models.evaluation.metrics.word_alignment import word_alignment_metrics
 from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.tasks import (
@@ -20,6 +21,7 @@ from semblance.models.evaluation.tasks import (
     Retrieval,
     Task,
     Triplets,
+    WordAlignment,
 )
 
 _METRICS: Mapping[type, Callable[[Any, Scorer, Sequence[str]], Mapping[str, TaskMetrics]]] = {
@@ -29,6 +31,7 @@ _METRICS: Mapping[type, Callable[[Any, Scorer, Sequence[str]], Mapping[str, Task
     Rankings: ranking_metrics,
     Retrieval: retrieval_metrics,
     ChunkAlignment: chunk_alignment_metrics,
+    WordAlignment: word_alignment_metrics,
     Deletion: deletion_metrics,
 }
 

@@ -10,14 +10,19 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.metrics.token_contributions import (
+    Span,
+    contribution_matrix,
+    mutual_best,
+    pooled_contributions,
+    spans_of,
+    word_overlaps,
+)
 from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.counts import Metric, by_row_blocks, ratio
 from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
-from semblance.models.explanation import LinkList
-from semblance.models.text import Unit
 
-Span = tuple[int, int]
 Agreement: TypeAlias = Literal["alignment", "type", "score", "type_score"]
 AGREEMENTS: tuple[Agreement, ...] = ("alignment", "type", "score", "type_score")
 
@@ -40,7 +45,7 @@ def chunk_alignment_metrics(task: ChunkAlignment, scorer: Scorer, measures: Sequ
     for pair, explanations in zip(task.pairs, scorer.links(measures, left, right, "token"), strict=True):
         for name, each in explanations.items():
             positive[name] |= any(link.contribution > 0 for link in each.links)
-            system[name].append(chunk_links(_contributions(each), _spans(each.left), _spans(each.right), pair))
+            system[name].append(chunk_links(contribution_matrix(each), spans_of(each.left), spans_of(each.right), pair))
     sums = {name: alignment_sums(gold, links, task.pairs) for name, links in system.items() if positive[name]}
     return {name: _task_metrics(each, len(task.pairs)) for name, each in sums.items()}
 
@@ -48,18 +53,6 @@ def chunk_alignment_metrics(task: ChunkAlignment, scorer: Scorer, measures: Sequ
 def _task_metrics(sums: AlignmentSums, n: int) -> TaskMetrics:
     figures = {"alignment_f1": f1, "alignment_precision": precision, "alignment_recall": recall}
     return TaskMetrics("chunk alignment", n, tuple(Metric.of(name, n, of, sums) for name, of in figures.items()))
-
-
-def _contributions(explanation: LinkList) -> Doubles:
-    """(n, m) contributions of token pairs."""
-    contributions = np.zeros((len(explanation.left), len(explanation.right)))
-    for link in explanation.links:
-        contributions[link.left, link.right] = link.contribution
-    return contributions
-
-
-def _spans(units: Sequence[Unit]) -> list[tuple[int, int]]:
-    return [(unit.start, unit.end) for unit in units]
 
 
 def chunk_links(
@@ -83,41 +76,18 @@ def chunk_links(
     """
     rows = _members(left_spans, pair.left, pair.left_chunks)
     columns = _members(right_spans, pair.right, pair.right_chunks)
-    pooled = pooled_contributions(contributions, rows, columns)
-    if not pooled.size:
-        return []
-    largest = (pooled == pooled.max(axis=1, keepdims=True)) & (pooled == pooled.max(axis=0)) & np.isfinite(pooled)
+    linked = mutual_best(pooled_contributions(contributions, rows, columns))
     return [
         ChunkLink(pair.left_chunks[i], pair.right_chunks[j], frozenset({"EQUI"}), 5.0)
-        for i, j in np.argwhere(largest).tolist()
+        for i, j in np.argwhere(linked).tolist()
     ]
-
-
-def pooled_contributions(contributions: Doubles, rows: Doubles, columns: Doubles) -> Doubles:
-    """(chunks left, chunks right) mean contributions; -inf where a chunk has no token.
-
-    Args:
-        contributions: (n, m) of each pair of tokens.
-        rows: (chunks left, n) 1 where a token belongs to a chunk, else 0.
-        columns: (chunks right, m) the same for the right side.
-
-    >>> pooled_contributions(np.array([[0.2, 0.0], [0.0, 0.1]]), np.array([[1.0, 1.0]]), np.eye(2))
-    array([[0.1 , 0.05]])
-    """
-    sums = rows @ contributions @ columns.T
-    sizes = np.outer(rows.sum(axis=1), columns.sum(axis=1))
-    pooled: Doubles = np.divide(sums, sizes, out=np.full_like(sums, -np.inf), where=sizes > 0)
-    return pooled
 
 
 def _members(spans: Sequence[Span], words: Sequence[str], chunks: Sequence[Sequence[int]]) -> Doubles:
     """(chunks, tokens) 1 where the characters of a token overlap with a word of the chunk."""
-    ends = np.cumsum([len(word) + 1 for word in words], dtype=np.int64) - 1
-    starts = ends - [len(word) for word in words]
-    tokens = np.array(spans, np.int64).reshape(-1, 2)
-    overlap = (tokens[:, :1] < ends) & (tokens[:, 1:] > starts) & (tokens[:, :1] < tokens[:, 1:])
-    return np.array([overlap[:, [word - 1 for word in chunk]].any(axis=1) for chunk in chunks], np.float64).reshape(
-        len(chunks), len(tokens)
+    overlaps = word_overlaps(spans, words)
+    return np.array([overlaps[[word - 1 for word in chunk]].any(axis=0) for chunk in chunks], np.float64).reshape(
+        len(chunks), len(spans)
     )
 
 

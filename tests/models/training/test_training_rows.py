@@ -12,7 +12,14 @@ from pydantic import ValidationError
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import normal_form, texts_of
-from semblance.models.evaluation.tasks import GradedPairs, Rankings, Retrieval, Triplets
+from semblance.models.evaluation.tasks import (
+    GradedPairs,
+    Rankings,
+    Retrieval,
+    Triplets,
+    WordAlignedPair,
+    WordAlignment,
+)
 from semblance.models.training.errors import BadTrainingData
 from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
@@ -115,4 +122,6 @@ def test_all_texts_of_a_task_count_as_evaluated() -> None:
     assert set(texts_of(GradedPairs(["a"], ["b"], [1.0], ["t"]))) == {"a", "b"}
     assert set(texts_of(Triplets(["a"], ["b"], ["c"]))) == {"a", "b", "c"}
     assert set(texts_of(Rankings(["q"], [["a", "b"]], [[1, 0]]))) == {"q", "a", "b"}
+    pair = WordAlignedPair("1", ("a", "b"), ("c",), frozenset(), frozenset())
+    assert set(texts_of(WordAlignment([pair]))) == {"a b", "c"}
     assert set(texts_of(Retrieval({"d": "a"}, {"q": "b"}, {"q": {"d": 1}}))) == {"a", "b"}

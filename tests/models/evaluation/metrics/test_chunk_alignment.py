@@ -19,11 +19,11 @@ from semblance.models.evaluation.metrics.chunk_alignment import (
     alignment_sums,
     chunk_links,
     f1,
-    pooled_contributions,
     precision,
     recall,
     strong_links,
 )
+from semblance.models.evaluation.metrics.token_contributions import pooled_contributions
 from semblance.models.evaluation.tasks import ChunkAlignment, ChunkedPair, ChunkLink
 from tests.support.project import GOLDEN_FILES
 

@@ -1,0 +1,256 @@
+"""Word links and their figures: plain loops, worked examples, and the mutual best match as a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.datasets import data_set
+from semblance.models.evaluation.evaluation import evaluate, interval_of
+from semblance.models.evaluation.metrics import compute_metrics
+from semblance.models.evaluation.metrics.word_alignment import (
+    LinkCounts,
+    WordLinks,
+    f1,
+    macro_f1,
+    macro_precision,
+    macro_recall,
+    null_links,
+    precision,
+    recall,
+    word_links,
+)
+from semblance.models.evaluation.results import TaskMetrics
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import Retrieval, WordAlignedPair, WordAlignment
+from semblance.models.explanation import Link, LinkList
+from semblance.models.text import Granularity, Unit
+from tests.support.no_progress import no_progress
+from tests.support.small_model import load
+
+FEW = Resampling(draws=50)
+Matrix: TypeAlias = Sequence[Sequence[float]]
+
+
+class FixedLinks:
+    """Scorer with given contributions for each text on the left, between the words of the texts."""
+
+    track = staticmethod(no_progress)
+
+    def __init__(self, contributions: Mapping[str, Mapping[str, Matrix]]) -> None:
+        self._contributions = contributions
+
+    def about(self) -> Mapping[str, str]:
+        return {"model": "fixed"}
+
+    def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
+        raise NotImplementedError(f"{measures}: {left}, {right}")
+
+    def links(
+        self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
+    ) -> Iterator[dict[str, LinkList]]:
+        assert granularity == "token"
+        for a, b in zip(left, right, strict=True):
+            yield {name: explanation(a, b, self._contributions[name][a]) for name in measures}
+
+    def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
+        raise NotImplementedError(f"{measures}: {task}, {k}")
+
+
+def explanation(a: str, b: str, contributions: Matrix) -> LinkList:
+    links = [Link(i, j, 0.0, value) for i, row in enumerate(contributions) for j, value in enumerate(row) if value != 0]
+    return LinkList(0.0, units(a), units(b), tuple(links), 0.0, 0.0)
+
+
+def units(text: str) -> tuple[Unit, ...]:
+    """The words between spaces."""
+    words = text.split()
+    ends = np.cumsum([len(word) + 1 for word in words]) - 1
+    return tuple(
+        Unit(word, int(end) - len(word), int(end), i) for i, (word, end) in enumerate(zip(words, ends, strict=True))
+    )
+
+
+def pair_of(left: str, right: str, sure: set[tuple[int, int]], possible: set[tuple[int, int]]) -> WordAlignedPair:
+    return WordAlignedPair("1", tuple(left.split()), tuple(right.split()), frozenset(sure), frozenset(possible))
+
+
+def values(metrics: TaskMetrics) -> dict[str, float]:
+    return {metric.name: interval_of(metric, FEW).estimate for metric in metrics.metrics}
+
+
+# ---- links
+
+
+def test_words_are_linked_if_each_is_the_best_of_the_other() -> None:
+    why = explanation("a b c", "d e", [[0.1, 0.3], [0.2, 0.4], [0.3, 0.0]])
+    assert word_links(why, ("a", "b", "c"), ("d", "e")) == {(1, 1), (2, 0)}
+
+
+def test_words_without_a_positive_contribution_stay_unaligned() -> None:
+    why = explanation("a b", "c d", [[0.1, 0.0], [0.0, -0.2]])
+    assert word_links(why, ("a", "b"), ("c", "d")) == {(0, 0)}
+    assert word_links(explanation("a", "c", [[0.0]]), ("a",), ("c",)) == frozenset()
+
+
+def test_exact_ties_are_all_linked() -> None:
+    why = explanation("a b", "c", [[0.2], [0.2]])
+    assert word_links(why, ("a", "b"), ("c",)) == {(0, 0), (1, 0)}
+
+
+def test_contributions_of_tokens_are_averaged_over_words() -> None:
+    """The tokens ice, cream and now of the words "ice-cream now", by overlap of characters."""
+    left = (Unit("ice", 0, 3, 0), Unit("cream", 4, 9, 1), Unit("now", 10, 13, 2))
+    links = tuple(Link(i, 0, 0.0, value) for i, value in enumerate((0.5, 0.1, 0.35)))
+    why = LinkList(0.0, left, units("today"), links, 0.0, 0.0)
+    assert word_links(why, ("ice-cream", "now"), ("today",)) == {(1, 0)}  # 0.35 is more than (0.5 + 0.1) / 2
+
+
+def test_words_without_a_token_stay_unaligned() -> None:
+    why = LinkList(0.0, units("a b")[1:], units("c"), (Link(0, 0, 0.0, 0.1),), 0.0, 0.0)
+    assert word_links(why, ("a", "b"), ("c",)) == {(1, 0)}
+    assert word_links(LinkList(0.0, (), units("c"), (), 0.0, 0.0), ("a",), ("c",)) == frozenset()
+
+
+# ---- figures
+
+word_pairs = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=8)
+alignments = st.lists(st.tuples(word_pairs, word_pairs), min_size=1, max_size=5)
+
+
+def plain_figures(pairs: Sequence[tuple[WordLinks, WordLinks]]) -> dict[str, float]:
+    """Found and correct links, counted one by one."""
+    agreed = sum(1 for found, gold in pairs for link in found if link in gold)
+    found, gold = sum(len(each) for each, _ in pairs), sum(len(each) for _, each in pairs)
+    shares = [
+        (len([link for link in one if link in other]) / max(len(one), 1), max(len(one), 1))
+        for each in pairs
+        for one, other in (each, each[::-1])
+    ]
+    p, r = agreed / max(found, 1), agreed / max(gold, 1)
+    macro_p, macro_r = np.mean([share for share, _ in shares[::2]]), np.mean([share for share, _ in shares[1::2]])
+    return {
+        "precision": p,
+        "recall": r,
+        "f1": 2 * agreed / max(found + gold, 1),
+        "macro_precision": float(macro_p),
+        "macro_recall": float(macro_r),
+        "macro_f1": float(2 * macro_p * macro_r / (macro_p + macro_r)) if macro_p + macro_r else 0.0,
+    }
+
+
+@given(alignments)
+def test_figures_equal_counts_one_by_one(pairs: list[tuple[WordLinks, WordLinks]]) -> None:
+    counted = LinkCounts.of([found for found, _ in pairs], [gold for _, gold in pairs])
+    figures = (precision, recall, f1, macro_precision, macro_recall, macro_f1)
+    assert {of.__name__: float(of(counted)[0]) for of in figures} == pytest.approx(plain_figures(pairs))
+
+
+@given(alignments, st.lists(st.integers(0, 3), min_size=5, max_size=5))
+def test_counts_equal_repeated_pairs(pairs: list[tuple[WordLinks, WordLinks]], times: list[int]) -> None:
+    counts = np.array([times[: len(pairs)]], np.float64)
+    repeated = [each for each, count in zip(pairs, times, strict=False) for _ in range(count)]
+    once, many = (LinkCounts.of([found for found, _ in each], [gold for _, gold in each]) for each in (pairs, repeated))
+    for of in (precision, recall, f1, macro_precision, macro_recall, macro_f1):
+        expected = of(many)[0] if repeated else 0.0
+        assert of(once, counts) == pytest.approx([expected], abs=1e-12)
+
+
+@given(word_pairs)
+def test_every_word_has_a_link_or_a_null_link(links: WordLinks) -> None:
+    nulls = null_links(links, 4, 5)
+    assert {i for i, _ in links | nulls if i >= 0} == set(range(4))
+    assert {j for _, j in links | nulls if j >= 0} == set(range(5))
+    assert not {i for i, j in nulls if j < 0} & {i for i, _ in links}
+    assert not {j for i, j in nulls if i < 0} & {j for _, j in links}
+
+
+def test_figures_of_a_task_by_hand() -> None:
+    """Found are a-d and b-e, and x-y; sure are a-d and c-e, possible b-e; the second pair has no gold link."""
+    pairs = [pair_of("a b c", "d e", {(0, 0), (2, 1)}, {(1, 1)}), pair_of("x", "y", set(), set())]
+    scorer = FixedLinks({"rcmd": {"a b c": [[0.3, 0.1], [0.0, 0.2], [0.0, 0.1]], "x": [[0.1]]}})
+    result = compute_metrics(WordAlignment(pairs), scorer, ["rcmd"])["rcmd"]
+    assert (result.kind, result.n) == ("word alignment", 2)
+    macro_p, macro_r = (1 / 3 + 0) / 2, (1 / 3 + 0) / 2  # (a-d) of a-d, b-e, c-null and of a-d, c-e, b-null
+    assert values(result) == pytest.approx(
+        {
+            "alignment_f1": 2 * 1 / (3 + 2),
+            "alignment_precision": 1 / 3,
+            "alignment_recall": 1 / 2,
+            "possible_f1": 2 * 2 / (3 + 3),
+            "unaligned_f1": 0.0,  # c found; b, x and y in the gold alignment
+            "macro_f1": 2 * macro_p * macro_r / (macro_p + macro_r),
+            "macro_precision": macro_p,
+            "macro_recall": macro_r,
+        }
+    )
+
+
+def test_macro_figures_are_of_words_in_lower_case() -> None:
+    pairs = [pair_of("A B", "C", {(0, 0)}, set())]
+    scorer = FixedLinks({"rcmd": {"A B": [[0.1], [0.2]], "a b": [[0.2], [0.1]]}})
+    found = values(compute_metrics(WordAlignment(pairs), scorer, ["rcmd"])["rcmd"])
+    assert (found["alignment_f1"], found["macro_f1"]) == (0.0, 1.0)
+
+
+def test_measures_without_positive_contributions_align_no_words() -> None:
+    scorer = FixedLinks({"word_movers": {"a": [[-0.1]]}, "rcmd": {"a": [[0.1]]}})
+    task = WordAlignment([pair_of("a", "b", {(0, 0)}, set())])
+    assert list(compute_metrics(task, scorer, ["word_movers", "rcmd"])) == ["rcmd"]
+
+
+def test_intervals_resample_sentence_pairs() -> None:
+    """Of two pairs, one all right and one all wrong, the resamples have the F1 0, 1/2 or 1."""
+    pairs = [pair_of("a", "b", {(0, 0)}, set()), pair_of("c d", "e", {(0, 0)}, set())]
+    scorer = FixedLinks({"rcmd": {"a": [[0.1]], "c d": [[0.0], [0.1]]}})
+    [outcome] = evaluate({"own": WordAlignment(pairs)}, scorer, ["rcmd"], FEW).outcomes
+    figure = outcome.figures[0]
+    assert (figure.name, figure.value, figure.low, figure.high) == ("alignment_f1", 0.5, 0.0, 1.0)
+
+
+# ---- the benchmark
+
+
+def mutual_best_by_cosine(scorer: LocalScorer, pair: WordAlignedPair) -> set[tuple[int, int]]:
+    """Words as the mean of their tokens' vectors, linked where each is the most similar of the other."""
+    texts = [" ".join(words) for words in (pair.left, pair.right)]
+    encoded = scorer.embed(texts, "tokens")
+    vectors = []
+    for text, words in zip(texts, (pair.left, pair.right), strict=True):
+        tokens, start = encoded[text], 0
+        assert tokens.text is not None
+        means = []
+        for word in words:
+            inside = [
+                vector
+                for vector, (first, last) in zip(tokens.vectors, tokens.text.spans.tolist(), strict=True)
+                if first < last and max(first, start) < min(last, start + len(word))
+            ]
+            mean = np.mean(inside, axis=0)
+            means.append(mean / np.linalg.norm(mean))
+            start += len(word) + 1
+        vectors.append(np.array(means))
+    cosines = vectors[0] @ vectors[1].T
+    return {(i, j) for i, row in enumerate(cosines) for j in [int(row.argmax())] if int(cosines[:, j].argmax()) == i}
+
+
+@pytest.mark.parametrize("model", ["minilm", "minilm-clrcmd"])
+def test_unbalanced_transport_beats_the_mutual_best_cosine(data: Path, model: str) -> None:
+    """On every fifth pair of the train part, by 2 points of F1 or more."""
+    train = data_set("edinburgh_train")
+    task = train.read(data / train.files[0])
+    assert isinstance(task, WordAlignment)
+    fifth = WordAlignment(task.pairs[::5])
+    scorer = LocalScorer(load(model), no_progress)
+    plain = [frozenset(mutual_best_by_cosine(scorer, pair)) for pair in fifth.pairs]
+    expected = float(f1(LinkCounts.of(plain, [pair.sure for pair in fifth.pairs]))[0])
+    found = values(compute_metrics(fifth, scorer, ["unbalanced_transport"])["unbalanced_transport"])
+    assert found["alignment_f1"] >= expected + 0.02
