@@ -42,8 +42,10 @@ class Words:
         word_of[real] = members
         sums = np.zeros((len(numbers), vectors.shape[1]))
         np.add.at(sums, members, vectors[real])
-        spans = [text.spans[word_of == word] for word in range(len(numbers))]
-        forms = tuple(text.text[each[:, 0].min() : each[:, 1].max()].lower() for each in spans)
+        starts, ends = np.full(len(numbers), len(text.text)), np.zeros(len(numbers), np.int64)
+        np.minimum.at(starts, members, text.spans[real, 0])
+        np.maximum.at(ends, members, text.spans[real, 1])
+        forms = tuple(text.text[start:end].lower() for start, end in zip(starts, ends, strict=True))
         return cls(unit_rows(sums / counts[:, None]), forms, word_of)
 
     def cosines(self, other: Words) -> Doubles:
