@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -44,6 +44,12 @@ def read(path: Path, errors: str = "strict") -> ChunkAlignment:
         )
     sides = [_chunk_lines(file, len(read_pairs)) for file in files]
     return ChunkAlignment([_with_chunks(pair, *lines) for pair, *lines in zip(read_pairs, *sides, strict=True)])
+
+
+def read_folder(path: Path) -> ChunkAlignment:
+    """Read the three files X.wa of the folder of 2016 train, one after the other."""
+    files = [path / f"STSint.input.{source}.wa" for source in ("images", "headlines", "answers-students")]
+    return ChunkAlignment([pair for file in files for pair in read(file).pairs])
 
 
 @dataclass(slots=True)
@@ -148,14 +154,17 @@ def _bracketed(line: str | None, words: tuple[str, ...]) -> Chunks | None:
     return tuple(tuple(range(start + 1, end + 1)) for start, end in pairwise(ends))
 
 
-def _set(name: str, what: str, *files: str, errors: str = "strict") -> DataSet:
+def _set(name: str, what: str, file: str, read: Callable[[Path], ChunkAlignment] = read) -> DataSet:
     return DataSet(
         name=name,
         what=f"iSTS {what}: chunks to align",
         source="interpretable STS of SemEval-2015 and 2016 [agirre-etal-2015-sts, agirre-etal-2016-ists]",
-        files=tuple(f"{folder}{file}" for folder in ("ists/", "") for file in files),
-        read=partial(read, errors=errors),
+        files=tuple(f"{folder}{file}" for folder in ("ists/", "")),
+        read=read,
     )
+
+
+_READ_2015 = partial(read, errors="replace")
 
 
 SETS = (
@@ -165,6 +174,7 @@ SETS = (
     _set("ists_images_train", "2016 train, image captions", "2016_train/STSint.input.images.wa"),
     _set("ists_headlines_train", "2016 train, news headlines", "2016_train/STSint.input.headlines.wa"),
     _set("ists_answers_train", "2016 train, answers of students", "2016_train/STSint.input.answers-students.wa"),
+    _set("ists_train", "2016 train, all three", "2016_train", read_folder),
     _set("ists_images_2015", "2015 test, image captions", "2015_test/STSint.gs.images.wa"),
-    _set("ists_headlines_2015", "2015 test, news headlines", "2015_test/STSint.gs.headlines.wa", errors="replace"),
+    _set("ists_headlines_2015", "2015 test, news headlines", "2015_test/STSint.gs.headlines.wa", _READ_2015),
 )

@@ -81,6 +81,7 @@ def test_sets_have_their_published_counts(data: Path) -> None:
         "ists_images_train": 750,
         "ists_headlines_train": 756,
         "ists_answers_train": 330,
+        "ists_train": 1836,
         "ists_images_2015": 375,
         "ists_headlines_2015": 378,
     }

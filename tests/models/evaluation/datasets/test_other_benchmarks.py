@@ -16,6 +16,7 @@ from tests.support.text_files import write, write_json, write_table
 
 PUBLISHED: Mapping[str, tuple[type, int]] = {
     "pit_dev": (GradedPairs, 4727),
+    "cxc_val": (GradedPairs, 10_439),
     "turl_train": (LabeledPairs, 42_200),
     "argkp_dev": (LabeledPairs, 3458),
     "argkp_train": (LabeledPairs, 20_635),

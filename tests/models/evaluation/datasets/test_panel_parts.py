@@ -1,0 +1,61 @@
+"""Parts of the panel: they are complete, and share no pair with the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semblance.models.errors import BadDataSet
+from semblance.models.evaluation.datasets import data_set, panel_parts
+from semblance.models.evaluation.panel import PANEL
+from semblance.models.evaluation.parts import hashes_of, pair_hash, pairs_of
+from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs
+from semblance.service.cli.evaluate.data_sets import read_task
+from tests.support.text_files import write_table
+
+LISTED = {"stsb_dev_panel": 363, "sickr_trial_panel": 486, "ists_train_panel": 39, "msrp_train_panel": 3320}
+TESTS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr", "ists_images")
+ROWS = [("sentence1", "sentence2", "score"), ("A dog runs.", "b", 1), ("c", "d", 2), ("e", "f", 3)]
+
+
+@pytest.fixture
+def two_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = {"stsb_dev_panel": frozenset({pair_hash("b", "a dog runs"), pair_hash("e", "f")})}
+    monkeypatch.setattr(panel_parts, "listed_parts", lambda: listed)
+
+
+@pytest.mark.usefixtures("two_listed")
+def test_a_part_has_the_listed_pairs(tmp_path: Path) -> None:
+    task = data_set("stsb_dev_panel").read(write_table(tmp_path / "dev.tsv", ROWS))
+    assert task == GradedPairs(["A dog runs.", "e"], ["b", "f"], [1, 3], ["", ""], ["0", "1"])
+
+
+@pytest.mark.usefixtures("two_listed")
+def test_a_file_without_a_listed_pair_is_refused(tmp_path: Path) -> None:
+    file = write_table(tmp_path / "dev.tsv", ROWS[:3])
+    with pytest.raises(BadDataSet, match=r"dev\.tsv lacks 1 of the 2 pairs of stsb_dev_panel; get STS benchmark, also"):
+        data_set("stsb_dev_panel").read(file)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_parts_share_no_pair_with_the_tests(data: Path, name: str) -> None:
+    hashes = hashes_of(read_task(name, data))
+    assert len(hashes) == LISTED[name]
+    for test in TESTS:
+        assert not set(hashes) & set(hashes_of(read_task(test, data))), test
+
+
+@pytest.mark.parametrize("name", ["cxc_val_panel", "turl_train_panel", "qqp_dev_panel"])
+def test_samples_have_three_thousand_pairs_of_the_whole(data: Path, name: str) -> None:
+    task, whole = read_task(name, data), read_task(name.removesuffix("_panel"), data)
+    assert isinstance(task, GradedPairs | LabeledPairs)
+    assert len(task.left) == 3_000
+    assert set(pairs_of(task)) <= set(pairs_of(whole))
+    if isinstance(task, GradedPairs):
+        assert 1_000 < len(set(task.groups or [])) < 3_000
+
+
+def test_the_panel_names_known_sets_once() -> None:
+    assert len(set(PANEL)) == len(PANEL)
+    assert [data_set(name).name for name in PANEL] == list(PANEL)
