@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from semblance.models.evaluation.tasks import ChunkAlignment, Rankings, Retrieval, Task, Triplets, WordAlignment
+
+LEAST_WORDS = 4  # shorter texts, such as "A man.", are equal by chance
 
 
 class _WordCharacters(dict[int, str]):
@@ -34,6 +36,23 @@ def normal_form(text: str) -> str:
     return " ".join(
         unicodedata.normalize("NFC", small).split()
     )  # again: some accented letters exist in lower case only
+
+
+def held_out_forms(texts: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
+    """Normal form of each text of at least four words -> the names of the sets that use it.
+
+    Args:
+        texts: name of a set, and a text of it.
+
+    >>> held_out_forms([("stsb", "A dog runs fast."), ("stsb", "a DOG runs fast"), ("sickr", "A dog runs.")])
+    {'a dog runs fast': {'stsb'}}
+    """
+    forms: dict[str, set[str]] = {}
+    for name, text in texts:
+        form = normal_form(text)
+        if len(form.split()) >= LEAST_WORDS:
+            forms.setdefault(form, set()).add(name)
+    return forms
 
 
 def texts_of(task: Task) -> Iterator[str]:

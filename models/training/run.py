@@ -56,6 +56,7 @@ class Run:
             "base": self.checkpoint.space,
             "rows": len(self.rows),
             "rows_removed": self.rows.removed,
+            "rows_removed_by": dict(self.rows.removed_by),
             "rows_unlabelled": self.rows.unlabeled,
             "data_sha256": self.rows.sha256,
         }

@@ -209,10 +209,13 @@ def _card(run: Run, progress: RunProgress) -> str:
     by = f"the best by {run.recipe.measure} on {', '.join(run.dev)}"
     selected = "the last" if mean is None else f"{by}: {100 * mean:.2f}"
     settings = yaml.safe_dump(run.recipe.model_dump(mode="json"), sort_keys=False)
+    by_set = ", ".join(f"`{name}` {count:,}" for name, count in run.rows.removed_by.items())
+    by_set = f" (by set, some by several: {by_set})" if by_set else ""
     return f"""# {run.out.name}
 
 `{run.recipe.model}`, trained by `semblance train {run.name}` for {progress.steps:,} steps on {len(run.rows):,} rows.
-{run.rows.removed:,} rows were left out because an evaluation uses their texts. Step {step:,} was kept, {selected}.
+{run.rows.removed:,} rows were left out because an evaluation uses their texts{by_set}.
+Step {step:,} was kept, {selected}.
 The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started from apply.
 
 ![loss and dev figures by step]({PICTURE})

@@ -15,7 +15,7 @@ from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
 from semblance.models.catalogue import explains
 from semblance.models.errors import SemblanceError
-from semblance.models.evaluation.contamination import normal_form
+from semblance.models.evaluation.contamination import held_out_forms
 from semblance.models.evaluation.tasks import ChunkAlignment
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.training.errors import BadRecipe
@@ -98,6 +98,9 @@ def run_training(options: TrainingOptions, console: Console) -> None:
     rows = run.rows
     removed = f"{rows.removed:,} left out by --exclude, {rows.unlabeled:,} without a label"
     print_line(console, f"{options.rows}: {len(rows):,} rows ({removed})")
+    if rows.removed:
+        touched = ", ".join(f"{name} {count:,}" for name, count in rows.removed_by.items())
+        print_line(console, f"left out by --exclude, some rows by several sets: {touched}")
     if start := last_checkpoint(run.work):
         print_line(console, f"resuming from {start}")
     progress = _train_with_bar(run, console)
@@ -117,7 +120,7 @@ def plan_run(options: TrainingOptions) -> Run:
     dev = {name: read_task(name, options.data) for name in recipe.dev}
     if not explains(recipe.measure) and any(isinstance(task, ChunkAlignment) for task in dev.values()):
         raise BadRecipe(f"{recipe.measure} does not explain its scores, which dev sets of chunks require")
-    held_out = set(map(normal_form, excluded_texts(options.exclude, options.data)))
+    held_out = held_out_forms(excluded_texts(options.exclude, options.data))
     return Run(
         name=options.recipe,
         recipe=recipe,

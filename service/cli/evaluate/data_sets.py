@@ -9,10 +9,14 @@ from pathlib import Path
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import texts_of
 from semblance.models.evaluation.datasets import DataSet, data_set, data_sets
+from semblance.models.evaluation.datasets.panel_parts import panel_name
+from semblance.models.evaluation.panel import PANEL
 from semblance.models.evaluation.tasks import Task
 from semblance.models.evaluation.user_data import column_names, read_user_data
 
-EVALUATION = "evaluation"  # every set that is not for training
+EVALUATION = "evaluation"  # every set that is not for training, and the panel
+PANEL_NAME = "panel"  # all sets of the panel
+_FOR_TRAINING = ("_train", "_rest")  # how the names of other sets end
 
 
 def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = None) -> Task:
@@ -66,11 +70,17 @@ def find_file(benchmark: DataSet, data: Path) -> Path | None:
     return next((data / file for file in benchmark.files if (data / file).exists()), None)
 
 
-def excluded_texts(exclude: Sequence[str], data: Path | None) -> Iterator[str]:
-    """All texts of these sets, not normalized.
+def expand_sets(names: Sequence[str]) -> list[str]:
+    """Names of sets, with the panel's in the place of `panel`; each once, in order."""
+    return list(dict.fromkeys(each for name in names for each in (PANEL if name == PANEL_NAME else (name,))))
+
+
+def excluded_texts(exclude: Sequence[str], data: Path | None) -> Iterator[tuple[str, str]]:
+    """The name of each of these sets with each of its texts, not normalized.
 
     Args:
-        exclude: names of sets; `evaluation` is every set in `data` that is not for training.
+        exclude: names of sets; `panel` is the panel, and `evaluation` is every set in `data` that is in the panel or
+            not for training.
         data: the folder of data.
 
     Raises:
@@ -78,14 +88,18 @@ def excluded_texts(exclude: Sequence[str], data: Path | None) -> Iterator[str]:
         UnknownName: there is no such set.
     """
     for name in _set_names(exclude, data):
-        yield from texts_of(read_task(name, data))
+        for text in texts_of(read_task(name, data)):
+            yield name, text
 
 
 def _set_names(exclude: Sequence[str], data: Path | None) -> list[str]:
     if EVALUATION not in exclude:
-        return list(exclude)
+        return expand_sets(exclude)
     if data is None:
         raise BadDataSet("--exclude evaluation needs a folder of data: pass --data or set SEMBLANCE_DATA")
     present = [each.name for each in data_sets().values() if find_file(each, data) is not None]
-    evaluation = (name for name in present if not name.endswith("_train"))
-    return [*(name for name in exclude if name != EVALUATION), *evaluation]
+    whole = [name for name in present if not name.endswith(_FOR_TRAINING)]
+    # a part of a whole set that is excluded would only count the same rows twice
+    parts = {panel_name(name) for name in whole}
+    evaluation = (name for name in whole if name not in parts)
+    return expand_sets([*(name for name in exclude if name != EVALUATION), *evaluation])

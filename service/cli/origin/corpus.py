@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from semblance.models.errors import SemblanceError
-from semblance.models.evaluation.contamination import normal_form
+from semblance.models.evaluation.contamination import held_out_forms
 from semblance.models.files.digests import digest, file_sha256
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.origin.origin_folder import (
@@ -119,7 +119,8 @@ class CorpusSteps:
         files = text_files(texts)
         excluded = excluded_texts(exclude, data)
         # an excluded text may hold several sentences, none of which may be in the corpus
-        evaluated = {normal_form(each) for text in excluded for each in (text, *split_sentences(text))}
+        sentences = ((name, each) for name, text in excluded for each in (text, *split_sentences(text)))
+        evaluated = set(held_out_forms(sentences))
         settings = self.settings.corpus
 
         def fill(folder: Path, scratch: Path) -> dict[str, Any]:

@@ -24,8 +24,8 @@ Resamples: TypeAlias = Annotated[int, typer.Option(min=100, help="Bootstrap resa
 Exclude: TypeAlias = Annotated[
     list[str],
     typer.Option(
-        help="Data sets, comma-separated, whose texts are left out; `evaluation` means every set in --data that is not "
-        "for training. Case, punctuation and spaces are ignored."
+        help="Data sets, comma-separated, whose texts of at least four words are left out; `evaluation` means every "
+        "set in --data that is not for training, and the panel. Case, punctuation and spaces are ignored."
     ),
 ]
 

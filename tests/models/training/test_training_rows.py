@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from semblance.models.errors import BadDataSet
-from semblance.models.evaluation.contamination import normal_form, texts_of
+from semblance.models.evaluation.contamination import held_out_forms, normal_form, texts_of
 from semblance.models.evaluation.tasks import (
     GradedPairs,
     Rankings,
@@ -30,7 +30,7 @@ from tests.support.text_files import write, write_table
 
 def nli(file: Path) -> TrainingRows:
     recipe = SbertNli()
-    return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
+    return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
 
 
 def test_labels_become_numbers_and_undecided_rows_are_counted(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_grades_are_mapped_to_the_unit_interval(tmp_path: Path) -> None:
 
     def read(count: int) -> TrainingRows:
         file = write_table(tmp_path / "graded.tsv", rows[:count])
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
 
     assert read(3).labels == [0.0, 0.75]
     with pytest.raises(BadDataSet, match=r"line 4: score is 5.5, not from 1 to 5"):
@@ -66,7 +66,7 @@ def test_scores_of_a_teacher_can_be_rescaled(tmp_path: Path) -> None:
     file = write_table(tmp_path / "scored.tsv", scores)
 
     def read(recipe: Surrogate) -> TrainingRows:
-        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, frozenset())
+        return read_rows(file, recipe.text_columns(), recipe.label, recipe.label_value, {})
 
     assert read(Surrogate()).labels == [-0.5, 0.975, 1.0]
     assert read(Surrogate(lowest=0.25)).labels == pytest.approx([-1, 0.725 / 0.75, 1])
@@ -88,20 +88,52 @@ def test_empty_files_and_missing_columns_are_refused(tmp_path: Path) -> None:
 
 def test_commas_and_quotes_are_read_from_csv(tmp_path: Path) -> None:
     file = write(tmp_path / "pairs.csv", "text_a,text_b", '"one, two",three')
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, frozenset())
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {})
     assert found.texts == {"text_a": ["one, two"], "text_b": ["three"]}
     assert found.labels is None
 
 
 def test_evaluated_texts_are_left_out_regardless_of_case_and_punctuation(tmp_path: Path) -> None:
     rows = [("text_a", "text_b"), ("A dog  runs!", "x"), ("y", "a DOG, runs."), ("a dog ran", "z")]
-    evaluated = {normal_form("A dog runs.")}
+    evaluated = {normal_form("A dog runs."): {"stsb"}}
     file = write_table(tmp_path / "pairs.tsv", rows)
     found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, evaluated)
     assert found.texts == {"text_a": ["a dog ran"], "text_b": ["z"]}
     assert found.removed == 2
     with pytest.raises(BadTrainingData, match="3 left out as evaluated"):
-        read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {*evaluated, "a dog ran"})
+        read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {**evaluated, "a dog ran": {"sickr"}})
+
+
+def test_rows_are_counted_for_every_set_they_touch(tmp_path: Path) -> None:
+    texts = [
+        ("stsb", "A man plays a guitar."),
+        ("sickr", "a man plays a guitar"),
+        ("sickr", "The cat's asleep!"),
+        ("ists_images", "A dog runs."),
+    ]
+    rows = [
+        ("text_a", "text_b"),
+        ("a MAN plays -- a guitar", "The cat’s asleep"),
+        ("a man plays a guitar", "x"),
+        ("y", "the cat's ASLEEP"),
+        ("a dog runs", "three words stay"),
+        ("a man plays the guitar", "z"),
+    ]
+    file = write_table(tmp_path / "pairs.tsv", rows)
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, held_out_forms(texts))
+    assert found.texts == {
+        "text_a": ["a dog runs", "a man plays the guitar"],
+        "text_b": ["three words stay", "z"],
+    }
+    assert found.removed == 3
+    assert list(found.removed_by.items()) == [("sickr", 3), ("stsb", 2)]
+
+
+@given(st.lists(st.sampled_from(["Dog", "cat's", "a", "--", "é"]), max_size=6))
+def test_texts_of_four_words_are_held_out(words: list[str]) -> None:
+    text = " ".join(words)
+    count = sum(2 if word == "cat's" else int(word != "--") for word in words)
+    assert (list(held_out_forms([("stsb", text)])) == [normal_form(text)]) == (count >= 4)
 
 
 @given(st.text())
@@ -114,7 +146,7 @@ def test_equivalent_unicode_texts_have_one_normal_form(text: str) -> None:
 def test_evaluated_texts_are_left_out_in_any_unicode_normalization(tmp_path: Path) -> None:
     rows = [("text_a", "text_b"), (unicodedata.normalize("NFD", "Le café, là."), "x"), ("y", "z")]
     file = write_table(tmp_path / "pairs.tsv", rows)
-    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {normal_form("le café là")})
+    found = read_rows(file, ["text_a", "text_b"], None, SbertNli().label_value, {normal_form("le café là"): {"stsb"}})
     assert found.texts == {"text_a": ["y"], "text_b": ["z"]}
 
 

@@ -29,7 +29,7 @@ def sentence(draw: random.Random) -> str:
 def rows(columns: int, n: int = 48, labels: Callable[[int], float] | None = None) -> TrainingRows:
     draw = random.Random(0)
     texts = {f"column {i}": [sentence(draw) for _ in range(n)] for i in range(columns)}
-    return TrainingRows(texts, None if labels is None else [labels(i) for i in range(n)], 0, 0, "0" * 64)
+    return TrainingRows(texts, None if labels is None else [labels(i) for i in range(n)], 0, {}, 0, "0" * 64)
 
 
 def dev_set() -> Mapping[str, Task]:
