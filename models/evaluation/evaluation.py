@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from semblance.models.evaluation.metrics import compute_metrics
+from semblance.models.evaluation.panel import PANEL, PANEL_MEAN, panel_order
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome, TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.bootstrap import Interval, Resampling, bca, bca_mean, difference
@@ -14,6 +15,10 @@ from semblance.models.evaluation.tasks import Task
 
 STS_SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # the papers report their unweighted mean
 STS_AVERAGE = "sts_avg"
+_AVERAGES = (  # name, kind, figure, sets
+    (STS_AVERAGE, "graded pairs", "spearman", STS_SETS),
+    (PANEL_MEAN, "panel", "mean", PANEL),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ def evaluate(
     resampling: Resampling,
     baseline: str | Scorer | None = None,
 ) -> Evaluation:
-    """Evaluate every measure on every task; the mean over all seven STS sets comes last.
+    """Evaluate every measure on every task; the means over the seven STS sets and over the panel come last.
 
     Args:
         tasks: by name.
@@ -59,10 +64,14 @@ def evaluate(
             against = [_difference(*pair, baseline_name) for pair in zip(own, other, strict=False)]
             outcome = _outcome(name, measure, metrics[measure], own, against)
             measured.append(_Measurement(outcome, own[0], other[0] if other else None))
+    panel = panel_order([each.outcome for each in measured]) if tasks.keys() >= set(PANEL) else []
+    rank = {name: at for at, name in enumerate(panel)}
+    measured.sort(key=lambda each: rank.get(each.outcome.set, len(rank)))
     return Evaluation(
         about=scorer.about(),
         settings=asdict(resampling) | ({} if baseline_name is None else {"baseline": baseline_name}),
         outcomes=[*(each.outcome for each in measured), *_averages(measured, baseline_name)],
+        panel=panel,
     )
 
 
@@ -112,22 +121,23 @@ def _combined(metric: Metric, intervals: Sequence[Interval]) -> Interval:
 
 
 def _averages(measured: Sequence[_Measurement], baseline: str | None) -> Iterator[MeasureOutcome]:
-    """The mean over the seven STS sets, for every measure with an outcome on all of them."""
-    for measure in dict.fromkeys(each.outcome.measure for each in measured):
-        by_set = {each.outcome.set: each for each in measured if each.outcome.measure == measure}
-        if not by_set.keys() >= set(STS_SETS):
-            continue
-        seven = [by_set[name] for name in STS_SETS]
-        baselines = [each.baseline for each in seven if each.baseline is not None]
-        mean = bca_mean([each.interval for each in seven])
-        yield MeasureOutcome(
-            set=STS_AVERAGE,
-            kind=seven[0].outcome.kind,
-            n=sum(each.outcome.n for each in seven),
-            measure=measure,
-            figures=(_figure("spearman", mean),),
-            against=_difference(mean, bca_mean(baselines) if len(baselines) == len(seven) else None, baseline),
-        )
+    """The means over the seven STS sets and over the panel, for every measure with an outcome on all of the sets."""
+    for name, kind, figure, sets in _AVERAGES:
+        for measure in dict.fromkeys(each.outcome.measure for each in measured):
+            by_set = {each.outcome.set: each for each in measured if each.outcome.measure == measure}
+            if not by_set.keys() >= set(sets):
+                continue
+            all_sets = [by_set[each] for each in sets]
+            baselines = [each.baseline for each in all_sets if each.baseline is not None]
+            mean = bca_mean([each.interval for each in all_sets])
+            yield MeasureOutcome(
+                set=name,
+                kind=kind,
+                n=sum(each.outcome.n for each in all_sets),
+                measure=measure,
+                figures=(_figure(figure, mean),),
+                against=_difference(mean, bca_mean(baselines) if len(baselines) == len(sets) else None, baseline),
+            )
 
 
 def _figure(name: str, interval: Interval) -> Figure:

@@ -89,8 +89,12 @@ class MeasureOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All outcomes of an evaluation, the model and the settings; averages over sets come last."""
+    """All outcomes of an evaluation, the model and the settings; averages over sets come last.
+
+    `panel` names the sets of the panel in the order of its table; empty unless all of them were evaluated.
+    """
 
     about: Mapping[str, str]
     settings: Mapping[str, int | float | str]
     outcomes: Sequence[MeasureOutcome]
+    panel: Sequence[str] = ()

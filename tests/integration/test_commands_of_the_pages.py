@@ -109,6 +109,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance evaluate --sets stsb,ists_images,pit_dev,wikiqa --measure rcmd --model minilm --data DATA": FIGURES,
     "semblance evaluate --model runs/stsb --sets stsb": TRAINED,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
+    "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,
     "semblance evaluate --model runs/surrogate --against runs/static --sets pairs:runs/pairs/test.tsv": TRAINED,
     "semblance evaluate --sets dq,cq,dr,cr --data pairs": TWEETS,
     # training

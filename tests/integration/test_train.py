@@ -93,6 +93,29 @@ def test_every_recipe_writes_a_servable_sentence_transformers_folder(
         assert set(record["dev"][0]) == {"step", "dev", *kind_dev}
 
 
+def test_rows_left_out_are_counted_by_set_and_on_the_card(small: Path, tmp_path: Path) -> None:
+    graded = ("sentence1", "sentence2", "score")
+    data = tmp_path / "data"
+    write_table(data / "stsb" / "stsb.test.tsv", [graded, ("The dog RUNS fast!", "a dog", 1), ("x", "y", 2)])
+    write_table(
+        data / "sick" / "sick.test.tsv", [graded, ("the dog runs fast", "It rains, in Rome.", 1), ("x", "y", 2)]
+    )
+    rows = rows_for("twitter4sse", tmp_path / "rows.tsv", n=40)
+    leaks = ["the dog -- runs fast\tit rains in rome", "a dog\tit rains in ROME", "a dog\tx"]
+    write(rows, *rows.read_text("utf-8").splitlines(), *leaks)
+    out = tmp_path / "out"
+    ended = semblance(
+        *("train", "twitter4sse", "--rows", str(rows), "--out", str(out), "--data", str(data)),
+        *("--config", str(config_for(tmp_path / "config.yaml", small)), "--exclude", "evaluation"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "41 rows (2 left out by --exclude, 0 without a label)" in ended.stderr
+    assert "left out by --exclude, some rows by several sets: sickr 2, stsb 1" in ended.stderr
+    card = " ".join((out / "README.md").read_text("utf-8").split())
+    assert "2 rows were left out because an evaluation uses their texts (by set, some by several: `sickr` 2, " in card
+    assert json.loads((out / "training.json").read_text())["rows_removed_by"] == {"sickr": 2, "stsb": 1}
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_run_resumes_when_started_again(how: signal.Signals, small: Path, data: Path, tmp_path: Path) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=240)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semblance.models.evaluation.calibration import Calibration
+from semblance.models.evaluation.panel import PANEL_MEAN
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
 
 MARK = "*"  # marks a significant difference to the baseline
@@ -23,8 +24,17 @@ class TextTable:
 
 
 def tables(evaluation: Evaluation) -> Iterator[TextTable]:
-    """Tables of subtasks, further figures, differences and, last, main figures; all times 100."""
-    outcomes = evaluation.outcomes
+    """Tables of subtasks, further figures, differences and, last, main figures; all times 100.
+
+    The sets of the panel have one table, with their main figures only.
+    """
+    of_panel = {*evaluation.panel, PANEL_MEAN}
+    yield from _set_tables(evaluation, [each for each in evaluation.outcomes if each.set not in of_panel])
+    if evaluation.panel:
+        yield _panel_table(evaluation, [each for each in evaluation.outcomes if each.set in of_panel])
+
+
+def _set_tables(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> Iterator[TextTable]:
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     if rows := list(_part_rows(outcomes, measures)):
         yield TextTable("Parts of the sets, times 100", ("set", "part", "n", "figure", *measures), tuple(rows))
@@ -33,7 +43,20 @@ def tables(evaluation: Evaluation) -> Iterator[TextTable]:
     if rows := list(_difference_rows(outcomes, measures)):
         title = f"Differences to {evaluation.settings['baseline']}, times 100, with their intervals"
         yield TextTable(title, ("set", "figure", *measures), tuple(rows))
-    yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+    if outcomes:
+        yield TextTable(_title(evaluation), ("set", "n", "figure", *measures), tuple(_main_rows(outcomes, measures)))
+
+
+def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> TextTable:
+    """The main figure of each set in the order of the panel, with its differences, and their mean."""
+    measures = list(dict.fromkeys(each.measure for each in outcomes))
+    compared = [measure for measure in measures if any(each.against for each in outcomes if each.measure == measure)]
+    columns = [f"{measure} - {evaluation.settings['baseline']}" for measure in compared]
+    rows = tuple(
+        (*row, *(_difference(own[measure].against if measure in own else None) for measure in compared))
+        for row, (_, own) in zip(_main_rows(outcomes, measures), _by_set(outcomes), strict=True)
+    )
+    return TextTable(f"Panel: {_title(evaluation)}", ("set", "n", "figure", *measures, *columns), rows)
 
 
 def calibration_table(name: str, calibration: Calibration) -> TextTable:

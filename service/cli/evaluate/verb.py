@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -32,9 +34,9 @@ from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
 from semblance.models.protocols import Encoder
-from semblance.service.cli.evaluate.data_sets import read_task, renamed_columns
+from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
-from semblance.service.cli.toolbox.console import loop_bars, print_table
+from semblance.service.cli.toolbox.console import loop_bars, print_line, print_table
 from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
 from semblance.service.cli.toolbox.outputs import raise_on_sigterm, save_json
 from semblance.service.client import Client, ServiceError
@@ -67,7 +69,10 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         list[str],
         typer.Option(help="Measures, comma-separated; others are compared with the first, unless --against is given."),
     ] = [DEFAULT_MEASURES],  # noqa: B006 - Typer copies it
-    sets: Annotated[list[str], typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file.")] = [SETS],  # noqa: B006
+    sets: Annotated[
+        list[str],
+        typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file, panel for sets of many domains."),
+    ] = [SETS],  # noqa: B006
     columns: Annotated[
         list[str],
         typer.Option(
@@ -109,6 +114,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets stsb
       semblance evaluate --model minilm
       semblance evaluate --model runs/mine --against minilm --measure cosine,rcmd
+      semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd
       semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
       semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1
       semblance evaluate --sets pairs:mine.tsv --json mine.json
@@ -164,7 +170,7 @@ class EvaluationOptions:
         for name in self.measures:
             similarity(name)  # an unknown name fails before any work is done
         columns = renamed_columns(self.columns, self.sets)
-        tasks = {name: read_task(name, self.data, columns) for name in self.sets}
+        tasks = {name: read_task(name, self.data, columns) for name in expand_sets(self.sets)}
         if self.deletion:
             graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
             tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}
@@ -192,6 +198,7 @@ def print_evaluation(options: EvaluationOptions) -> None:
         SemblanceError: a set, a measure, a model or a file is invalid.
         ServiceError: the running service refused a request.
     """
+    start = time.monotonic()
     tasks = options.tasks()
     console = Console(stderr=True)
     with loop_bars(console) as track, options.scorer(track) as scorer:
@@ -203,6 +210,7 @@ def print_evaluation(options: EvaluationOptions) -> None:
         raise NotExplainable(f"nothing to evaluate: {names} do not explain their scores, which these sets require")
     for table in tables(evaluation):
         print_table(table)
+    print_line(console, f"evaluated {len(tasks)} sets in {timedelta(seconds=round(time.monotonic() - start))}")
     if options.json:
         save_json(asdict(evaluation), options.json)
     if options.report:
