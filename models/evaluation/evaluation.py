@@ -37,7 +37,7 @@ def evaluate(
     resampling: Resampling,
     baseline: str | Scorer | None = None,
 ) -> Evaluation:
-    """Evaluate every measure on every task; the means over the seven STS sets and over the panel come last.
+    """Evaluate every measure on every task; the means over STS and the panel come last.
 
     Args:
         tasks: by name.
@@ -121,7 +121,10 @@ def _combined(metric: Metric, intervals: Sequence[Interval]) -> Interval:
 
 
 def _averages(measured: Sequence[_Measurement], baseline: str | None) -> Iterator[MeasureOutcome]:
-    """The means over the seven STS sets and over the panel, for every measure with an outcome on all of the sets."""
+    """The means over the seven STS sets and the panel.
+
+    Measures without an outcome on all of the sets are left out.
+    """
     for name, kind, figure, sets in _AVERAGES:
         for measure in dict.fromkeys(each.outcome.measure for each in measured):
             by_set = {each.outcome.set: each for each in measured if each.outcome.measure == measure}

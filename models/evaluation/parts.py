@@ -1,4 +1,4 @@
-"""Parts of data sets: listed by hashes of their pairs, sampled by them, or split by sentences."""
+"""Parts of data sets: pairs listed or sampled by hash, and splits by sentence."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def part(task: Task, rows: Collection[int]) -> Task:
 
 
 def sample(task: Task, size: int) -> list[int]:
-    """Numbers of the `size` pairs with the smallest hashes: the same pairs, however the task is ordered."""
+    """Numbers of the `size` pairs with the smallest hashes, in any order of the task."""
     hashes = hashes_of(task)
     return sorted(range(len(hashes)), key=lambda row: (hashes[row], row))[:size]
 
 
 def connected_groups(pairs: Sequence[tuple[str, str]]) -> NDArray[np.int32]:
-    """(n,) the number of the group of each of n pairs; pairs that share a sentence are in one group.
+    """(n,) group numbers of n pairs; pairs that share a sentence are in one group.
 
     Sentences are equal if their normal forms are, and sharing is transitive.
 
@@ -96,7 +96,7 @@ def connected_groups(pairs: Sequence[tuple[str, str]]) -> NDArray[np.int32]:
 
 
 def split_off(pairs: Sequence[tuple[str, str]], share: float, apart: Collection[str] = ()) -> list[int]:
-    """Numbers of the pairs of a part that has no sentence in common with the other pairs.
+    """Numbers of pairs that share no sentence with the other pairs.
 
     Whole groups of connected pairs are taken, by their smallest hashes, until the part has at least `share` of all
     pairs, or no group is left. The choice does not depend on the order of the pairs.

@@ -93,7 +93,7 @@ def test_every_recipe_writes_a_servable_sentence_transformers_folder(
         assert set(record["dev"][0]) == {"step", "dev", *kind_dev}
 
 
-def test_rows_left_out_are_counted_by_set_and_on_the_card(small: Path, tmp_path: Path) -> None:
+def test_excluded_rows_are_counted_by_set(small: Path, tmp_path: Path) -> None:
     graded = ("sentence1", "sentence2", "score")
     data = tmp_path / "data"
     write_table(data / "stsb" / "stsb.test.tsv", [graded, ("The dog RUNS fast!", "a dog", 1), ("x", "y", 2)])

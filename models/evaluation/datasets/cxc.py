@@ -9,9 +9,10 @@ from semblance.models.evaluation.tasks import GradedPairs
 
 
 def read(path: Path) -> GradedPairs:
-    """Read a table of sts_*.csv of the release joined with the captions: sentence1, sentence2 and score_0_5.
+    """Read a table with the columns sentence1, sentence2 and score_0_5.
 
-    Nearly all pairs are connected through captions that they share, so that the set has no groups of pairs.
+    It is sts_*.csv of the release with the captions of COCO beside their ids. Nearly all pairs are connected through
+    captions that they share, so that the set has no groups of pairs.
     """
     return graded_pairs(path, Columns(gold="score_0_5"))
 

@@ -48,7 +48,7 @@ def _set_tables(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> I
 
 
 def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> TextTable:
-    """The main figure of each set in the order of the panel, with its differences, and their mean."""
+    """The main figures of the panel with their differences, and the mean last."""
     measures = list(dict.fromkeys(each.measure for each in outcomes))
     compared = [measure for measure in measures if any(each.against for each in outcomes if each.measure == measure)]
     columns = [f"{measure} - {evaluation.settings['baseline']}" for measure in compared]

@@ -71,7 +71,7 @@ def find_file(benchmark: DataSet, data: Path) -> Path | None:
 
 
 def expand_sets(names: Sequence[str]) -> list[str]:
-    """Names of sets, with the panel's in the place of `panel`; each once, in order."""
+    """Names of sets, each once, with those of the panel instead of `panel`."""
     return list(dict.fromkeys(each for name in names for each in (PANEL if name == PANEL_NAME else (name,))))
 
 

@@ -190,7 +190,7 @@ def test_a_part_of_the_panel_has_no_mean() -> None:
     assert {each.set for each in found.outcomes} == set(PANEL[1:])
 
 
-def test_a_panel_of_one_model_has_its_measures_beside_each_other() -> None:
+def test_the_panel_of_one_model_compares_measures() -> None:
     known = tasks(PANEL)
     found = evaluate(known, Noisy("own", known, 1.0), ["cosine", "rcmd"], RESAMPLING, "cosine")
     [table] = tables(found)
