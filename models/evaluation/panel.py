@@ -14,6 +14,8 @@ PANEL = (
     "sickr_trial_panel",
     "cxc_val_panel",
     "ists_train_panel",
+    "edinburgh_train_panel",
+    "msr_rte",
     "pit_dev",
     "turl_train_panel",
     "qqp_dev_panel",

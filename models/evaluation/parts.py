@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import normal_form
-from semblance.models.evaluation.tasks import ChunkAlignment, GradedPairs, LabeledPairs, Task
+from semblance.models.evaluation.tasks import ChunkAlignment, GradedPairs, LabeledPairs, Task, WordAlignment
 
 PARTS_FILE = "panel_parts.json"  # in this package; written by benchmarks/quality/panel_parts.py
 _DIGITS = 8  # of SHA-256 in hexadecimal: two of 5,000 pairs share them with a probability of 0.3 %
@@ -42,7 +42,7 @@ def pair_hash(left: str, right: str) -> str:
 def pairs_of(task: Task) -> list[tuple[str, str]]:
     """The sentence pairs of a task. Raises BadDataSet: it has none, as a ranking."""
     match task:
-        case ChunkAlignment():
+        case ChunkAlignment() | WordAlignment():
             return [(" ".join(pair.left), " ".join(pair.right)) for pair in task.pairs]
         case GradedPairs() | LabeledPairs():
             return list(zip(task.left, task.right, strict=True))

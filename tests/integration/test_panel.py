@@ -30,6 +30,9 @@ TABLES = {  # set -> file, columns, number of grades
 }
 
 
+ALIGNED = {"edinburgh_train": "edinburgh/gold.train.sure.json", "msr_rte": "msr_rte/RTE2_dev_M.align.json"}
+
+
 def sentence(draw: np.random.Generator) -> str:
     return " ".join(draw.choice(WORDS, size=5))
 
@@ -46,6 +49,19 @@ def write_chunks(file: Path, texts: Sequence[tuple[str, str]]) -> None:
         lines += [f'<sentence id="{number}" status="">', *(f"// {text}" for text in both)]
         lines += ["<alignment>", *links, "</alignment>", "</sentence>"]
     write(file, *lines)
+
+
+def write_alignments(file: Path, texts: Sequence[tuple[str, str]]) -> None:
+    """Write pairs whose words are aligned in order, with the same links as sure and possible ones."""
+    links = " ".join(f"{i}-{i}" for i in range(5))
+    rows = [
+        {"id": str(number), "source": left, "target": right, "sureAlign": links, "possibleAlign": ""}
+        for number, (left, right) in enumerate(texts)
+    ]
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(rows), "utf-8")
+    stem = file.name.removesuffix(".json").removesuffix(".sure")
+    file.with_name(f"{stem}.sure+poss.json").write_text(json.dumps(rows), "utf-8")
 
 
 def write_retrieval(folder: Path, draw: np.random.Generator) -> None:
@@ -68,6 +84,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for i, source in enumerate(("images", "headlines", "answers-students")):
         write_chunks(folder / "ists" / "2016_train" / f"STSint.input.{source}.wa", texts[i::3])
     listed["ists_train_panel"] = frozenset(pair_hash(*each) for each in texts)
+    for name, file in ALIGNED.items():
+        texts = pairs(draw)
+        write_alignments(folder / "word_alignment" / file, texts)
+        listed[f"{name}_panel"] = frozenset(pair_hash(*each) for each in texts)
     for name in ("nfcorpus_dev", "cranfield", "cisi", "medline"):
         write_retrieval(folder / "ir" / name, draw)
     columns = ("question_id", "question", "answer_sentence", "label")
@@ -86,7 +106,7 @@ def test_two_models_are_compared_on_the_panel(folder: Path, tmp_path: Path) -> N
         *("--json", str(tmp_path / "panel.json"), "--report", str(tmp_path / "report")),
     )
     assert ran.returncode == 0, ran.stderr
-    assert re.search(r"evaluated 14 sets in 0:\d\d:\d\d", ran.stderr)
+    assert re.search(r"evaluated 16 sets in 0:\d\d:\d\d", ran.stderr)
     found = json.loads((tmp_path / "panel.json").read_text("utf-8"))
     assert set(found["panel"]) == set(PANEL)
     worst: dict[str, float] = {}

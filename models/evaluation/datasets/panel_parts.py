@@ -1,4 +1,4 @@
-"""Parts of other sets for the panel: without pairs of test sets, or samples of large sets."""
+"""Parts of other sets: those of the panel, and what is left of a set for training."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
-from semblance.models.evaluation.datasets import DataSet, cxc, ists, paraphrase, sick, stsb, turl
+from semblance.models.evaluation.datasets import DataSet, cxc, ists, paraphrase, sick, stsb, turl, word_alignment
 from semblance.models.evaluation.parts import hashes_of, listed_parts, part, sample
 from semblance.models.evaluation.tasks import Task
 
 SAMPLE_SIZE = 3_000  # pairs of a large set: with them, the panel takes minutes
 
 _WHOLE: Mapping[str, DataSet] = {
-    each.name: each for module in (cxc, ists, paraphrase, sick, stsb, turl) for each in module.SETS
+    each.name: each for module in (cxc, ists, paraphrase, sick, stsb, turl, word_alignment) for each in module.SETS
 }
 
 
@@ -33,13 +33,14 @@ def read_listed(path: Path, whole: DataSet) -> Task:
     Raises:
         BadDataSet: the file has not all of these pairs, or cannot be read.
     """
-    task, listed = whole.read(path), listed_parts()[panel_name(whole.name)]
-    hashes = hashes_of(task)
-    if missing := len(listed.difference(hashes)):
-        raise BadDataSet(
-            f"{path} lacks {missing:,} of the {len(listed):,} pairs of {panel_name(whole.name)}; get {whole.source}"
-        )
-    return part(task, [row for row, each in enumerate(hashes) if each in listed])
+    task = whole.read(path)
+    return part(task, [row for row, listed in enumerate(_is_listed(path, task, whole)) if listed])
+
+
+def read_rest(path: Path, whole: DataSet) -> Task:
+    """Read the pairs of a set that `read_listed` leaves out. Raises as `read_listed`."""
+    task = whole.read(path)
+    return part(task, [row for row, listed in enumerate(_is_listed(path, task, whole)) if not listed])
 
 
 def read_sample(path: Path, whole: DataSet) -> Task:
@@ -48,10 +49,26 @@ def read_sample(path: Path, whole: DataSet) -> Task:
     return part(task, sample(task, SAMPLE_SIZE))
 
 
+def _is_listed(path: Path, task: Task, whole: DataSet) -> list[bool]:
+    """Whether each pair of the task is in the panel."""
+    listed, hashes = listed_parts()[panel_name(whole.name)], hashes_of(task)
+    if missing := len(listed.difference(hashes)):
+        raise BadDataSet(
+            f"{path} lacks {missing:,} of the {len(listed):,} pairs of {panel_name(whole.name)}; get {whole.source}"
+        )
+    return [each in listed for each in hashes]
+
+
 def _listed(name: str) -> DataSet:
     whole = _WHOLE[name]
-    what = f"{whole.what}: pairs of no STS, SICK or iSTS test set"
+    what = f"{whole.what}: the part of the panel, with no pair of a test set"
     return replace(whole, name=panel_name(name), what=what, read=lambda path: read_listed(path, whole))
+
+
+def _rest(name: str) -> DataSet:
+    whole = _WHOLE[name]
+    what = f"{whole.what}: the pairs outside of the panel, to train on"
+    return replace(whole, name=f"{name}_rest", what=what, read=lambda path: read_rest(path, whole))
 
 
 def _sampled(name: str) -> DataSet:
@@ -61,6 +78,7 @@ def _sampled(name: str) -> DataSet:
 
 
 SETS = (
-    *map(_listed, ("stsb_dev", "sickr_trial", "ists_train", "msrp_train")),
+    *map(_listed, ("stsb_dev", "sickr_trial", "ists_train", "msrp_train", "edinburgh_train")),
+    _rest("edinburgh_train"),
     *map(_sampled, ("cxc_val", "turl_train", "qqp_dev")),
 )
