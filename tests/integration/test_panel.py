@@ -1,4 +1,4 @@
-"""`semblance evaluate --sets panel` on small files of every set, with two models of word vectors."""
+"""`semblance evaluate --sets panel` on small files of every set, by word vectors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_chunks(file: Path, texts: Sequence[tuple[str, str]]) -> None:
 
 
 def write_alignments(file: Path, texts: Sequence[tuple[str, str]]) -> None:
-    """Write pairs whose words are aligned in order, with the same links as sure and possible ones."""
+    """Write pairs with words aligned in order: all links are sure."""
     links = " ".join(f"{i}-{i}" for i in range(5))
     rows = [
         {"id": str(number), "source": left, "target": right, "sureAlign": links, "possibleAlign": ""}
@@ -123,7 +123,7 @@ def test_two_models_are_compared_on_the_panel(folder: Path, tmp_path: Path) -> N
 
 
 def test_measures_that_do_not_explain_have_no_mean(folder: Path, tmp_path: Path) -> None:
-    """They have no chunk alignment, so that their mean over the other sets would be of another panel."""
+    """They have no alignments: a mean over the other sets would be of another panel."""
     ran = semblance(
         *("evaluate", "--sets", "panel", "--model", str(write_glove(tmp_path / "own.txt", WORDS))),
         *("--measure", "cosine,soft_cardinality", "--data", str(folder), "--draws", "100"),

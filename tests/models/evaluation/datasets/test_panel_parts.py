@@ -69,7 +69,7 @@ def test_parts_share_no_pair_with_the_tests(data: Path, name: str) -> None:
         assert not set(hashes) & set(hashes_of(read_task(test, data))), test
 
 
-def test_the_rest_of_a_set_shares_no_sentence_with_the_panel(data: Path) -> None:
+def test_the_rest_shares_no_sentence_with_the_panel(data: Path) -> None:
     whole, panel, rest = (read_task(f"edinburgh_train{part}", data) for part in ("", "_panel", "_rest"))
     assert Counter(pairs_of(whole)) == Counter(pairs_of(panel)) + Counter(pairs_of(rest))
     trained = held_out_forms(("rest", text) for text in texts_of(rest))
