@@ -93,7 +93,7 @@ class ChunkAlignment:
 
 @dataclass(frozen=True, slots=True)
 class WordAlignedPair:
-    """A sentence pair with aligned words: links are pairs of word numbers from 0, left and right.
+    """A sentence pair with aligned words: links are pairs of word numbers, counted from 0.
 
     `sure` holds the certain links, `possible` the further ones that the annotators allow. A word may have several
     links, or none.

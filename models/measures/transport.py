@@ -67,9 +67,10 @@ def exact_plan(cost: Doubles) -> Doubles:
 
 
 def partial_plan(gain: Doubles) -> Doubles:
-    """(n, m) the plan that maximizes sum_ij T_ij gain_ij, with row sums <= 1/n and column sums <= 1/m.
+    """(n, m) the plan of the largest gain, with row sums <= 1/n and column sums <= 1/m.
 
-    Mass moves between pairs with a positive gain only. Where several plans are optimal, it is one of them.
+    It maximizes sum_ij T_ij gain_ij, so mass moves only between pairs with a positive gain. Where several plans are
+    optimal, it is one of them.
 
     >>> partial_plan(np.array([[0.5, -0.1], [-0.2, -0.3]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
@@ -88,7 +89,7 @@ def partial_plan(gain: Doubles) -> Doubles:
 
 
 def unbalanced_plans(gains: Sequence[Doubles], entropy: float, relaxation: float) -> list[Doubles]:
-    """Entropic plans between units of mass 1, with relaxed marginals, for several problems at once.
+    """Entropic plans with relaxed marginals between units of mass 1, for several problems.
 
     For each gain (n, m) the plan T (n, m) > 0 maximizes::
 

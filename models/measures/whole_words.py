@@ -55,19 +55,31 @@ class Words:
 
 
 def spread_evenly(parts: Doubles, left: Words, right: Words) -> Doubles:
-    """(tokens left, tokens right) parts of word pairs, divided equally among their tokens; 0 for special tokens.
+    """Divide the part of each pair of words equally among their tokens; special tokens have 0.
 
     Args:
         parts: (n, m) of each pair of words.
         left: the n words of the left text.
         right: the m words of the right text.
+
+    Returns:
+        (tokens left, tokens right), with the same sum.
     """
     sizes = np.outer(*(np.bincount(side.word_of[side.word_of >= 0], minlength=len(side)) for side in (left, right)))
     return by_token(parts / np.maximum(sizes, 1), left, right)
 
 
 def by_token(values: Doubles, left: Words, right: Words) -> Doubles:
-    """(tokens left, tokens right) for each pair of tokens the value of their words; 0 for special tokens."""
+    """Repeat the value of each pair of words for their tokens; special tokens have 0.
+
+    Args:
+        values: (n, m) of each pair of words.
+        left: the n words of the left text.
+        right: the m words of the right text.
+
+    Returns:
+        (tokens left, tokens right).
+    """
     padded = np.pad(values, ((0, 1), (0, 1)))  # the last row and column are those of special tokens, number -1
     repeated: Doubles = padded[np.ix_(left.word_of, right.word_of)]
     return repeated

@@ -16,7 +16,7 @@ _THRESHOLD = 0.5  # least cosine of words that are worth a move; learned, see th
 
 
 class PartialTransport:
-    """The optimal transport of words whose cosine exceeds a threshold; all others stay where they are.
+    """The optimal transport of words with a cosine above a threshold; all others stay in place.
 
     With X (n, d) and Y (m, d) the vectors of the words of two texts, C_ij = cos(x_i, y_j), a threshold t, and T (n, m)
     >= 0 whose rows sum to at most 1/n and whose columns sum to at most 1/m::

@@ -25,7 +25,7 @@ _LEAST_MASS = 0.2
 
 
 class UnbalancedTransport:
-    """Entropic transport of words with relaxed marginals, which prefers words in similar contexts.
+    """Entropic transport of words with relaxed marginals, preferring words in similar places.
 
     With X (n, d) and Y (m, d) the vectors of the words of two texts, C_ij = cos(x_i, y_j), and T (n, m) the plan of the
     largest gain, in which each word has mass 1 and may move less or more::

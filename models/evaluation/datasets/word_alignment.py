@@ -41,7 +41,7 @@ def _pairs(file: Path) -> Mapping[str, Mapping[str, str]]:
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise BadDataSet(f"cannot read {file}: {error}") from error
+        raise BadDataSet(f"{file} cannot be read: {error}") from error
     if not isinstance(content, list) or not content:
         raise BadDataSet(f"{file} is not a JSON array of sentence pairs")
     pairs = dict(_checked(file, number, each) for number, each in enumerate(content, 1))

@@ -28,7 +28,7 @@ def spans_of(units: Sequence[Unit]) -> list[Span]:
 
 
 def word_overlaps(spans: Sequence[Span], words: Sequence[str]) -> Booleans:
-    """(words, tokens) whether a token shares a character with a word, in the words joined by single spaces.
+    """(words, tokens) whether a token shares a character with a word, joined by single spaces.
 
     Args:
         spans: first and one-past-last character of each token; empty spans overlap with no word.
@@ -63,7 +63,7 @@ def pooled_contributions(contributions: Doubles, rows: Doubles, columns: Doubles
 
 
 def mutual_best(pooled: Doubles) -> Booleans:
-    """(n, m) whether a value is the largest of its row and of its column, and finite; all exact ties.
+    """(n, m) whether a value is finite and the largest of its row and column; all exact ties.
 
     >>> mutual_best(np.array([[0.2, 0.1], [0.3, -np.inf]]))
     array([[False, False],

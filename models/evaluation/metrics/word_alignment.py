@@ -52,10 +52,10 @@ def word_alignment_metrics(task: WordAlignment, scorer: Scorer, measures: Sequen
 
 
 def word_links(explanation: LinkList, left: Sequence[str], right: Sequence[str]) -> WordLinks:
-    """Link words that are each other's best match by the mean contribution of their tokens, if it is positive.
+    """Link words that are each other's best match by the contributions of their tokens.
 
-    A token belongs to a word if they share a character. All exact ties are linked. Words without a token stay
-    unaligned.
+    The value of two words is the mean over their tokens; only positive ones are linked. A token belongs to a word if
+    they share a character. All exact ties are linked. Words without a token stay unaligned.
 
     Args:
         explanation: of the words joined by single spaces, by tokens.
@@ -100,7 +100,7 @@ def precision(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
 
 
 def recall(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the share of the annotators' links that the measure found; arguments as in `precision`."""
+    """(b,) the share of the annotators' links that were found; arguments as in `precision`."""
     return by_row_blocks(lambda rows: ratio(rows @ links.agreed, rows @ links.gold), counts, len(links.gold))
 
 
@@ -124,12 +124,12 @@ def macro_recall(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
 
 
 def macro_f1(links: LinkCounts, counts: Doubles | None = None) -> Doubles:
-    """(b,) the harmonic mean of `macro_precision` and `macro_recall`; arguments as in `precision`."""
+    """(b,) the harmonic mean of both macro figures; arguments as in `precision`."""
     return _harmonic_mean(macro_precision(links, counts), macro_recall(links, counts))
 
 
 def null_links(links: WordLinks, left: int, right: int) -> WordLinks:
-    """Links to null of the words without a link: (i, -1) of the left sentence, (-1, j) of the right one.
+    """Links to null of words without a link: (i, -1) on the left side, (-1, j) on the right.
 
     Args:
         links: between the words.

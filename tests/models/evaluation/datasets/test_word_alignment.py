@@ -30,7 +30,7 @@ def read(file: Path, name: str = "edinburgh") -> WordAlignment:
 
 
 @pytest.mark.parametrize("names", [("X.sure.json", "X.sure+poss.json"), ("X.json", "X.sure+poss.json")])
-def test_links_of_the_second_file_that_are_not_sure_are_possible(tmp_path: Path, names: tuple[str, str]) -> None:
+def test_further_links_of_the_second_file_are_possible(tmp_path: Path, names: tuple[str, str]) -> None:
     file = written(tmp_path, SURE, names=names)
     pair = WordAlignedPair(
         id="7",
@@ -69,7 +69,7 @@ def test_invalid_possible_links_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("[", "cannot read"),
+        ("[", "cannot be read"),
         ("{}", "is not a JSON array of sentence pairs"),
         ("[]", "is not a JSON array of sentence pairs"),
         (json.dumps([SURE, SURE]), "2 pairs with 1 different ids"),
@@ -78,14 +78,14 @@ def test_invalid_possible_links_are_refused(tmp_path: Path) -> None:
 def test_unreadable_files_are_refused(tmp_path: Path, content: str, says: str) -> None:
     file = written(tmp_path, SURE)
     file.write_text(content)
-    with pytest.raises(BadDataSet, match=rf"X\.sure\.json.*{says}|cannot read .*X\.sure\.json"):
+    with pytest.raises(BadDataSet, match=rf"X\.sure\.json.*{says}"):
         read(file)
 
 
 def test_file_of_possible_links_is_required(tmp_path: Path) -> None:
     file = written(tmp_path, SURE)
     (tmp_path / "X.sure+poss.json").unlink()
-    with pytest.raises(BadDataSet, match=r"cannot read .*X\.sure\+poss\.json"):
+    with pytest.raises(BadDataSet, match=r"X\.sure\+poss\.json cannot be read"):
         read(file)
 
 

@@ -90,7 +90,7 @@ def values(metrics: TaskMetrics) -> dict[str, float]:
 # ---- links
 
 
-def test_words_are_linked_if_each_is_the_best_of_the_other() -> None:
+def test_words_are_linked_if_each_prefers_the_other() -> None:
     why = explanation("a b c", "d e", [[0.1, 0.3], [0.2, 0.4], [0.3, 0.0]])
     assert word_links(why, ("a", "b", "c"), ("d", "e")) == {(1, 1), (2, 0)}
 
