@@ -125,3 +125,9 @@ def test_parts_are_divided_among_the_tokens_of_a_word() -> None:
     a.text.words[:] = 0
     parts = parts_of("unbalanced_transport", a, b)
     assert parts[0, 0] == pytest.approx(parts[1, 0]) == pytest.approx(0.5 * np.exp((0.7 - 0.8) / 1.05))
+
+
+def test_scores_of_words_between_others_are_at_most_1() -> None:
+    """Both words of the right text are nearer to those of the left than these are to each other."""
+    a, b = words("b a", [[9, -1], [9, 1]]), words("a b", [[2, 0], [2, 0]])
+    assert similarity("unbalanced_transport").score(a, b) == pytest.approx(1.0, abs=1e-12)
