@@ -36,8 +36,8 @@ class PartialTransport:
     Prefer it to `cmd` where texts say different things beside what they have in common: words without a counterpart
     are not forced upon unrelated ones, and stay without a link.
 
-    Costs n m d multiplications a pair and then a linear program of n m unknowns, several times the time of `cmd`; a
-    search encodes the documents again, since token codes do not store the words.
+    Costs n m d multiplications a pair and then a linear program of n m unknowns, several times the
+    time of `cmd`.
 
     >>> import numpy as np
     >>> from semblance.models.embeddings import TokenEmbeddings

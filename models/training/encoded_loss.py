@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -26,16 +26,21 @@ class EncodedLoss(nn.Module):
         model: encoder of sentence-transformers, whose modules give `token_embeddings` and `sentence_embedding`.
         objective: computes the loss of the encoded columns.
         mini_batch: texts encoded at once, or None for all.
+        left_out: ids of special tokens that do not count: neither for the objective nor in the pooled vector, which is
+            then the mean of the other tokens. All count in a text without others.
 
     Raises:
         TrainingDiverged: the loss is not a finite number.
     """
 
-    def __init__(self, model: nn.Module, objective: Objective, mini_batch: int | None = None) -> None:
+    def __init__(
+        self, model: nn.Module, objective: Objective, mini_batch: int | None = None, left_out: Collection[int] = ()
+    ) -> None:
         super().__init__()
         self.model = model
         self.objective = objective
         self._mini_batch = mini_batch
+        self._left_out = torch.tensor(sorted(left_out))
 
     def forward(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
         """Mean loss of the batch, a scalar."""
@@ -49,7 +54,13 @@ class EncodedLoss(nn.Module):
 
     def _encode(self, column: Features) -> EncodedColumn:
         out = self.model(dict(column))
-        return EncodedColumn(out["token_embeddings"], out["attention_mask"].bool(), out["sentence_embedding"])
+        tokens, mask, pooled = out["token_embeddings"], out["attention_mask"].bool(), out["sentence_embedding"]
+        if len(self._left_out):
+            ids = column["input_ids"]
+            own = mask & ~torch.isin(ids, self._left_out.to(ids.device))
+            mask = torch.where(own.any(dim=1, keepdim=True), own, mask)
+            pooled = (tokens * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+        return EncodedColumn(tokens, mask, pooled)
 
     def _cached(self, columns: Sequence[Sequence[Features]], labels: Tensor | None) -> Tensor:
         """Loss without the encoder's graph; its `backward()` re-encodes mini-batch by mini-batch."""

@@ -80,6 +80,11 @@ class Recipe(BaseModel, ABC):
     model: str = Field("minilm", description="Model to start from, as `semblance serve` takes it: a transformer.")
     pooling: Pooled = None
     normalize: Normalize = None
+    special_tokens: bool = Field(
+        True,
+        description="Whether tokens such as [CLS] count. If not, the objective sees words only, and their mean as the "
+        "pooled vector: for `rcmd_words`, and a model served with `pooling=words`.",
+    )
     head: bool = Field(
         False,
         description="Whether to add an affine map of every token before the pooling, if the model has none. It is "
@@ -123,6 +128,8 @@ class Recipe(BaseModel, ABC):
             raise ValueError("label has no effect: this recipe reads texts only; remove it")
         if not texts_only and self.label is None:
             raise ValueError("label must name a column")
+        if not self.special_tokens and self.pooling not in (None, "mean"):
+            raise ValueError(f"special_tokens: false pools by the mean of words, not by {self.pooling}")
         return self
 
     @abstractmethod

@@ -85,6 +85,11 @@ def merge_adapters(model: SentenceTransformer) -> SentenceTransformer:
     return merged
 
 
+def special_ids(model: SentenceTransformer) -> set[int]:
+    """Ids of the tokens that the tokenizer adds to every text, such as [CLS] and [SEP]."""
+    return set(model.tokenizer("")["input_ids"])
+
+
 def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
     """Save only the adapters, in half precision and PEFT's format; `base` names their model."""
     folder.mkdir(parents=True)

@@ -25,7 +25,7 @@ from semblance.models.training.dev_sets import MEAN, DevSets
 from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
 from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
-from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter
+from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
 
 RUN = "run.json"  # in a working folder: identity of its run
@@ -97,7 +97,8 @@ def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
 def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     recipe = run.recipe
     model = build_model(run.checkpoint, recipe)
-    loss = EncodedLoss(model, recipe.objective(int(model.get_embedding_dimension() or 0)), recipe.mini_batch)
+    objective = recipe.objective(int(model.get_embedding_dimension() or 0))
+    loss = EncodedLoss(model, objective, recipe.mini_batch, () if recipe.special_tokens else special_ids(model))
     texts = list(recipe.objective_columns(run.rows.texts).values())
     columns: dict[str, Any] = {f"text_{i}": each for i, each in enumerate(texts)}
     if run.rows.labels is not None:

@@ -201,6 +201,26 @@ def test_calibration_of_labeled_pairs(tmp_path: Path) -> None:
     assert curve["precision"][-1] == pytest.approx(sum(score > 2 for *_, score in PAIRS) / len(PAIRS))
 
 
+def test_typical_scores_of_a_model(tmp_path: Path) -> None:
+    head = ("sentence1", "sentence2")
+    unrelated, related, same = PAIRS[2][:2], PAIRS[3][:2], PAIRS[4][:2]
+    (tmp_path / "twitter").mkdir()
+    for folder in ("stsb", "sick", "paraphrase"):
+        (tmp_path / folder).mkdir()
+    for file, grade in (("stsb/stsb.dev", "score"), ("sick/sick.trial", "score"), ("twitter/pit2015.dev", "score_0_5")):
+        rows = [(*unrelated, 0), (*related, 2.5 if grade == "score" else 2), (*same, 5)]
+        write_table(tmp_path / f"{file}.tsv", [(*head, grade), *rows])
+    for file in ("qqp_sample.dev", "msrp.train"):
+        rows = [(*unrelated, 0), (*related, 0), (*same, 1)]
+        write_table(tmp_path / "paraphrase" / f"{file}.tsv", [(*head, "label"), *rows])
+    out = tmp_path / "typical.json"
+    ran = semblance("evaluate", "--typical", "--data", str(tmp_path), "--measure", "cosine,rcmd", "--json", str(out))
+    assert ran.returncode == 0, ran.stderr
+    assert "random" in ran.stdout
+    for each in json.loads(out.read_text("utf-8"))["scores"]:
+        assert each["paraphrases"][0] > each["related"][1], each["measure"]
+
+
 def test_csv_with_other_column_names_gives_the_same_figures(tmp_path: Path) -> None:
     own_files(tmp_path)
     file = tmp_path / "mine.csv"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from semblance.models.evaluation.calibration import Calibration
 from semblance.models.evaluation.panel import PANEL_MEAN
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
+from semblance.models.evaluation.typical_scores import TypicalScores
 
 MARK = "*"  # marks a significant difference to the baseline
 
@@ -57,6 +58,15 @@ def _panel_table(evaluation: Evaluation, outcomes: Sequence[MeasureOutcome]) -> 
         for row, (_, own) in zip(_main_rows(outcomes, measures), _by_set(outcomes), strict=True)
     )
     return TextTable(f"Panel: {_title(evaluation)}", ("set", "n", "figure", *measures, *columns), rows)
+
+
+def typical_table(model: str, scores: Iterable[TypicalScores]) -> TextTable:
+    """A row for each measure, with the range of the scores of each kind of pair."""
+    rows = tuple(
+        (each.measure, *(f"{low:.2f} to {high:.2f}" for low, high in (each.random, each.related, each.paraphrases)))
+        for each in scores
+    )
+    return TextTable(f"{model}: the middle 80 % of scores", ("measure", "random", "related", "paraphrases"), rows)
 
 
 def calibration_table(name: str, calibration: Calibration) -> TextTable:

@@ -28,11 +28,12 @@ from semblance.models.evaluation.calibration import Calibration, calibration
 from semblance.models.evaluation.evaluation import STS_SETS
 from semblance.models.evaluation.evaluation import evaluate as evaluate_tasks
 from semblance.models.evaluation.metrics.deletion import deletion_task
-from semblance.models.evaluation.reporting.tables import TextTable, calibration_table, curve, tables
+from semblance.models.evaluation.reporting.tables import TextTable, calibration_table, curve, tables, typical_table
 from semblance.models.evaluation.reproductions import claims, count_verdicts, papers
 from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
+from semblance.models.evaluation.typical_scores import GRADES, typical_scores
 from semblance.models.protocols import Encoder
 from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
@@ -96,6 +97,10 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
             help="Print how far the configured runtime and precision are from float32 (docs/performance.md).",
         ),
     ] = False,
+    typical: Annotated[
+        bool,
+        typer.Option("--typical", help="Print typical scores of random, related and paraphrase pairs instead."),
+    ] = False,
     deletion: Annotated[
         bool, typer.Option("--deletion", help="Also test explanations by deleting words of graded pairs.")
     ] = False,
@@ -121,6 +126,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets labels:mine.csv --columns sentence1=question,sentence2=other,label=same
       semblance evaluate --reproduce clrcmd
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
+      semblance evaluate --typical --model runs/mine --measure cosine,rcmd_words
       semblance evaluate --conditions --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     if against is not None and (reproduce is not None or calibrate):
@@ -138,6 +144,8 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
             print_claims(reproduce, options)
         elif calibrate:
             print_calibrations(options)
+        elif typical:
+            print_typical_scores(options)
         else:
             print_evaluation(options)
     except (SemblanceError, ServiceError) as error:
@@ -289,6 +297,21 @@ def print_calibrations(options: EvaluationOptions) -> None:
             print_table(calibration_table(f"{name}, {measure}", calibrated))
     if options.json:
         save_json({name: {m: curve(c) for m, c in each.items()} for name, each in calibrations.items()}, options.json)
+
+
+def print_typical_scores(options: EvaluationOptions) -> None:
+    """Print the range of the scores of random, related and paraphrase pairs, for each measure.
+
+    Raises:
+        SemblanceError, ServiceError: as `print_evaluation`; the sets are fixed, whatever `sets` names.
+    """
+    tasks = {name: read_task(name, options.data) for name in GRADES}
+    with loop_bars(Console(stderr=True)) as track, options.scorer(track) as scorer:
+        scores = list(typical_scores(tasks, scorer, options.measures))
+        model = scorer.about()["model"]
+    print_table(typical_table(model, scores))
+    if options.json:
+        save_json({"model": model, "scores": [asdict(each) for each in scores]}, options.json)
 
 
 def print_conditions(options: EvaluationOptions) -> list[Condition]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import TrainingDiverged
-from semblance.models.training.objective import Objective
+from semblance.models.training.objective import EncodedColumn, Objective
 from semblance.models.training.objectives.clrcmd import Clrcmd
 from semblance.models.training.objectives.softmax import Softmax
 
@@ -73,6 +73,26 @@ def assert_same(found: tuple[Tensor, Mapping[str, Tensor]], expected: tuple[Tens
 def test_cached_gradients_equal_those_of_one_pass(mini_batch: int) -> None:
     assert_same(loss_and_gradients(Clrcmd(), mini_batch, 3), loss_and_gradients(Clrcmd(), None, 3))
     assert_same(loss_and_gradients(softmax(), mini_batch, 2), loss_and_gradients(softmax(), None, 2))
+
+
+def test_left_out_tokens_count_neither_as_tokens_nor_in_the_mean() -> None:
+    """As if the rows had never had them; a text of nothing else keeps all its tokens."""
+    special, ids = {1, 2}, torch.tensor([[1, 7, 8, 2], [1, 9, 2, 0], [1, 2, 0, 0]])
+    features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+    encoder = SmallEncoder(0.0)
+    seen: list[EncodedColumn] = []
+
+    def objective(columns: Sequence[EncodedColumn], labels: Tensor | None) -> Tensor:
+        del labels
+        seen.extend(columns)
+        return columns[0].pooled.sum()
+
+    EncodedLoss(encoder, objective, left_out=special)([features], None)
+    [column] = seen
+    tokens = encoder(features)["token_embeddings"]
+    assert column.mask.tolist() == [[False, True, True, False], [False, True, False, False], [True, True, False, False]]
+    expected = torch.stack([tokens[0, 1:3].mean(0), tokens[1, 1], tokens[2, :2].mean(0)])
+    torch.testing.assert_close(column.pooled, expected)
 
 
 def test_both_passes_use_the_same_dropout_mask() -> None:
