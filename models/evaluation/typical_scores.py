@@ -62,7 +62,7 @@ def typical_scores(tasks: Mapping[str, Task], scorer: Scorer, measures: Sequence
 def _by_kind(
     name: str, task: Task, grades: tuple[tuple[float, float], tuple[float, float]] | None
 ) -> dict[str, list[tuple[str, str]]]:
-    """All pairs of a set by kind; random ones join the left text of a pair with the right one of another."""
+    """All pairs of a set by kind; random ones join texts of two pairs."""
     if not isinstance(task, GradedPairs | LabeledPairs):
         raise BadDataSet(f"{name} has no grades or labels, by which typical scores are read")
     if isinstance(task, LabeledPairs):

@@ -75,7 +75,7 @@ def test_cached_gradients_equal_those_of_one_pass(mini_batch: int) -> None:
     assert_same(loss_and_gradients(softmax(), mini_batch, 2), loss_and_gradients(softmax(), None, 2))
 
 
-def test_left_out_tokens_count_neither_as_tokens_nor_in_the_mean() -> None:
+def test_left_out_tokens_do_not_count() -> None:
     """As if the rows had never had them; a text of nothing else keeps all its tokens."""
     special, ids = {1, 2}, torch.tensor([[1, 7, 8, 2], [1, 9, 2, 0], [1, 2, 0, 0]])
     features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
