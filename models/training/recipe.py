@@ -112,6 +112,12 @@ class Recipe(BaseModel, ABC):
         "auto", description="Number type of the network: auto is bfloat16 on CUDA and float32 on CPU."
     )
     low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
+    keep_weight: float = Field(
+        0.0,
+        ge=0,
+        description="Weight of a second loss: one minus the cosine between each token vector of running text "
+        "(`--keep`) and that of the model before training. It needs low_rank, and limits what other texts lose.",
+    )
     dev: Dev = ()
     measure: Measure = "cosine"
     check_every: CheckEvery = 100
@@ -130,6 +136,8 @@ class Recipe(BaseModel, ABC):
             raise ValueError("label must name a column")
         if not self.special_tokens and self.pooling not in (None, "mean"):
             raise ValueError(f"special_tokens: false pools by the mean of words, not by {self.pooling}")
+        if self.keep_weight and self.low_rank is None:
+            raise ValueError("keep_weight compares with the model without its adapters: set low_rank, too")
         return self
 
     @abstractmethod

@@ -15,6 +15,7 @@ from semblance.models.evaluation.tasks import Task
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.training.dev_sets import MEAN
 from semblance.models.training.recipe import Recipe
+from semblance.models.training.running_text import RunningText
 from semblance.models.training.training_rows import TrainingRows
 
 MARKED_POINTS = 20  # a loss curve of fewer points has a marker at each
@@ -30,6 +31,7 @@ class Run:
         recipe: its settings.
         checkpoint: files of the model to start from.
         rows: training rows.
+        running_text: texts whose token vectors are kept near those of the model before training; None without.
         dev: the dev sets by name.
         out: folder of the finished model; must not exist.
         device: as torch names it.
@@ -42,6 +44,7 @@ class Run:
     dev: Mapping[str, Task]
     out: Path
     device: str
+    running_text: RunningText | None = None
 
     @property
     def work(self) -> Path:
@@ -59,7 +62,12 @@ class Run:
             "rows_removed_by": dict(self.rows.removed_by),
             "rows_unlabelled": self.rows.unlabeled,
             "data_sha256": self.rows.sha256,
+            **({} if self.running_text is None else _about_running_text(self.running_text)),
         }
+
+
+def _about_running_text(running: RunningText) -> Mapping[str, Any]:
+    return {"kept_texts": len(running), "kept_texts_removed": running.removed, "kept_sha256": running.sha256}
 
 
 @dataclass(frozen=True, slots=True)

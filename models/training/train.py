@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
@@ -22,8 +22,9 @@ from transformers import PrinterCallback, TrainerState
 from semblance.models.errors import SemblanceError
 from semblance.models.files.resumable import resumable_folder
 from semblance.models.training.dev_sets import MEAN, DevSets
-from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.losses.encoded_loss import EncodedLoss
+from semblance.models.training.losses.kept_vectors import KeptVectors
 from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
 from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
@@ -69,6 +70,8 @@ def _check_run(run: Run) -> None:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
         raise BadRecipe(f"{run.out} already exists: choose another folder, or remove it")
+    if bool(run.recipe.keep_weight) != (run.running_text is not None):
+        raise BadRecipe("keep_weight needs running text, and running text a keep_weight above 0: give both or neither")
     if run.device not in ("cpu", "cuda", "cuda:0"):
         raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
@@ -98,8 +101,14 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     recipe = run.recipe
     model = build_model(run.checkpoint, recipe)
     objective = recipe.objective(int(model.get_embedding_dimension() or 0))
-    loss = EncodedLoss(model, objective, recipe.mini_batch, () if recipe.special_tokens else special_ids(model))
-    texts = list(recipe.objective_columns(run.rows.texts).values())
+    loss = EncodedLoss(
+        model,
+        objective,
+        recipe.mini_batch,
+        left_out=() if recipe.special_tokens else special_ids(model),
+        kept=KeptVectors(model, recipe.keep_weight) if recipe.keep_weight else None,
+    )
+    texts = [*recipe.objective_columns(run.rows.texts).values(), *_running_column(run)]
     columns: dict[str, Any] = {f"text_{i}": each for i, each in enumerate(texts)}
     if run.rows.labels is not None:
         columns["label"] = run.rows.labels
@@ -120,6 +129,16 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     )
     trainer.remove_callback(PrinterCallback)  # `report` replaces it
     return trainer
+
+
+def _running_column(run: Run) -> list[Sequence[str]]:
+    """A column with a random running text a row, without early repetitions; or none."""
+    if run.running_text is None:
+        return []
+    texts = run.running_text.texts
+    generator = torch.Generator().manual_seed(run.recipe.seed)
+    order = torch.randperm(len(texts), generator=generator).tolist()
+    return [[texts[order[row % len(texts)]] for row in range(len(run.rows))]]
 
 
 def _arguments(run: Run) -> SentenceTransformerTrainingArguments:
@@ -204,6 +223,15 @@ def _trains_only_adapters(run: Run) -> bool:
     return recipe.low_rank is not None and not recipe.head and unchanged and start.adapter is None
 
 
+def _kept(run: Run) -> str:
+    if run.running_text is None:
+        return ""
+    texts = run.running_text
+    return f"""Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
+`{run.recipe.model}`, with weight {run.recipe.keep_weight:g}; {texts.removed:,} texts were left out likewise.
+"""
+
+
 def _card(run: Run, progress: RunProgress) -> str:
     best = progress.curves.best
     step, mean = (progress.steps, None) if best is None else best
@@ -217,7 +245,7 @@ def _card(run: Run, progress: RunProgress) -> str:
 `{run.recipe.model}`, trained by `semblance train {run.name}` for {progress.steps:,} steps on {len(run.rows):,} rows.
 {run.rows.removed:,} rows were left out because an evaluation uses their texts{by_set}.
 Step {step:,} was kept, {selected}.
-The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started from apply.
+{_kept(run)}The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started from apply.
 
 ![loss and dev figures by step]({PICTURE})
 

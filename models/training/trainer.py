@@ -18,8 +18,8 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.losses.encoded_loss import EncodedLoss
 from semblance.models.training.sentence_model import merge_adapters
 
 TRAINED = "trained.safetensors"

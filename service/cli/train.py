@@ -19,6 +19,7 @@ from semblance.models.evaluation.contamination import held_out_forms
 from semblance.models.evaluation.tasks import ChunkAlignment
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.training.errors import BadRecipe
+from semblance.models.training.running_text import read_running_text
 from semblance.models.training.training_rows import read_rows
 from semblance.service.cli.evaluate.data_sets import excluded_texts, read_task
 from semblance.service.cli.toolbox.console import print_line, progress_bars
@@ -35,14 +36,24 @@ if TYPE_CHECKING:
 RECIPES = "semblance.models.training.recipes"
 
 
-def train(
+def train(  # noqa: PLR0913 - one parameter an option
     recipe: Annotated[str, typer.Argument(help=f"Recipe: {', '.join(catalogue.names(RECIPES))}.")],
     rows: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="Training rows: .tsv or .csv with a header.")],
+    *,
     out: Annotated[Path, typer.Option(help="Folder of the trained model; must not exist.")],
     config: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="YAML file with settings of the recipe.")
     ] = None,
-    exclude: Exclude = [],  # noqa: B006 - Typer copies it
+    keep: Annotated[
+        list[Path],
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Running text whose token vectors must not move far, for the setting keep_weight: .jsonl with the "
+            "field text, or a text a line. Repeat it for several files.",
+        ),
+    ] = [],  # noqa: B006 - Typer copies it
+    exclude: Exclude = [],  # noqa: B006 - likewise
     data: Data = None,
 ) -> None:
     """Train an encoder by the recipe of a paper.
@@ -58,9 +69,10 @@ def train(
       semblance train clrcmd --rows triplets.tsv --config clrcmd.yaml --data DATA --out runs/clrcmd
       semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb
       semblance train clrcmd --rows triplets.tsv --exclude evaluation --data DATA --out runs/clean
+      semblance train clrcmd --rows triplets.tsv --keep books.jsonl --config kept.yaml --out runs/kept
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:
-        options = TrainingOptions(recipe, config, rows, out, split_lists(exclude), data)
+        options = TrainingOptions(recipe, config, rows, keep, out, split_lists(exclude), data)
         run_training(options, Console(stderr=True))
     except SemblanceError as error:
         raise SystemExit(str(error)) from error
@@ -75,6 +87,7 @@ class TrainingOptions:
     recipe: str
     config: Path | None
     rows: Path
+    keep: Sequence[Path]
     out: Path
     exclude: Sequence[str]
     data: Path | None
@@ -129,6 +142,7 @@ def plan_run(options: TrainingOptions) -> Run:
         dev=dev,
         out=options.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
+        running_text=read_running_text(options.keep, held_out) if options.keep else None,
     )
 
 

@@ -116,6 +116,8 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     'semblance train sbert_regression --rows "$SEMBLANCE_DATA/stsb/stsb.train.tsv" --out runs/stsb': TRAINING,
     "semblance train surrogate --rows runs/pairs/train.tsv --config surrogate.yaml --out runs/surrogate": TRAINING,
     "semblance train clrcmd --rows triplets.tsv --out runs/clrcmd": TRAINING,
+    "semblance train clrcmd --rows triplets.tsv --keep books.jsonl --keep news.txt --config kept.yaml "
+    "--out runs/kept": TRAINING,
     'semblance train clrcmd --rows "$SEMBLANCE_DATA/nli/triplets.tsv" --exclude evaluation '
     "--config service/adapters/minilm_clrcmd/recipe.yaml --out runs/minilm-clrcmd": TRAINING,
     "semblance pairs tweets archive/ --out pairs": TWEETS,
@@ -175,6 +177,9 @@ PLACEHOLDERS: Mapping[str, str] = {  # absolute paths and names of the pages -> 
     "service/adapters/": f"{PROJECT}/service/adapters/",
 }
 PARSED_ONLY = (  # files that only need to exist
+    "books.jsonl",
+    "news.txt",
+    "kept.yaml",
     "runs/pairs/train.tsv",
     "surrogate.yaml",
     "triplets.tsv",

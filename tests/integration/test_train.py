@@ -116,6 +116,25 @@ def test_excluded_rows_are_counted_by_set(small: Path, tmp_path: Path) -> None:
     assert json.loads((out / "training.json").read_text())["rows_removed_by"] == {"sickr": 2, "stsb": 1}
 
 
+def test_running_text_is_kept_without_evaluated_texts(small: Path, data: Path, tmp_path: Path) -> None:
+    rows = rows_for("clrcmd", tmp_path / "rows.tsv")
+    leaked = json.dumps({"text": (data / "stsb" / "stsb.dev.tsv").read_text("utf-8").splitlines()[1].split("\t")[4]})
+    texts = write(tmp_path / "text.jsonl", '{"text": "The ship  waits near the bridge."}', leaked)
+    settings = "low_rank: {rank: 4}", "keep_weight: 2"
+    config = config_for(tmp_path / "config.yaml", small, *settings)
+    out = tmp_path / "out"
+    ended = semblance(
+        *("train", "clrcmd", "--rows", str(rows), "--keep", str(texts), "--config", str(config), "--out", str(out)),
+        *("--data", str(data), "--exclude", "stsb_dev"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    record = json.loads((out / "training.json").read_text())
+    assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep_weight"]) == (1, 1, 2.0)
+    card = " ".join((out / "README.md").read_text("utf-8").split())
+    assert "Token vectors of 1 running texts" in card
+    assert "with weight 2; 1 texts were left out likewise" in card
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_run_resumes_when_started_again(how: signal.Signals, small: Path, data: Path, tmp_path: Path) -> None:
     rows = rows_for("clrcmd", tmp_path / "rows.tsv", n=240)
@@ -177,6 +196,13 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 different columns, to replace"),
     "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
     "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; the columns are sent0"),
+    "a weight of running text without adapters": ("clrcmd", ["keep_weight: 1"], "", "set low_rank, too"),
+    "a weight of running text without texts": (
+        "clrcmd",
+        ["keep_weight: 1", "low_rank: {}", "batch_size: 2"],
+        "",
+        "give both or neither",
+    ),
     "nothing to leave out by": ("clrcmd", [], "nothing", "there is no 'nothing' among the data sets"),
 }
 
@@ -188,7 +214,7 @@ def test_errors_are_reported_and_nothing_is_written(name: str, small: Path, data
     config = write(tmp_path / "config.yaml", *(settings or [f"model: {small}"]))
     out = tmp_path / "out"
     with pytest.raises(SemblanceError, match=re.escape(complaint)):
-        run_training(TrainingOptions(recipe, config, rows, out, split_lists([exclude]), data), Console(quiet=True))
+        run_training(TrainingOptions(recipe, config, rows, [], out, split_lists([exclude]), data), Console(quiet=True))
     assert not out.exists()
     assert not (tmp_path / "out.training").exists()
 

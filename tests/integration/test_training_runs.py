@@ -52,6 +52,11 @@ def cut_at(step: int) -> Callable[[RunProgress], None]:
 RESUMED = {
     "clrcmd with a head": (Clrcmd(**FAST, epochs=2, head=True, dev=("own",)), 3, None),
     "clrcmd with adapters": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), dev=()), 3, None),
+    "clrcmd with kept vectors": (
+        Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), keep_weight=1.0, dev=()),
+        3,
+        None,
+    ),
     "sbert_nli with its classifier": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
     "sbert_regression with cached gradients": (
         SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()),
@@ -127,6 +132,16 @@ def test_base_and_adapter_equal_the_merged_model(folder: Path, tmp_path: Path) -
     assert len(weights) == 2 * 2 * 2  # A and B of two maps in each of two layers
     config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "tiny"
+
+
+def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Path) -> None:
+    moved = {}
+    settings = FAST | {"learning_rate": 2e-2, "dropout": 0.0}
+    for weight in (0.01, 100.0):
+        recipe = Clrcmd(**settings, epochs=6, low_rank=LowRank(rank=4, alpha=8), keep_weight=weight, dev=())
+        train(run(recipe, folder, rows(3), tmp_path / str(weight)), ignore_progress)
+        moved[weight] = np.abs(vectors(tmp_path / str(weight)) - vectors(folder)).mean()
+    assert 0 < moved[100.0] < 0.5 * moved[0.01]
 
 
 def test_accumulated_batches_equal_one_large_batch(folder: Path, tmp_path: Path) -> None:

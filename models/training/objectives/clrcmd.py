@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from semblance.models.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from semblance.models.training.objective import EncodedColumn, in_batch_cross_entropy
 from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
-from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
 
 
 class Clrcmd:

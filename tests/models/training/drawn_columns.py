@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from semblance.models.training.losses.pairwise_rcmd import TokenBatch
 from semblance.models.training.objective import EncodedColumn
-from semblance.models.training.pairwise_rcmd import TokenBatch
 
 
 def drawn_batch(seed: int, b: int, most: int, d: int, dtype: torch.dtype = torch.float32) -> TokenBatch:

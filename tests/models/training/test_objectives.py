@@ -16,13 +16,13 @@ from sentence_transformers.sentence_transformer import losses
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
+from semblance.models.training.losses.pairwise_rcmd import TokenBatch
 from semblance.models.training.objective import EncodedColumn, Objective, in_batch_cross_entropy
 from semblance.models.training.objectives.clrcmd import Clrcmd
 from semblance.models.training.objectives.cosine_regression import CosineRegression
 from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
 from semblance.models.training.objectives.softmax import Softmax
 from semblance.models.training.objectives.triplet import Triplet
-from semblance.models.training.pairwise_rcmd import TokenBatch
 from tests.models.training.drawn_columns import drawn_column, one_token_texts
 from tests.support.project import GOLDEN_FILES
 from tests.support.rcmd_variants import dense_rcmd

@@ -15,6 +15,7 @@ from semblance.models.protocols import Encoder
 from semblance.models.runtime import Compute
 from semblance.models.training.recipe import Recipe
 from semblance.models.training.run import Run, RunProgress
+from semblance.models.training.running_text import RunningText
 from semblance.models.training.training_rows import TrainingRows
 from semblance.service.model_loading.registry import read_source
 
@@ -39,7 +40,9 @@ def dev_set() -> Mapping[str, Task]:
 
 
 def run(recipe: Recipe, folder: Path, data: TrainingRows, out: Path, dev: Mapping[str, Task] | None = None) -> Run:
-    return Run("tiny", recipe, read_transformer(Source(folder)), data, dev or {}, out, "cpu")
+    """A run; with running text if the recipe has a weight for it."""
+    texts = RunningText(rows(1, n=30).texts["column 0"], 0, "1" * 64) if recipe.keep_weight else None
+    return Run("tiny", recipe, read_transformer(Source(folder)), data, dev or {}, out, "cpu", texts)
 
 
 def ignore_progress(progress: RunProgress) -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from semblance.models.training.encoded_loss import EncodedLoss
 from semblance.models.training.errors import TrainingDiverged
+from semblance.models.training.losses.encoded_loss import EncodedLoss
 from semblance.models.training.objective import EncodedColumn, Objective
 from semblance.models.training.objectives.clrcmd import Clrcmd
 from semblance.models.training.objectives.softmax import Softmax

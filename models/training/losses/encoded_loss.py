@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from semblance.models.training.errors import TrainingDiverged
+from semblance.models.training.losses.kept_vectors import KeptVectors
 from semblance.models.training.objective import EncodedColumn, Objective
 
 Features: TypeAlias = Mapping[str, Any]
@@ -29,28 +30,43 @@ class EncodedLoss(nn.Module):
         left_out: ids of special tokens that do not count: neither for the objective nor in the pooled vector, which is
             then the mean of the other tokens. All count in a text without others.
 
+        kept: adds the loss of the last column, which is running text and no part of the objective; None without it.
+
     Raises:
         TrainingDiverged: the loss is not a finite number.
     """
 
     def __init__(
-        self, model: nn.Module, objective: Objective, mini_batch: int | None = None, left_out: Collection[int] = ()
+        self,
+        model: nn.Module,
+        objective: Objective,
+        mini_batch: int | None = None,
+        left_out: Collection[int] = (),
+        kept: KeptVectors | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.objective = objective
+        self._kept = kept
         self._mini_batch = mini_batch
         self._left_out = torch.tensor(sorted(left_out))
 
     def forward(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
         """Mean loss of the batch, a scalar."""
-        if self._mini_batch is not None and torch.is_grad_enabled():
-            loss = self._cached([_mini_batches(column, self._mini_batch) for column in columns], labels)
+        if self._kept is None:
+            loss = self._of_objective(columns, labels)
         else:
-            loss = self.objective([self._encode(column) for column in columns], labels)
+            *columns, running = columns
+            kept = self._kept(running)
+            loss = kept + self._of_objective(columns, labels)
         if not torch.isfinite(loss):
             raise TrainingDiverged(f"the loss is {loss.item()}")
         return loss
+
+    def _of_objective(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
+        if self._mini_batch is not None and torch.is_grad_enabled():
+            return self._cached([_mini_batches(column, self._mini_batch) for column in columns], labels)
+        return self.objective([self._encode(column) for column in columns], labels)
 
     def _encode(self, column: Features) -> EncodedColumn:
         out = self.model(dict(column))

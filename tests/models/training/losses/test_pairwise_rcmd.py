@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from semblance.models.similarities.rcmd import Rcmd
-from semblance.models.training import pairwise_rcmd as module
-from semblance.models.training.pairwise_rcmd import TokenBatch, pairwise_rcmd
+from semblance.models.training.losses import pairwise_rcmd as module
+from semblance.models.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from tests.models.training.drawn_columns import drawn_batch
 from tests.support.project import GOLDEN_FILES
 from tests.support.rcmd_variants import VARIANTS, dense_rcmd

@@ -1,0 +1,75 @@
+"""The loss of kept vectors equals its formula, computed from two separately saved models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from peft.tuners.lora import LoraLayer
+from sentence_transformers import SentenceTransformer
+
+from semblance.models.formats.transformer_folder import read_transformer
+from semblance.models.model_files.source import Source
+from semblance.models.training.losses.kept_vectors import KeptVectors
+from semblance.models.training.recipe import LowRank
+from semblance.models.training.recipes.clrcmd import Clrcmd
+from semblance.models.training.sentence_model import build_model, merge_adapters
+from tests.support.small_model import load, make_small
+
+TEXTS = ["the dog runs near the river", "a storm", "the ship waits near the bridge today"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_small(tmp_path_factory.mktemp("base") / "tiny")
+
+
+def tuned_model(folder: Path, scale: float) -> SentenceTransformer:
+    """The network with random adapters of this scale; 0 changes nothing."""
+    torch.manual_seed(0)
+    model = build_model(read_transformer(Source(folder)), Clrcmd(low_rank=LowRank(rank=4), dropout=0.3))
+    for module in model.modules():
+        if isinstance(module, LoraLayer):
+            for weights in module.lora_B.parameters():
+                torch.nn.init.normal_(weights, std=scale) if scale else torch.nn.init.zeros_(weights)
+    return model.train()
+
+
+def features(model: SentenceTransformer) -> dict[str, Any]:
+    return model.preprocess(TEXTS)
+
+
+def test_untrained_adapters_lose_nothing(folder: Path) -> None:
+    model = tuned_model(folder, 0.0).eval()
+    assert KeptVectors(model, 3.0)(features(model)).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: Path) -> None:
+    model = tuned_model(folder, 0.2).eval()
+    loss = KeptVectors(model, 3.0)(features(model)).item()
+    merge_adapters(model).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
+    before, after = (_token_vectors(each) for each in (folder, tmp_path / "tuned"))
+    cosines = (before * after).sum(axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
+    assert loss == pytest.approx(3 * (1 - cosines).mean(), rel=1e-3)
+    assert loss > 0.01, "the adapters change nothing: this test proves nothing"
+
+
+def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
+    model = tuned_model(folder, 0.2)
+    losses = [KeptVectors(model, 1.0)(features(model)) for _ in range(2)]
+    assert losses[0].item() != losses[1].item()  # dropout of the tuned pass
+    losses[0].backward()  # type: ignore[no-untyped-call]
+    assert model.training
+    for name, weights in model.named_parameters():
+        is_adapter = "lora_" in name
+        assert weights.requires_grad == is_adapter, name
+        assert (weights.grad is not None) == is_adapter, name
+
+
+def _token_vectors(folder: Path) -> np.ndarray:
+    encoder = load(folder)
+    encoded = encoder.encode(encoder.tokenize(TEXTS, "query", "END"), "tokens")
+    return np.concatenate([each.vectors for each in encoded])
