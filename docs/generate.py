@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 from semblance.models import catalogue
 from semblance.models.evaluation import datasets
 from semblance.models.origin.origin_settings import OriginSettings
-from semblance.models.training.recipe import LowRank, Recipe
+from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
 from semblance.service.api import errors
 from semblance.service.cli.train import RECIPES
 from semblance.service.request_warnings import MEANINGS
@@ -110,8 +110,10 @@ def recipe_settings() -> Iterator[str]:
     for name in dict.fromkeys((*Recipe.model_fields, *specific)):
         field = Recipe.model_fields.get(name, specific[name])
         yield f"| `{name}` | {_defaults(name, kinds)} | {field.description} |"
-    for name, field in LowRank.model_fields.items():
-        yield f"| `low_rank.{name}` | {_format(field.default)} | {field.description} |"
+    for section, group in (("low_rank", LowRank), ("keep", Keep), ("align", Align)):
+        for name, field in group.model_fields.items():
+            default = "required" if field.is_required() else _format(field.default)
+            yield f"| `{section}.{name}` | {default} | {field.description} |"
 
 
 def origin_settings() -> Iterator[str]:

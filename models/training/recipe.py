@@ -66,6 +66,31 @@ class LowRank(BaseModel):
     )
 
 
+class Keep(BaseModel):
+    """A loss: one minus the cosine of token vectors of running text with those before training.
+
+    It limits how much the vectors of other kinds of text lose.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    weight: float = Field(1.0, gt=0, description="Weight of the loss of kept vectors.")
+    batch_size: int = Field(32, ge=1, description="Running texts per batch, drawn at random.")
+
+
+class Align(BaseModel):
+    """A loss: words that are surely linked must find each other by their cosines."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    sets: tuple[str, ...] = Field(
+        min_length=1, description="Sets of aligned words, named as in `semblance evaluate --sets`."
+    )
+    weight: float = Field(1.0, gt=0, description="Weight of the loss of aligned words.")
+    batch_size: int = Field(16, ge=1, description="Pairs per batch, drawn at random.")
+    temperature: float = Field(0.05, gt=0, description="Divisor of the cosines before the softmax.")
+
+
 class Recipe(BaseModel, ABC):
     """Settings of a training run; each file of `models/training/recipes/` holds one recipe."""
 
@@ -112,12 +137,8 @@ class Recipe(BaseModel, ABC):
         "auto", description="Number type of the network: auto is bfloat16 on CUDA and float32 on CPU."
     )
     low_rank: LowRank | None = Field(None, description="Train low-rank adapters and freeze the weights.")
-    keep_weight: float = Field(
-        0.0,
-        ge=0,
-        description="Weight of a second loss: one minus the cosine between each token vector of running text "
-        "(`--keep`) and that of the model before training. It needs low_rank, and limits what other texts lose.",
-    )
+    keep: Keep | None = Field(None, description="Keep the token vectors of running text (`--keep`); needs low_rank.")
+    align: Align | None = Field(None, description="Train on sets of aligned words as well.")
     dev: Dev = ()
     measure: Measure = "cosine"
     check_every: CheckEvery = 100
@@ -136,8 +157,8 @@ class Recipe(BaseModel, ABC):
             raise ValueError("label must name a column")
         if not self.special_tokens and self.pooling not in (None, "mean"):
             raise ValueError(f"special_tokens: false pools by the mean of words, not by {self.pooling}")
-        if self.keep_weight and self.low_rank is None:
-            raise ValueError("keep_weight compares with the model without its adapters: set low_rank, too")
+        if self.keep is not None and self.low_rank is None:
+            raise ValueError("keep compares with the model without its adapters: set low_rank, too")
         return self
 
     @abstractmethod

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from semblance.models.evaluation.reporting.report import COLORS
-from semblance.models.evaluation.tasks import Task
+from semblance.models.evaluation.tasks import Task, WordAlignedPair
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.training.dev_sets import MEAN
 from semblance.models.training.recipe import Recipe
@@ -31,7 +31,8 @@ class Run:
         recipe: its settings.
         checkpoint: files of the model to start from.
         rows: training rows.
-        running_text: texts whose token vectors are kept near those of the model before training; None without.
+        running_text: texts of the loss of kept vectors; None without.
+        aligned: pairs of the loss of aligned words; empty without.
         dev: the dev sets by name.
         out: folder of the finished model; must not exist.
         device: as torch names it.
@@ -45,6 +46,7 @@ class Run:
     out: Path
     device: str
     running_text: RunningText | None = None
+    aligned: Sequence[WordAlignedPair] = ()
 
     @property
     def work(self) -> Path:
@@ -62,6 +64,7 @@ class Run:
             "rows_removed_by": dict(self.rows.removed_by),
             "rows_unlabelled": self.rows.unlabeled,
             "data_sha256": self.rows.sha256,
+            "aligned_pairs": len(self.aligned),
             **({} if self.running_text is None else _about_running_text(self.running_text)),
         }
 

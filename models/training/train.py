@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
@@ -17,14 +17,17 @@ from datasets import Dataset
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+from torch import Tensor
 from transformers import PrinterCallback, TrainerState
 
 from semblance.models.errors import SemblanceError
 from semblance.models.files.resumable import resumable_folder
 from semblance.models.training.dev_sets import MEAN, DevSets
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
+from semblance.models.training.losses.aligned_words import AlignedWords
 from semblance.models.training.losses.encoded_loss import EncodedLoss
 from semblance.models.training.losses.kept_vectors import KeptVectors
+from semblance.models.training.recipe import Recipe
 from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
 from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
@@ -70,8 +73,8 @@ def _check_run(run: Run) -> None:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
         raise BadRecipe(f"{run.out} already exists: choose another folder, or remove it")
-    if bool(run.recipe.keep_weight) != (run.running_text is not None):
-        raise BadRecipe("keep_weight needs running text, and running text a keep_weight above 0: give both or neither")
+    if (run.recipe.keep is None) != (run.running_text is None):
+        raise BadRecipe("the setting keep and the option --keep need each other: give both or neither")
     if run.device not in ("cpu", "cuda", "cuda:0"):
         raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
@@ -106,9 +109,9 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
         objective,
         recipe.mini_batch,
         left_out=() if recipe.special_tokens else special_ids(model),
-        kept=KeptVectors(model, recipe.keep_weight) if recipe.keep_weight else None,
+        further=_further_losses(run, model),
     )
-    texts = [*recipe.objective_columns(run.rows.texts).values(), *_running_column(run)]
+    texts = list(recipe.objective_columns(run.rows.texts).values())
     columns: dict[str, Any] = {f"text_{i}": each for i, each in enumerate(texts)}
     if run.rows.labels is not None:
         columns["label"] = run.rows.labels
@@ -123,7 +126,7 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
         data_collator=SentenceTransformerDataCollator(
             preprocess_fn=model.preprocess,
             prompts=run.checkpoint.prompts["query"] or None,
-            max_length=min(recipe.max_tokens, model.max_seq_length or recipe.max_tokens),
+            max_length=_max_tokens(recipe, model),
         ),
         callbacks=[ProgressCallback(lambda state: report(_progress(state, run)), dev=bool(run.dev))],
     )
@@ -131,14 +134,18 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     return trainer
 
 
-def _running_column(run: Run) -> list[Sequence[str]]:
-    """A column with a random running text a row, without early repetitions; or none."""
-    if run.running_text is None:
-        return []
-    texts = run.running_text.texts
-    generator = torch.Generator().manual_seed(run.recipe.seed)
-    order = torch.randperm(len(texts), generator=generator).tolist()
-    return [[texts[order[row % len(texts)]] for row in range(len(run.rows))]]
+def _further_losses(run: Run, model: SentenceTransformer) -> list[Callable[[], Tensor]]:
+    keep, align, longest = run.recipe.keep, run.recipe.align, _max_tokens(run.recipe, model)
+    losses: list[Callable[[], Tensor]] = []
+    if keep is not None and run.running_text is not None:
+        losses.append(KeptVectors(model, run.running_text.texts, keep.weight, keep.batch_size, longest))
+    if align is not None:
+        losses.append(AlignedWords(model, run.aligned, align.weight, align.batch_size, longest, align.temperature))
+    return losses
+
+
+def _max_tokens(recipe: Recipe, model: SentenceTransformer) -> int:
+    return min(recipe.max_tokens, model.max_seq_length or recipe.max_tokens)
 
 
 def _arguments(run: Run) -> SentenceTransformerTrainingArguments:
@@ -223,12 +230,13 @@ def _trains_only_adapters(run: Run) -> bool:
     return recipe.low_rank is not None and not recipe.head and unchanged and start.adapter is None
 
 
-def _kept(run: Run) -> str:
+def _further_data(run: Run) -> str:
+    aligned = f"It was also trained on the links of {len(run.aligned):,} word-aligned pairs.\n" if run.aligned else ""
     if run.running_text is None:
-        return ""
+        return aligned
     texts = run.running_text
-    return f"""Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
-`{run.recipe.model}`, with weight {run.recipe.keep_weight:g}; {texts.removed:,} texts were left out likewise.
+    return f"""{aligned}Token vectors of {len(texts):,} running texts (SHA-256 `{texts.sha256}`) were kept near those of
+`{run.recipe.model}`; {texts.removed:,} texts were left out likewise.
 """
 
 
@@ -245,7 +253,8 @@ def _card(run: Run, progress: RunProgress) -> str:
 `{run.recipe.model}`, trained by `semblance train {run.name}` for {progress.steps:,} steps on {len(run.rows):,} rows.
 {run.rows.removed:,} rows were left out because an evaluation uses their texts{by_set}.
 Step {step:,} was kept, {selected}.
-{_kept(run)}The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started from apply.
+{_further_data(run)}The terms of the rows (SHA-256 `{run.rows.sha256}`) and the licence of the model that it started
+from apply.
 
 ![loss and dev figures by step]({PICTURE})
 

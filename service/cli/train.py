@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,8 +15,8 @@ from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
 from semblance.models.catalogue import explains
 from semblance.models.errors import SemblanceError
-from semblance.models.evaluation.contamination import held_out_forms
-from semblance.models.evaluation.tasks import ChunkAlignment
+from semblance.models.evaluation.contamination import held_out_forms, normal_form
+from semblance.models.evaluation.tasks import ChunkAlignment, WordAlignedPair, WordAlignment
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.training.errors import BadRecipe
 from semblance.models.training.running_text import read_running_text
@@ -49,7 +49,7 @@ def train(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="Running text whose token vectors must not move far, for the setting keep_weight: .jsonl with the "
+            help="Running text whose token vectors must not move far, for the setting keep: .jsonl with the "
             "field text, or a text a line. Repeat it for several files.",
         ),
     ] = [],  # noqa: B006 - Typer copies it
@@ -143,7 +143,25 @@ def plan_run(options: TrainingOptions) -> Run:
         out=options.out.resolve(),
         device=device_for([read_model(source)], read_settings()),
         running_text=read_running_text(options.keep, held_out) if options.keep else None,
+        aligned=[] if recipe.align is None else _aligned_pairs(recipe.align.sets, options.data, held_out),
     )
+
+
+def _aligned_pairs(sets: Sequence[str], data: Path | None, exclude: Mapping[str, object]) -> list[WordAlignedPair]:
+    """The pairs of sets of aligned words, without those with a sentence that an evaluation uses."""
+    pairs = []
+    for name in sets:
+        task = read_task(name, data)
+        if not isinstance(task, WordAlignment):
+            raise BadRecipe(f"align: {name} is no set of aligned words")
+        pairs += [each for each in task.pairs if not _sentences(each) & exclude.keys()]
+    if not pairs:
+        raise BadRecipe(f"align: --exclude leaves no pair of {', '.join(sets)}")
+    return pairs
+
+
+def _sentences(pair: WordAlignedPair) -> set[str]:
+    return {normal_form(" ".join(words)) for words in (pair.left, pair.right)}
 
 
 def read_recipe(name: str, config: Path | None) -> Recipe:

@@ -120,7 +120,7 @@ def test_running_text_is_kept_without_evaluated_texts(small: Path, data: Path, t
     rows = rows_for("clrcmd", tmp_path / "rows.tsv")
     leaked = json.dumps({"text": (data / "stsb" / "stsb.dev.tsv").read_text("utf-8").splitlines()[1].split("\t")[4]})
     texts = write(tmp_path / "text.jsonl", '{"text": "The ship  waits near the bridge."}', leaked)
-    settings = "low_rank: {rank: 4}", "keep_weight: 2"
+    settings = "low_rank: {rank: 4}", "keep: {weight: 2}"
     config = config_for(tmp_path / "config.yaml", small, *settings)
     out = tmp_path / "out"
     ended = semblance(
@@ -129,10 +129,10 @@ def test_running_text_is_kept_without_evaluated_texts(small: Path, data: Path, t
     )
     assert ended.returncode == 0, ended.stderr
     record = json.loads((out / "training.json").read_text())
-    assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep_weight"]) == (1, 1, 2.0)
+    assert (record["kept_texts"], record["kept_texts_removed"], record["settings"]["keep"]["weight"]) == (1, 1, 2.0)
     card = " ".join((out / "README.md").read_text("utf-8").split())
     assert "Token vectors of 1 running texts" in card
-    assert "with weight 2; 1 texts were left out likewise" in card
+    assert "1 texts were left out likewise" in card
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -196,10 +196,10 @@ BAD: dict[str, tuple[str, list[str], str, str]] = {
     "a column twice": ("clrcmd", ["fields: [a, a]"], "", "fields must name 2 or 3 different columns, to replace"),
     "grades the wrong way round": ("sbert_regression", ["lowest: 5"], "", "lowest must be below highest"),
     "another column": ("sbert_triplet", [], "", "no column is named anchor, positive, negative; the columns are sent0"),
-    "a weight of running text without adapters": ("clrcmd", ["keep_weight: 1"], "", "set low_rank, too"),
-    "a weight of running text without texts": (
+    "kept vectors without adapters": ("clrcmd", ["keep: {}"], "", "set low_rank, too"),
+    "kept vectors without texts": (
         "clrcmd",
-        ["keep_weight: 1", "low_rank: {}", "batch_size: 2"],
+        ["keep: {}", "low_rank: {}", "batch_size: 2"],
         "",
         "give both or neither",
     ),

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from semblance.models.training.errors import BadRecipe, BadTrainingData, CheckpointNotSaved, TrainingDiverged
 from semblance.models.training.objective import EncodedColumn, Objective
-from semblance.models.training.recipe import LowRank, Recipe
+from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
 from semblance.models.training.recipes.clrcmd import Clrcmd
 from semblance.models.training.recipes.sbert_nli import SbertNli
 from semblance.models.training.recipes.sbert_regression import SbertRegression
@@ -53,10 +53,11 @@ RESUMED = {
     "clrcmd with a head": (Clrcmd(**FAST, epochs=2, head=True, dev=("own",)), 3, None),
     "clrcmd with adapters": (Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), dev=()), 3, None),
     "clrcmd with kept vectors": (
-        Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), keep_weight=1.0, dev=()),
+        Clrcmd(**FAST, epochs=2, low_rank=LowRank(rank=4, alpha=8), keep=Keep(), dev=()),
         3,
         None,
     ),
+    "clrcmd with aligned words": (Clrcmd(**FAST, epochs=2, align=Align(sets=("own",)), dev=()), 3, None),
     "sbert_nli with its classifier": (SbertNli(**FAST, epochs=2), 2, lambda i: i % 3),
     "sbert_regression with cached gradients": (
         SbertRegression(**FAST, epochs=2, mini_batch=3, dev=()),
@@ -138,7 +139,7 @@ def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Pa
     moved = {}
     settings = FAST | {"learning_rate": 2e-2, "dropout": 0.0}
     for weight in (0.01, 100.0):
-        recipe = Clrcmd(**settings, epochs=6, low_rank=LowRank(rank=4, alpha=8), keep_weight=weight, dev=())
+        recipe = Clrcmd(**settings, epochs=6, low_rank=LowRank(rank=4, alpha=8), keep=Keep(weight=weight), dev=())
         train(run(recipe, folder, rows(3), tmp_path / str(weight)), ignore_progress)
         moved[weight] = np.abs(vectors(tmp_path / str(weight)) - vectors(folder)).mean()
     assert 0 < moved[100.0] < 0.5 * moved[0.01]

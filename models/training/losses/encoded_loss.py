@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from semblance.models.training.errors import TrainingDiverged
-from semblance.models.training.losses.kept_vectors import KeptVectors
 from semblance.models.training.objective import EncodedColumn, Objective
 
 Features: TypeAlias = Mapping[str, Any]
@@ -30,7 +29,7 @@ class EncodedLoss(nn.Module):
         left_out: ids of special tokens that do not count: neither for the objective nor in the pooled vector, which is
             then the mean of the other tokens. All count in a text without others.
 
-        kept: adds the loss of the last column, which is running text and no part of the objective; None without it.
+        further: losses that draw their own texts, and are added.
 
     Raises:
         TrainingDiverged: the loss is not a finite number.
@@ -42,23 +41,22 @@ class EncodedLoss(nn.Module):
         objective: Objective,
         mini_batch: int | None = None,
         left_out: Collection[int] = (),
-        kept: KeptVectors | None = None,
+        further: Sequence[Callable[[], Tensor]] = (),
     ) -> None:
         super().__init__()
         self.model = model
         self.objective = objective
-        self._kept = kept
+        self._further = further
         self._mini_batch = mini_batch
         self._left_out = torch.tensor(sorted(left_out))
 
     def forward(self, columns: Sequence[Features], labels: Tensor | None) -> Tensor:
         """Mean loss of the batch, a scalar."""
-        if self._kept is None:
-            loss = self._of_objective(columns, labels)
-        else:
-            *columns, running = columns
-            kept = self._kept(running)
-            loss = kept + self._of_objective(columns, labels)
+        # before the objective: a loss may switch adapters off and on, which no graph may have recorded
+        further = [each() for each in self._further] if torch.is_grad_enabled() else []
+        loss = self._of_objective(columns, labels)
+        for each in further:
+            loss = loss + each
         if not torch.isfinite(loss):
             raise TrainingDiverged(f"the loss is {loss.item()}")
         return loss

@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from peft.tuners.lora import LoraLayer
-from torch import Tensor, nn
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from semblance.models.training.losses.draws import draw, encode, tokenize
 
+
+@dataclass(frozen=True, slots=True)
 class KeptVectors:
     """Mean distance of token vectors from those of the network without its adapters.
 
-    With h_k the vector of token k of a batch, and h'_k the one without adapters, over all n real tokens::
+    With h_k the vector of token k of a batch of texts, and h'_k the one without adapters, over all real tokens::
 
         loss = weight mean_k (1 - cos(h_k, h'_k))                                  in [0, 2 weight]
 
     0 if the adapters change no direction, as before the first step. Contrastive training on one kind of text moves the
     vectors of every other kind; this term limits that, without labels.
 
-    Args:
-        model: encoder of sentence-transformers with adapters.
+    Attributes:
+        model: encoder of sentence-transformers with low-rank adapters.
+        texts: to draw batches from.
         weight: above 0.
+        batch_size: texts of a batch.
+        max_tokens: of a text, special ones included; longer texts are truncated.
 
     Source: the idea of li-hoiem-2016-lwf, section 3, with token vectors in place of class probabilities.
     """
 
-    def __init__(self, model: nn.Module, weight: float) -> None:
-        self._model = model
-        self._weight = weight
+    model: SentenceTransformer
+    texts: Sequence[str]
+    weight: float
+    batch_size: int
+    max_tokens: int
 
-    def __call__(self, features: Mapping[str, Any]) -> Tensor:
-        """The loss of a tokenized batch, a scalar."""
+    def __call__(self) -> Tensor:
+        """The loss of a random batch, a scalar."""
+        return self.of(draw(self.texts, self.batch_size))
+
+    def of(self, texts: Sequence[str]) -> Tensor:
+        """The loss of these texts, a scalar."""
         # First: switching adapters off and on again changes `requires_grad`, which no graph may have recorded before.
-        with torch.no_grad(), _without_adapters(self._model):
-            start = self._model(dict(features))
-        tuned = self._model(dict(features))
-        real = tuned["attention_mask"].bool()
-        cosines = cosine_similarity(tuned["token_embeddings"][real].float(), start["token_embeddings"][real].float())
-        return self._weight * (1 - cosines).mean()
+        batch, _ = tokenize(self.model, texts, self.max_tokens)
+        with torch.no_grad(), _without_adapters(self.model):
+            before = encode(self.model, batch)
+        after = encode(self.model, batch)
+        cosines = cosine_similarity(after.tokens[after.mask].float(), before.tokens[before.mask].float())
+        return self.weight * (1 - cosines).mean()
 
 
 @contextmanager
-def _without_adapters(model: nn.Module) -> Iterator[None]:
+def _without_adapters(model: SentenceTransformer) -> Iterator[None]:
     """Switch the adapters off, and dropout with them."""
     adapters = [module for module in model.modules() if isinstance(module, LoraLayer)]
     training = model.training

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.models.evaluation.tasks import GradedPairs, Task
+from semblance.models.evaluation.tasks import GradedPairs, Task, WordAlignedPair
 from semblance.models.formats.transformer_folder import read_transformer
 from semblance.models.model_files.source import Source
 from semblance.models.protocols import Encoder
@@ -40,9 +40,21 @@ def dev_set() -> Mapping[str, Task]:
 
 
 def run(recipe: Recipe, folder: Path, data: TrainingRows, out: Path, dev: Mapping[str, Task] | None = None) -> Run:
-    """A run; with running text if the recipe has a weight for it."""
-    texts = RunningText(rows(1, n=30).texts["column 0"], 0, "1" * 64) if recipe.keep_weight else None
-    return Run("tiny", recipe, read_transformer(Source(folder)), data, dev or {}, out, "cpu", texts)
+    """A run, with running text and aligned pairs for the recipes that use them."""
+    texts = None if recipe.keep is None else RunningText(rows(1, n=30).texts["column 0"], 0, "1" * 64)
+    aligned = [] if recipe.align is None else aligned_pairs()
+    return Run("tiny", recipe, read_transformer(Source(folder)), data, dev or {}, out, "cpu", texts, aligned)
+
+
+def aligned_pairs(n: int = 20) -> list[WordAlignedPair]:
+    """Pairs of a sentence and its words in reverse order."""
+    draw = random.Random(5)
+    pairs = []
+    for i in range(n):
+        words = tuple(sentence(draw).split())
+        links = frozenset((k, len(words) - 1 - k) for k in range(len(words)))
+        pairs.append(WordAlignedPair(str(i), words, words[::-1], links, frozenset()))
+    return pairs
 
 
 def ignore_progress(progress: RunProgress) -> None:

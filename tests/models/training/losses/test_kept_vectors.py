@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,18 +37,18 @@ def tuned_model(folder: Path, scale: float) -> SentenceTransformer:
     return model.train()
 
 
-def features(model: SentenceTransformer) -> dict[str, Any]:
-    return model.preprocess(TEXTS)
+def kept(model: SentenceTransformer, weight: float) -> KeptVectors:
+    return KeptVectors(model, TEXTS, weight, batch_size=2, max_tokens=64)
 
 
 def test_untrained_adapters_lose_nothing(folder: Path) -> None:
     model = tuned_model(folder, 0.0).eval()
-    assert KeptVectors(model, 3.0)(features(model)).item() == pytest.approx(0, abs=1e-6)
+    assert kept(model, 3.0).of(TEXTS).item() == pytest.approx(0, abs=1e-6)
 
 
 def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: Path) -> None:
     model = tuned_model(folder, 0.2).eval()
-    loss = KeptVectors(model, 3.0)(features(model)).item()
+    loss = kept(model, 3.0).of(TEXTS).item()
     merge_adapters(model).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
     before, after = (_token_vectors(each) for each in (folder, tmp_path / "tuned"))
     cosines = (before * after).sum(axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
@@ -59,14 +58,26 @@ def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: P
 
 def test_the_reference_has_no_dropout_and_no_gradient(folder: Path) -> None:
     model = tuned_model(folder, 0.2)
-    losses = [KeptVectors(model, 1.0)(features(model)) for _ in range(2)]
-    assert losses[0].item() != losses[1].item()  # dropout of the tuned pass
-    losses[0].backward()  # type: ignore[no-untyped-call]
+    passes = []
+    model.register_forward_hook(lambda module, *_: passes.append((module.training, torch.is_grad_enabled())))
+    loss = kept(model, 1.0).of(TEXTS)
+    assert passes == [(False, False), (True, True)]
+    loss.backward()  # type: ignore[no-untyped-call]
     assert model.training
     for name, weights in model.named_parameters():
         is_adapter = "lora_" in name
         assert weights.requires_grad == is_adapter, name
         assert (weights.grad is not None) == is_adapter, name
+
+
+def test_a_batch_is_drawn_by_the_generator_of_torch(folder: Path) -> None:
+    loss = kept(tuned_model(folder, 0.2).eval(), 1.0)
+    values = []
+    for seed in (0, 0, 1, 2, 3):
+        torch.manual_seed(seed)
+        values.append(loss().item())
+    assert values[0] == values[1]
+    assert len(set(values)) > 1
 
 
 def _token_vectors(folder: Path) -> np.ndarray:
