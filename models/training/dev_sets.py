@@ -34,18 +34,20 @@ class DevSets(BaseEvaluator):
         tasks: the sets by name.
         measure: name of the measure.
         folder: parent of the temporary model folder.
+        share: part of the trained adapters that would be saved.
 
     Raises:
         CheckpointNotSaved: the temporary model could not be written.
         BadRecipe: the measure cannot evaluate a set.
     """
 
-    def __init__(self, tasks: Mapping[str, Task], measure: str, folder: Path) -> None:
+    def __init__(self, tasks: Mapping[str, Task], measure: str, folder: Path, share: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.primary_metric = MEAN
         self._tasks = tasks
         self._measure = measure
         self._folder = folder
+        self._share = share
 
     def __call__(  # type: ignore[override]  # only SentenceTransformer, of all the library's model classes
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
@@ -54,7 +56,7 @@ class DevSets(BaseEvaluator):
         del output_path, epoch, steps
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-                merge_adapters(model).save_pretrained(folder, create_model_card=False)
+                merge_adapters(model, self._share).save_pretrained(folder, create_model_card=False)
                 encoder = TransformerFolder().read(Source(Path(folder))).load("now", Compute(str(model.device)))
         except (OSError, SafetensorError) as error:
             raise CheckpointNotSaved(f"no model could be written to {self._folder}: {error}") from error

@@ -53,7 +53,7 @@ CheckEvery: TypeAlias = Annotated[
 class LowRank(BaseModel):
     """Low-rank adapters of frozen weights: W + alpha / rank B A; B (out, rank), A (rank, in).
 
-    Source: hu-etal-2022-lora, section 4.1.
+    Source: hu-etal-2022-lora, section 4.1; wortsman-etal-2022-wiseft, section 3, for `share`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -61,6 +61,13 @@ class LowRank(BaseModel):
     rank: int = Field(16, ge=1, description="Rank of every adapter.")
     alpha: int = Field(16, ge=1, description="Scale of the adapters: alpha / rank times B A is added.")
     dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability of the adapters' inputs.")
+    share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Part of the trained update that is saved: a model between that before training, 0, and the "
+        "trained one, 1. A part often keeps most of what was gained, and loses less of the rest.",
+    )
     targets: tuple[str, ...] = Field(
         (), description="Name suffixes of the linear maps with an adapter; empty: all of the network's layers."
     )
@@ -76,6 +83,9 @@ class Keep(BaseModel):
 
     weight: float = Field(1.0, gt=0, description="Weight of the loss of kept vectors.")
     batch_size: int = Field(32, ge=1, description="Running texts per batch, drawn at random.")
+    max_tokens: int = Field(
+        128, ge=4, description="Most tokens of a running text; with few, the vectors of long texts are not kept."
+    )
 
 
 class Align(BaseModel):
@@ -172,6 +182,10 @@ class Recipe(BaseModel, ABC):
     def objective_columns(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
         """Build the columns of the objective from those of the file."""
         return texts
+
+    def saved_share(self) -> float:
+        """The part of the trained update that is saved."""
+        return 1.0 if self.low_rank is None else self.low_rank.share
 
     def text_columns(self) -> Sequence[str]:
         """Names of the text columns in the file."""

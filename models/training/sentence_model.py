@@ -68,13 +68,15 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
     return model
 
 
-def merge_adapters(model: SentenceTransformer) -> SentenceTransformer:
-    """Copy the model with its adapters, rounded to half precision, merged into the weights."""
+def merge_adapters(model: SentenceTransformer, share: float) -> SentenceTransformer:
+    """Copy the model; this share of its adapters, in half precision, is merged."""
     merged = copy.deepcopy(model).eval()
     for name, module in list(merged.named_modules()):
         if isinstance(module, LoraLayer):
-            for weights in (*module.lora_A.parameters(), *module.lora_B.parameters()):
+            for weights in module.lora_A.parameters():
                 weights.data = weights.data.half().float()
+            for weights in module.lora_B.parameters():
+                weights.data = (share * weights.data).half().float()
             module.merge()
             parent, _, child = name.rpartition(".")
             setattr(merged.get_submodule(parent), child, module.get_base_layer())
@@ -90,13 +92,16 @@ def special_ids(model: SentenceTransformer) -> set[int]:
     return set(model.tokenizer("")["input_ids"])
 
 
-def save_adapter(model: SentenceTransformer, base: str, folder: Path) -> None:
-    """Save only the adapters, in half precision and PEFT's format; `base` names their model."""
+def save_adapter(model: SentenceTransformer, base: str, folder: Path, share: float) -> None:
+    """Save this share of the adapters in PEFT's format, in half precision; `base` names a model."""
     folder.mkdir(parents=True)
     network: Any = model.transformers_model
     [(name, config)] = network.peft_config.items()
     weights = get_peft_model_state_dict(network, adapter_name=name)
-    named = {f"base_model.model.{key}": value.half().contiguous().cpu() for key, value in weights.items()}
+    named = {
+        f"base_model.model.{key}": ((share if "lora_B" in key else 1) * value).half().contiguous().cpu()
+        for key, value in weights.items()
+    }
     save_file(named, folder / WEIGHTS)
     saved = copy.deepcopy(config)
     saved.base_model_name_or_path = base

@@ -27,7 +27,6 @@ from semblance.models.training.errors import BadRecipe, BadTrainingData, Checkpo
 from semblance.models.training.losses.aligned_words import AlignedWords
 from semblance.models.training.losses.encoded_loss import EncodedLoss
 from semblance.models.training.losses.kept_vectors import KeptVectors
-from semblance.models.training.recipe import Recipe
 from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
 from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
@@ -118,15 +117,16 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     lengths = torch.tensor([sum(map(len, row)) for row in zip(*texts, strict=True)])
     trainer = Trainer(
         lengths if recipe.batches == "by_length" else None,
+        recipe.saved_share(),
         model=model,
         args=_arguments(run),
         train_dataset=Dataset.from_dict(columns),
         loss=loss,
-        evaluator=DevSets(run.dev, recipe.measure, run.work) if run.dev else None,
+        evaluator=DevSets(run.dev, recipe.measure, run.work, recipe.saved_share()) if run.dev else None,
         data_collator=SentenceTransformerDataCollator(
             preprocess_fn=model.preprocess,
             prompts=run.checkpoint.prompts["query"] or None,
-            max_length=_max_tokens(recipe, model),
+            max_length=_at_most(recipe.max_tokens, model),
         ),
         callbacks=[ProgressCallback(lambda state: report(_progress(state, run)), dev=bool(run.dev))],
     )
@@ -135,17 +135,20 @@ def _build_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
 
 
 def _further_losses(run: Run, model: SentenceTransformer) -> list[Callable[[], Tensor]]:
-    keep, align, longest = run.recipe.keep, run.recipe.align, _max_tokens(run.recipe, model)
+    keep, align = run.recipe.keep, run.recipe.align
     losses: list[Callable[[], Tensor]] = []
     if keep is not None and run.running_text is not None:
+        longest = _at_most(keep.max_tokens, model)
         losses.append(KeptVectors(model, run.running_text.texts, keep.weight, keep.batch_size, longest))
     if align is not None:
+        longest = _at_most(run.recipe.max_tokens, model)
         losses.append(AlignedWords(model, run.aligned, align.weight, align.batch_size, longest, align.temperature))
     return losses
 
 
-def _max_tokens(recipe: Recipe, model: SentenceTransformer) -> int:
-    return min(recipe.max_tokens, model.max_seq_length or recipe.max_tokens)
+def _at_most(tokens: int, model: SentenceTransformer) -> int:
+    """This number of tokens, or the most that the model reads."""
+    return min(tokens, model.max_seq_length or tokens)
 
 
 def _arguments(run: Run) -> SentenceTransformerTrainingArguments:
@@ -201,9 +204,9 @@ def write_model_folder(run: Run, model: SentenceTransformer, progress: RunProgre
     finished = run.work / "finished"
     shutil.rmtree(finished, ignore_errors=True)
     try:
-        merge_adapters(model).save_pretrained(str(finished), create_model_card=False)
+        merge_adapters(model, run.recipe.saved_share()).save_pretrained(str(finished), create_model_card=False)
         if _trains_only_adapters(run):
-            save_adapter(model, run.recipe.model, finished / "adapter")
+            save_adapter(model, run.recipe.model, finished / "adapter", run.recipe.saved_share())
         about = {
             **run.about(),
             "steps": progress.steps,

@@ -70,11 +70,13 @@ class Trainer(SentenceTransformerTrainer):
 
     Args:
         lengths: characters of each row, to batch rows of similar length; None to shuffle.
+        share: part of the trained adapters in the model folder of a checkpoint.
         options: of SentenceTransformerTrainer.
     """
 
-    def __init__(self, lengths: Tensor | None, **options: Any) -> None:
+    def __init__(self, lengths: Tensor | None, share: float, **options: Any) -> None:
         self._lengths = lengths
+        self._share = share
         super().__init__(**options)
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
@@ -90,7 +92,7 @@ class Trainer(SentenceTransformerTrainer):
         del state_dict
         folder = output_dir or str(self.args.output_dir)
         trained = {name: each.detach().cpu().contiguous() for name, each in self._trained_weights()}
-        merge_adapters(self.model).save_pretrained(folder, create_model_card=False)
+        merge_adapters(self.model, self._share).save_pretrained(folder, create_model_card=False)
         save_file(trained, Path(folder, TRAINED))
 
     def training_step(self, *arguments: Any, **options: Any) -> Tensor:

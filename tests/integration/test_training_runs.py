@@ -135,6 +135,24 @@ def test_base_and_adapter_equal_the_merged_model(folder: Path, tmp_path: Path) -
     assert config["base_model_name_or_path"] == "tiny"
 
 
+def test_a_share_is_on_the_line_from_before_to_after(folder: Path, tmp_path: Path) -> None:
+    """Merged weights and the separate adapter; the trained weights, from which a run resumes, are whole."""
+    weights = {}
+    for share in (1.0, 0.25):
+        recipe = Clrcmd(**FAST, low_rank=LowRank(rank=4, alpha=8, share=share), dev=())
+        out = tmp_path / str(share)
+        train(run(recipe, folder, rows(3), out), ignore_progress)
+        weights[share] = load_file(out / "model.safetensors")
+        beside = vectors(f"{folder}?adapter={out / 'adapter'}")
+        np.testing.assert_allclose(beside, vectors(out), atol=1e-6)
+    before = load_file(folder / "model.safetensors")
+    moved = 0
+    for key, trained in weights[1.0].items():
+        np.testing.assert_allclose(weights[0.25][key] - before[key], 0.25 * (trained - before[key]), atol=1e-5)
+        moved += not np.array_equal(trained, before[key])
+    assert moved > 4
+
+
 def test_running_text_keeps_vectors_near_those_before(folder: Path, tmp_path: Path) -> None:
     moved = {}
     settings = FAST | {"learning_rate": 2e-2, "dropout": 0.0}

@@ -49,7 +49,7 @@ def test_untrained_adapters_lose_nothing(folder: Path) -> None:
 def test_the_loss_equals_its_formula_over_saved_models(folder: Path, tmp_path: Path) -> None:
     model = tuned_model(folder, 0.2).eval()
     loss = kept(model, 3.0).of(TEXTS).item()
-    merge_adapters(model).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
+    merge_adapters(model, 1.0).save_pretrained(str(tmp_path / "tuned"), create_model_card=False)
     before, after = (_token_vectors(each) for each in (folder, tmp_path / "tuned"))
     cosines = (before * after).sum(axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
     assert loss == pytest.approx(3 * (1 - cosines).mean(), rel=1e-3)
