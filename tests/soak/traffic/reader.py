@@ -85,7 +85,7 @@ class Reader:
         return answer
 
     def _explain(self, http: httpx2.Client) -> httpx2.Response:
-        body = {"a": sentence(self._rng), "b": sentence(self._rng)}
+        body = {"a": sentence(self._rng), "b": sentence(self._rng), "measure": "cosine"}  # which the checks compute
         answer = http.post("/explain", json=body)
         if answer.is_success:
             result = answer.json()
