@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from semblance.models.evaluation.metrics.token_contributions import word_overlaps
 from semblance.models.evaluation.tasks import WordAlignedPair
 from semblance.models.training.losses.draws import draw, encode, tokenize
 
@@ -73,18 +73,11 @@ class AlignedWords:
         """(b, n, d) unit vectors of up to n words, and (b, n) bool, those that have tokens."""
         batch, offsets = tokenize(self.model, [" ".join(words) for words in sentences], self.max_tokens)
         tokens = encode(self.model, batch).tokens.float()
-        most = max(map(len, sentences))
-        words = torch.stack([_word_of_each_token(each, where) for each, where in zip(sentences, offsets, strict=True)])
-        parts = (words[:, None, :] == torch.arange(most, device=words.device)[None, :, None]).float()  # (b, n, l)
+        parts = torch.zeros(len(sentences), max(map(len, sentences)), tokens.shape[1])
+        for each, words, spans in zip(parts, sentences, offsets.tolist(), strict=True):
+            each[: len(words)] = torch.from_numpy(word_overlaps(spans, words))
+        parts = parts.to(tokens.device)
         return normalize(parts @ tokens, dim=2), parts.any(dim=2)
-
-
-def _word_of_each_token(words: Sequence[str], offsets: Tensor) -> Tensor:
-    """(l,) the number of each token's word in the sentence; -1 for special tokens."""
-    ends = torch.tensor(list(accumulate(len(word) + 1 for word in words)), device=offsets.device)
-    begins, after = offsets.T.contiguous()
-    numbers = torch.searchsorted(ends, begins, right=True)
-    return torch.where(after > begins, numbers, -1)
 
 
 def _links(pairs: Sequence[WordAlignedPair], kind: str, left: Tensor, right: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ def tokenize(model: SentenceTransformer, texts: Sequence[str], max_tokens: int) 
         return_tensors="pt",
     )
     offsets = batch.pop("offset_mapping")
-    return batch.to(model.device), offsets.to(model.device)
+    return batch.to(model.device), offsets
 
 
 def encode(model: SentenceTransformer, batch: BatchEncoding) -> EncodedColumn:
