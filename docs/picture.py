@@ -12,15 +12,15 @@ from semblance.service.model_loading.registry import read_source
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.png import render_png
 
-MODEL = "minilm-clrcmd"
+MODEL = "minilm-words"
 A = "The kitten plays with a ball of wool."
 B = "A young cat is having fun with yarn."
 
 if __name__ == "__main__":
     encoder = read_source(MODEL).load(MODEL, Compute())
     left, right = encoder.encode(encoder.tokenize([A, B], "query", "END"), "tokens")
-    measure = similarity("rcmd")
+    measure = similarity("rcmd_words")
     assert isinstance(measure, Explainable)
     a, b = (ReadText.of(tokens_of(each), "END") for each in (left, right))
-    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd", MODEL, a, b, "word"))
+    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd_words", MODEL, a, b, "word"))
     (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)

@@ -10,16 +10,20 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-ADAPTER = "service/adapters/minilm_clrcmd"
+ADAPTERS = ("minilm-words", "minilm-clrcmd")
 OUTSIDE_DOCS = {  # path in the repository -> path in the site
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    f"{ADAPTER}/README.md": "minilm-clrcmd.md",
-    f"{ADAPTER}/recipe.yaml": "minilm-clrcmd/recipe.yaml",
-    f"{ADAPTER}/training.png": "minilm-clrcmd/training.png",
     "references.bib": "references.bib",
 }
+for name in ADAPTERS:
+    folder = f"service/adapters/{name.replace('-', '_')}"
+    OUTSIDE_DOCS |= {
+        f"{folder}/README.md": f"{name}.md",
+        f"{folder}/recipe.yaml": f"{name}/recipe.yaml",
+        f"{folder}/training.png": f"{name}/training.png",
+    }
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 

@@ -29,6 +29,7 @@ from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.index_documents import IndexDocuments
 
 log = logging.getLogger(__name__)
+NAMED_COLLECTIONS = 10  # in the log at the start
 
 
 def create_app(
@@ -64,6 +65,7 @@ def create_app(
                 metrics.set_build(models.default, models.loaded()[models.default].build)
                 if settings.sample:
                     await _store_sample(app.state.services)
+                await _log_other_models(app.state.services, models.default)
             except Exception as error:
                 await stack.aclose()
                 on_failed_start(error)
@@ -103,3 +105,19 @@ async def _store_sample(services: Services) -> None:
     documents = [Document(row["id"], row["text"], row["metadata"]) for row in rows]
     result = await services[IndexDocuments]("default", documents)
     log.info("stored the sample: %d documents", result.upserted)
+
+
+async def _log_other_models(services: Services, default: str) -> None:
+    """Log which collections use another model than the default.
+
+    After an upgrade that changed the default these are all that existed before it.
+    """
+    others = [each.name for each, _ in await services[Collections].list() if each.settings.model != default]
+    if others:
+        log.info(
+            "collections with another model than the default, %s: %s; `semblance index reembed NAME --model %s` "
+            "moves one to it",
+            default,
+            ", ".join(others[:NAMED_COLLECTIONS]) + (" ..." if len(others) > NAMED_COLLECTIONS else ""),
+            default,
+        )

@@ -96,8 +96,8 @@ class Settings(BaseSettings):
     sample: bool = Field(False, description="Fill an empty store with a small sample collection.")
 
     models: str = Field(
-        "minilm-clrcmd,minilm",
-        description="Served models, comma-separated: `minilm-clrcmd` or `minilm` (built in), or "
+        "minilm-words,minilm-clrcmd,minilm",
+        description="Served models, comma-separated: `minilm-words`, `minilm-clrcmd` or `minilm` (built in), or "
         "`name=source?option=value&option=value`, where source is a built-in name, a folder or a file. A model with "
         "options needs its own name. The first is the default and loads at start, the others on first use.",
     )

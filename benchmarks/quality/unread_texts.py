@@ -40,7 +40,7 @@ from semblance.service.usecases.embed import UNREAD_SHARE
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
-DEFAULT = "minilm-clrcmd"  # the other built-in model has the same tokenizer
+DEFAULT = "minilm-words"  # the other built-in models have the same tokenizer
 COUNT = 200
 MIN_LETTERS = 6
 MIN_SOURCE = 25  # characters of an English message; shorter ones are labels, such as names of months

@@ -1,8 +1,8 @@
-"""Write the figures of docs/scores.md: typical scores, and which texts get a warning.
+"""Write the figures of docs/scores.md: typical scores, texts with a warning, links of hits.
 
     scripts/bench report.scores
 
-runs both benchmarks and writes their figures to the page. SEMBLANCE_DATA (docs/measures.md) is needed.
+runs the benchmarks and writes their figures to the page. SEMBLANCE_DATA (docs/measures.md) is needed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ PAGE = DOCS / "scores.md"
 SECTIONS = (
     Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", ("--data", "$SEMBLANCE_DATA")),
     Section("benchmarks.quality.unread_texts", "Texts with a warning", ("--data", "$SEMBLANCE_DATA")),
+    Section("benchmarks.quality.hit_reasons", "The strongest links of search hits"),
 )
 
 

@@ -15,9 +15,9 @@ from semblance.service.settings import read_settings
 Served = Annotated[
     list[str] | None,
     typer.Option(
-        help="Model to serve: minilm-clrcmd or minilm (built in), or name=source?option=value&..., where source is a "
-        "built-in name, a folder or a file. Repeatable; the first is the default.",
-        show_default="minilm-clrcmd, minilm",
+        help="Model to serve: minilm-words, minilm-clrcmd or minilm (built in), or name=source?option=value&..., where "
+        "source is a built-in name, a folder or a file. Repeatable; the first is the default.",
+        show_default="minilm-words, minilm-clrcmd, minilm",
     ),
 ]
 
@@ -29,7 +29,7 @@ def models(model: Served = None) -> None:
 
     \b
     Example:
-      semblance models --model minilm-clrcmd --model mine=/models/mine
+      semblance models --model minilm-words --model mine=/models/mine
       semblance models --model 'cls=minilm?pooling=cls' --model 'tuned=minilm?adapter=runs/x/adapter'
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     try:

@@ -36,6 +36,11 @@ _MINILM = BuiltIn(
     weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
 BUILT_IN: Mapping[str, BuiltIn] = {
+    "minilm-words": replace(
+        _MINILM,
+        adapter="minilm_words",
+        adapter_sha256="469a54fbc1417e6a80d4926fbfeb367f01d521bd73a75f24571ec82b744e42fc",
+    ),
     "minilm-clrcmd": replace(
         _MINILM,
         adapter="minilm_clrcmd",

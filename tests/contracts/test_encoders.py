@@ -44,6 +44,7 @@ MEAN_POOLED = (
     "{words}",
     "{words}?weighting=sif&frequencies={counts}",
     "{words}?weighting=sif&frequencies={counts}&projection={white}",
+    "minilm-words",
     "minilm-clrcmd",
     "{small}?pooling=words",
 )

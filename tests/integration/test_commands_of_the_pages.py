@@ -41,7 +41,8 @@ from tests.support.text_files import write, write_json, write_table
 pytestmark = pytest.mark.slow
 
 PAGES = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "service/adapters/minilm_clrcmd/README.md")),
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((PROJECT / "service" / "adapters").glob("*/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
 ]
 
@@ -83,21 +84,21 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index reembed": Parse("a list of verbs, without arguments"),
     "semblance index verify": Run(),
     "semblance index rebuild": Run(),
-    "semblance duplicates default --threshold 0.7 --explain": Run(service=True),
+    "semblance duplicates default --threshold 0.68 --explain": Run(service=True),
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),
     "semblance snapshot /seeds/replica": Run(),
     # serving
     "semblance serve": Serve(),
     "semblance serve --host 0.0.0.0": Serve(),
-    "semblance serve --model minilm-clrcmd --model mine=/models/mine": Serve(),
-    "semblance serve --model minilm-clrcmd --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
+    "semblance serve --model minilm-words --model mine=/models/mine": Serve(),
+    "semblance serve --model minilm-words --model mine=/models/mine --model 'max=minilm?pooling=max'": Serve(),
     "semblance serve --model 'tuned=minilm?adapter=runs/x/adapter'": Serve(),
     "semblance serve --model 'glove=/vectors/glove.txt?weighting=sif&frequencies=/vectors/enwiki.tsv'": Serve(),
     "semblance serve --model 'white=minilm?projection=white.safetensors'": Serve(),
     "semblance serve --model stsb=runs/stsb": Serve(),
     "semblance serve --model surrogate=runs/surrogate": Serve(),
-    "semblance models --model minilm-clrcmd --model mine=/models/mine": Run(),
+    "semblance models --model minilm-words --model mine=/models/mine": Run(),
     "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
     "semblance key new ci --scope read --scope write": Run(),
     "semblance key new ops --scope read --scope write --scope admin": Run(),
@@ -157,6 +158,7 @@ PROGRAMS: Mapping[str, str] = {
         "of an installation as root: tests/deploy checks the units",
     ),
     **dict.fromkeys(("pip", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
+    "python": "a benchmark that trains; tests/benchmarks/test_default_model.py checks its inputs",
     "torchrun": "it trains on several GPUs; test_train.py trains in two processes",
 }
 

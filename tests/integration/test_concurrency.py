@@ -233,7 +233,7 @@ def test_searches_are_exhaustive_at_their_version_during_rebuilds(
 
 
 def _embedded(api: Api, texts: list[str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm-clrcmd", "input": texts})["data"]
+    found: list[dict[str, Any]] = api.ok("/v1/embeddings", {"model": "minilm-words", "input": texts})["data"]
     return found
 
 

@@ -103,7 +103,7 @@ def test_curl_examples_return_what_the_pages_show(url: str, command: str, shown:
 CONSOLE = dict(re.findall(r"```console\n\$ semblance (.*)\n((?:.*\n)*?)```", TEXT))
 
 
-@pytest.mark.parametrize("model", ["minilm-clrcmd", "minilm"])
+@pytest.mark.parametrize("model", ["minilm-words", "minilm-clrcmd", "minilm"])
 def test_evaluate_prints_the_figures_of_the_readme(data: Path, model: str) -> None:
     [(command, shown)] = [each for each in CONSOLE.items() if each[0].startswith("evaluate")]
     ran = semblance(*command.replace("DATA", str(data)).replace("--model minilm", f"--model {model}").split())

@@ -160,9 +160,9 @@ def test_service_aligns_chunks_like_a_local_model(url: str, data: Path, tmp_path
 def test_about_names_the_default_model_of_a_service(url: str, tmp_path: Path) -> None:
     options = ("--sets", own_files(tmp_path)[0], "--draws", "100")
     here = evaluation(tmp_path, *options)["about"]
-    assert here["model"] == "minilm-clrcmd"
+    assert here["model"] == "minilm-words"
     assert evaluation(tmp_path, *options, "--url", url)["about"] == here
-    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm-clrcmd")["about"] == here
+    assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm-words")["about"] == here
     other = evaluation(tmp_path, *options, "--model", "minilm")["about"]
     assert other["model"] == "minilm"
     assert evaluation(tmp_path, *options, "--url", url, "--model", "minilm")["about"] == other
@@ -180,7 +180,7 @@ def test_default_model_is_the_first_of_the_settings(tmp_path: Path) -> None:
 def test_unknown_model_of_a_service_lists_the_known_ones(url: str, tmp_path: Path) -> None:
     with (
         Client(url) as client,
-        pytest.raises(ServiceError, match="no model 'nosuch' is served; choose from minilm-clrcmd, minilm"),
+        pytest.raises(ServiceError, match="no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd"),
     ):
         RemoteScorer(client, "nosuch", no_progress).about()
     ran = semblance("evaluate", "--sets", own_files(tmp_path)[0], "--url", url, "--model", "nosuch")

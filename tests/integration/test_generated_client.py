@@ -165,7 +165,7 @@ def operate(client: GeneratedClient) -> None:
     assert client.call("get_readiness").checks["model_answers"] is True
     assert "semblance_requests_total" in client.call("get_metrics")
     models = client.call("list_models")
-    assert [each.name for each in models.models] == ["minilm-clrcmd", "minilm"]
+    assert [each.name for each in models.models] == ["minilm-words", "minilm-clrcmd", "minilm"]
     assert {each.name: each.bounds for each in models.measures}["word_movers"] == [None, 0.0]
 
 

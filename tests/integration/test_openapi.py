@@ -187,7 +187,7 @@ def test_the_document_contains_names_and_limits_of_this_process(document: dict[s
     assert schemas["DocumentsRequest"]["properties"]["documents"]["maxItems"] == 1000
     assert schemas["Pair"]["properties"]["a"]["maxLength"] == 100_000
     assert similarity["measure"]["enum"] == list(catalogue.names("semblance.models.similarities"))
-    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-clrcmd", "minilm"]
+    assert similarity["model"]["anyOf"][0]["enum"] == ["minilm-words", "minilm-clrcmd", "minilm"]
     assert schemas["CollectionRequest"]["properties"]["index"]["enum"] == [
         AUTO,
         *catalogue.names("semblance.service.indexes.engines"),

@@ -18,7 +18,7 @@ from tests.integration.conftest import Api
 from tests.support.command_line import semblance
 from tests.support.running_service import Service, running_process
 
-OLD, NEW = "minilm-clrcmd", "minilm"
+OLD, NEW = "minilm-clrcmd", "minilm-words"
 SAMPLE = [json.loads(line) for line in Path("service/sample/help_centre.jsonl").read_text("utf-8").splitlines()]
 TEXTS = {row["id"]: row["text"] for row in SAMPLE[:30]}
 DOCUMENTS = 520  # more than two steps

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.integration.conftest import Api
 from tests.support.running_service import running_process
@@ -14,22 +15,26 @@ PARCEL = "my parcel never came"
 QUERIES = {"queries": [PARCEL, "How do I change my password?"], "k": 5}
 
 
-def test_collections_of_the_former_default_model_are_still_served(tmp_path: Path) -> None:
-    with running_process(home=tmp_path, models="minilm", sample="1") as service, client(service.url) as http:
+@pytest.mark.parametrize("former", ["minilm-clrcmd,minilm", "minilm"])
+def test_collections_of_a_former_default_model_are_still_served(tmp_path: Path, former: str) -> None:
+    model = former.partition(",")[0]
+    with running_process(home=tmp_path, models=former, sample="1") as service, client(service.url) as http:
         before = Api(http).ok("/search", QUERIES)["results"]
     with running_process(home=tmp_path, sample="1") as service, client(service.url) as http:
         api = Api(http)
-        assert http.get("/collections/default").json()["model"] == "minilm"
-        assert loaded(http) == {"minilm-clrcmd": True, "minilm": False}
+        log = service.log.read_text("utf-8")
+        assert "collections with another model than the default, minilm-words: default; `semblance index reembed" in log
+        assert http.get("/collections/default").json()["model"] == model
+        assert {name for name, is_loaded in loaded(http).items() if is_loaded} == {"minilm-words"}
         assert api.ok("/search", QUERIES)["results"] == before
-        assert loaded(http) == {"minilm-clrcmd": True, "minilm": True}
+        assert {name for name, is_loaded in loaded(http).items() if is_loaded} == {"minilm-words", model}
         api.store("default", {"id": "more", "text": "My parcel never came, and now?"})
         hit = api.ok("/search", QUERIES | {"k": 1})["results"][0]["hits"][0]
         pair = {"a": PARCEL, "b": "My parcel never came, and now?"}
-        [score] = api.ok("/similarity", {"pairs": [pair], "model": "minilm"})["scores"]
+        [score] = api.ok("/similarity", {"pairs": [pair], "model": model})["scores"]
         assert (hit["id"], round(hit["score"], 5)) == ("more", round(score, 5))
         api.collection("made-now")
-        assert http.get("/collections/made-now").json()["model"] == "minilm-clrcmd"
+        assert http.get("/collections/made-now").json()["model"] == "minilm-words"
 
 
 def client(url: str) -> httpx2.Client:

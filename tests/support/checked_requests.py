@@ -154,7 +154,7 @@ def excerpts(count: int, seed: int) -> list[str]:
 
 
 def _embedding(texts: Sequence[str]) -> dict[str, JSON]:
-    return {"model": "minilm-clrcmd", "input": texts, "truncate": "END"}
+    return {"model": "minilm-words", "input": texts, "truncate": "END"}
 
 
 def _max_difference(actual: Sequence[float], expected: Sequence[float]) -> float:

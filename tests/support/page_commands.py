@@ -16,7 +16,7 @@ GROUPS: Mapping[str, type[LazyGroup]] = {
     "pairs": PairsVerbs,
 }
 NO_COMMANDS = (  # how blocks begin that show a file, an output or a picture
-    "64 0.762",
+    "64 0.755",
     " text ─",
     "services:",
     "scrape_configs:",

@@ -44,7 +44,7 @@ class EmbeddingsRequest(StrictBody):
         extra="ignore",
         json_schema_extra={
             "examples": [
-                {"model": "minilm-clrcmd", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
+                {"model": "minilm-words", "input": ["A man is playing a guitar.", "Someone plays an instrument."]},
                 {"model": "minilm", "input": "A cat.", "encoding_format": "base64", "dimensions": 64},
             ]
         },

@@ -104,9 +104,10 @@ def test_vectors_equal_those_of_peft(base: Path, tmp_path: Path, config: Mapping
         assert np.abs(ours - without.vectors).max() > 0.05, "the adapter must have an effect"
 
 
-def test_the_default_model_has_the_vectors_of_peft() -> None:
-    adapter = PROJECT / "service" / "adapters" / "minilm_clrcmd"
-    assert_the_same(token_vectors(load("minilm-clrcmd")), tokens_by_peft(BUILT_IN_FOLDER, adapter))
+@pytest.mark.parametrize("model", ["minilm-words", "minilm-clrcmd"])
+def test_a_built_in_adapter_gives_the_vectors_of_peft(model: str) -> None:
+    adapter = PROJECT / "service" / "adapters" / model.replace("-", "_")
+    assert_the_same(token_vectors(load(model)), tokens_by_peft(BUILT_IN_FOLDER, adapter))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -26,6 +26,7 @@ from tests.support.project import PROJECT
 from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
 
 WORDS = [f"w{i}" for i in range(40)]
+ADAPTED = ("minilm-words", "minilm-clrcmd")  # built-in models with an adapter
 
 
 @pytest.fixture
@@ -61,33 +62,36 @@ def test_an_option_equal_to_the_folder_setting_changes_nothing() -> None:
 def test_a_built_in_model_keeps_its_space() -> None:
     """Stored collections refer to it."""
     assert read_source("minilm").space == "ae6745a806481ae65e41523db5688f7113b52bec8bdd3c89cbb0b8a7a14a7ea0"
+    assert read_source("minilm-words").space == "19f771d835a9f6b7920398b11888b308e28c894c3670964e85a85d20eefad68f"
     assert read_source("minilm-clrcmd").space == "0a5d28c7956c6ddb0e5f1cd4fc314fecc49e5bb1e7352e84dbe94e8deb867fe3"
 
 
-def test_the_default_models_are_the_tuned_one_and_its_base() -> None:
+def test_the_default_models_are_the_tuned_ones_and_their_base() -> None:
+    """The first is the default, and the former default is still served."""
     served = read_served(Settings().models)
-    tuned, plain = served.values()
-    assert list(served) == ["minilm-clrcmd", "minilm"]
-    assert (tuned.location, tuned.pooling, tuned.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
+    assert list(served) == ["minilm-words", "minilm-clrcmd", "minilm"]
+    plain = served["minilm"]
+    for each in served.values():
+        assert (each.location, each.pooling, each.max_tokens) == (plain.location, plain.pooling, plain.max_tokens)
 
 
-def test_a_built_in_adapter_equals_the_base_with_that_option() -> None:
-    folder = PROJECT / "service" / "adapters" / "minilm_clrcmd"
-    tuned = read_source("minilm-clrcmd").space
+@pytest.mark.parametrize("model", ADAPTED)
+def test_a_built_in_adapter_equals_the_base_with_that_option(model: str) -> None:
+    folder = PROJECT / "service" / "adapters" / model.replace("-", "_")
+    tuned = read_source(model).space
     assert read_source(f"minilm?adapter={folder}").space == tuned
-    assert len({tuned, read_source("minilm-clrcmd?pooling=max").space, read_source("minilm").space}) == 3
-    with pytest.raises(BadCheckpoint, match="minilm-clrcmd includes an adapter and accepts no other"):
-        read_source(f"minilm-clrcmd?adapter={folder}")
+    assert len({tuned, read_source(f"{model}?pooling=max").space, read_source("minilm").space}) == 3
+    with pytest.raises(BadCheckpoint, match=f"{model} includes an adapter and accepts no other"):
+        read_source(f"{model}?adapter={folder}")
 
 
+@pytest.mark.parametrize("model", ADAPTED)
 @pytest.mark.parametrize("pin", ["weights_sha256", "adapter_sha256"])
-def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.MonkeyPatch, pin: str) -> None:
+def test_altered_files_of_a_built_in_model_are_rejected(monkeypatch: pytest.MonkeyPatch, pin: str, model: str) -> None:
     other: Any = {pin: "0" * 64}
-    monkeypatch.setitem(
-        cast("dict[str, BuiltIn]", BUILT_IN), "minilm-clrcmd", replace(BUILT_IN["minilm-clrcmd"], **other)
-    )
+    monkeypatch.setitem(cast("dict[str, BuiltIn]", BUILT_IN), model, replace(BUILT_IN[model], **other))
     with pytest.raises(BadCheckpoint, match="damaged or was replaced"):
-        read_source("minilm-clrcmd")
+        read_source(model)
 
 
 def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
@@ -103,7 +107,7 @@ def test_a_shipped_adapter_is_small_with_card_and_recipe() -> None:
 
 @pytest.mark.parametrize("measure", ["cosine", "rcmd"])
 def test_the_default_model_ranks_similar_above_unrelated(measure: str) -> None:
-    encoder = load("minilm-clrcmd")
+    encoder = load("minilm-words")
     texts = ["A man is playing a guitar.", "Someone plays an instrument.", "Income tax returns are due in April."]
     guitar, instrument, tax = encoder.encode(encoder.tokenize(texts, "query", "END"), "tokens")
     scorer = similarity(measure)
@@ -160,7 +164,7 @@ from semblance.service.app import create_app
 from semblance.service.errors import NoSuchDevice
 from semblance.service.model_loading.registry import read_source
 from semblance.service.settings import Settings
-read_source("minilm-clrcmd")
+read_source("minilm-words")
 read_source("{glove}?weighting=sif&frequencies={counts}").load("g", Compute())
 create_app(Settings(models="g={glove}", home="{tmp_path}", device="cuda:77"))
 assert "torch" not in sys.modules and "transformers" not in sys.modules
