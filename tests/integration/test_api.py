@@ -327,7 +327,7 @@ def test_creating_again_changes_nothing_and_other_settings_conflict(http: httpx2
 
 def test_models_lists_models_and_measures(http: httpx2.Client) -> None:
     answer = http.get("/models").json()
-    default, other = answer["models"]
+    default, *_, other = answer["models"]
     assert [default[each] for each in ("name", "default", "loaded", "dim")] == ["minilm-words", True, True, 384]
     assert [other[each] for each in ("name", "default")] == ["minilm", False], "and loaded if another test used it"
     assert default["space"] != other["space"]

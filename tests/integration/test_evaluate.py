@@ -70,7 +70,7 @@ def own_files(folder: Path) -> list[str]:
     retrieval = folder / "retrieval"
     write_json(retrieval / "corpus.jsonl", *documents, {"_id": "invisible", "text": "\u200b"})
     write_json(retrieval / "queries.jsonl", *({"_id": str(i), "text": a} for i, (a, _, _) in enumerate(PAIRS)))
-    judged = [(i, i, 1) for i in range(len(PAIRS))]
+    judged = [(i, i, 1) for i, (_, _, score) in enumerate(PAIRS) if score]  # the rest would be relevant by chance
     write_table(retrieval / "qrels.tsv", [("query_id", "doc_id", "relevance"), *judged])
     return [
         f"pairs:{table('pairs.tsv', 'sentence1 sentence2 score', PAIRS)}",
