@@ -108,10 +108,7 @@ async def _store_sample(services: Services) -> None:
 
 
 async def _log_other_models(services: Services, default: str) -> None:
-    """Log which collections use another model than the default.
-
-    After an upgrade that changed the default these are all that existed before it.
-    """
+    """Log which collections use another model than the default, such as after an upgrade."""
     others = [each.name for each, _ in await services[Collections].list() if each.settings.model != default]
     if others:
         log.info(

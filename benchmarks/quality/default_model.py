@@ -27,10 +27,10 @@ from rich.table import Table
 
 from tests.support.project import PROJECT
 from tests.support.results import save_results
+from tests.support.running_service import SEMBLANCE
 from tests.support.wide_console import wide_console
 
 RECIPE = PROJECT / "service" / "adapters" / "minilm_words" / "recipe.yaml"
-SEMBLANCE = "semblance.service.cli.main"
 TRIPLETS = ("nli/triplets.tsv", "nli/triplets_extra.tsv")
 RUNNING_TEXT = ("gutenberg", "state_union", "inaugural", "wikitext2_valid", "wikitext2_test")
 WORDNET = ("data.noun", "data.verb", "data.adj")
