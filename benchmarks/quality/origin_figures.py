@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 from rich.table import Table
 
+from semblance.models.origin.scoring.scoring import FORMS
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
@@ -102,7 +103,7 @@ def _surrogate_steps(out: Path, by: str, size: int, form: str) -> Iterator[Step]
     start = by if by == "minilm" else str(out / f"start-{by}")
     surrogate = str(out / f"surrogate-{name}")
     dev, test = (f"pairs:{out / 'pairs' / part}.tsv" for part in ("dev", "test"))
-    extra = {"lowest": -1} if form == "centred" else {}  # unlike sentences are not opposites
+    extra = {} if form == "cosine" else {"lowest": -1}  # unlike sentences are not opposites
     config = _yaml(out / f"{name}.yaml", {"model": start, "dev": [dev], "epochs": 8, "check_every": 50, **extra})
     rows = out / f"first-{size}.tsv"
     yield _semblance(f"train-{name}", "train", "surrogate", *_options(rows=str(rows), config=config, out=surrogate))
@@ -186,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", help="folder of the corpus")
     parser.add_argument("--out", type=Path, required=True, help="output folder; SEMBLANCE_DATA has the data sets")
-    parser.add_argument("--form", choices=("cosine", "centred"), default="centred", help="form of the similarity")
+    parser.add_argument("--form", choices=FORMS, default="double_centred", help="form of the similarity")
     parser.add_argument("--pairs", type=int, nargs=3, default=(200, 400, 40), help="of dev, of test, and with N = 500")
     options = parser.parse_args()
     out: Path = options.out.resolve()

@@ -104,6 +104,9 @@ class ContextSettings(BaseModel):
         (1.0, 1.0, 0.3, 0.3),
         description="Lambdas of Eq. 3: coherence, centre, left, right; the paper does not give any.",
     )
+    references: int = Field(
+        8, ge=1, description="Sentences of the corpus whose mean in a context the double-centred form subtracts."
+    )
 
 
 class OriginSettings(BaseModel):

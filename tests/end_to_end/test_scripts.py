@@ -16,7 +16,7 @@ import pytest
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 
 def test_serve_prints_its_address_and_stops_on_sigterm(tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def test_script_in_a_text_is_inert_in_every_rendering(api: Api) -> None:
     assert api.post("/explain", {"a": evil, "b": evil}).headers["content-type"] == "application/json"
 
 
-@pytest.mark.alone
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "body", ['{"pairs": [' + "{}," * 45_000 + "{}]}", "{" + ",".join(f'"f{i}": 1' for i in range(60_000)) + "}"]
 )

@@ -107,7 +107,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "--columns sentence1=question1,sentence2=question2,label=is_duplicate": Run(),
     "semblance evaluate --sets ranking:OUT/ranking/threads.jsonl": Run(),
     "semblance evaluate --model minilm": FIGURES,
-    "semblance evaluate --sets stsb,ists_images,pit_dev,wikiqa --measure rcmd --model minilm --data DATA": FIGURES,
+    "semblance evaluate --sets stsb,ists_images,pit_dev,wikiqa --measure rcmd --data DATA": FIGURES,
     "semblance evaluate --model runs/stsb --sets stsb": TRAINED,
     "semblance evaluate --model runs/stsb --against minilm --sets stsb": TRAINED,
     "semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd": TRAINED,

@@ -17,7 +17,7 @@ import pytest
 from semblance.service.ports.documents import Version
 from tests.integration.conftest import Api
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 BOUND = 1e-5  # of scores in float32
 TOPICS = ("a parcel", "the garden", "two cats", "the password", "an invoice", "rain", "a guitar", "the harbour")

@@ -21,7 +21,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from tests.integration.raw_http import PAIR, head, open_connection, read_answer
 from tests.support.running_service import Service, running_process
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 JSON = {"content-type": "application/json"}
 SECONDS_OF_WORK = {"pairs": [{"a": f"{i} " + "cat " * 240, "b": f"{i} " + "dog " * 240} for i in range(24)]}

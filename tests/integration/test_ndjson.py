@@ -25,7 +25,7 @@ from tests.integration.raw_http import chunk, head, open_connection, read_until
 from tests.support.running_service import running_service
 from tests.support.small_model import write_glove
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 NDJSON = {"content-type": "application/x-ndjson"}
 STREAM = head(

@@ -171,7 +171,7 @@ def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Pat
 def test_by_default_all_variants_that_fit_are_evaluated(folder: Path, pairs: Path, tmp_path: Path) -> None:
     found = [each["measure"] for each in evaluated(folder, pairs, tmp_path, "--pairs", 9)["outcomes"]]
     fitting = [f"{name}_cosine" for name, each in ABLATIONS.items() if each.size is None]
-    assert found == ["cosine", "centred", *fitting]
+    assert found == [*FORMS, *fitting]
 
 
 def test_the_form_option_applies_to_variants_without_a_form(folder: Path, pairs: Path, tmp_path: Path) -> None:

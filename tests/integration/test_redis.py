@@ -17,7 +17,7 @@ from tests.integration.conftest import Api
 from tests.support.running_service import running_process, running_service
 from tests.support.servers.redis_server import RedisServer
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 TEXTS = [
     f"{who} {what}" for who in ("A man", "The committee", "My cat") for what in ("sleeps.", "plays music.", "ate.")

@@ -21,7 +21,7 @@ from tests.support.servers.deployment import FAKETIME, Deployment
 from tests.support.servers.postgres_server import find_program
 from tests.support.servers.small_disk import SmallDisk
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timed, pytest.mark.timeout(600)]
 
 LONG = os.environ.get("LONG_FAULTS") == "1"
 LOAD_S = 60.0 if LONG else 4.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def _missing_shards(shard_ids: Collection[ShardId]) -> list[str]:
 
 
 def _deduplicate(pairs: pa.Table) -> tuple[pa.Table, Mapping[str, int]]:
-    finite = pc.and_(*(pc.is_finite(pairs[form]) for form in FORMS))
+    finite = reduce(pc.and_, (pc.is_finite(pairs[form]) for form in FORMS))
     scored = pairs.filter(finite)
     numbers = np.stack([scored["number1"].to_numpy(), scored["number2"].to_numpy()])
     # the row of a pair's first bundle comes first; within a bundle rows keep their order

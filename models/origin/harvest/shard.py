@@ -19,6 +19,7 @@ from semblance.models.files.atomic import publish
 from semblance.models.files.json_file import read_json
 from semblance.models.files.resumable import resumable_folder
 from semblance.models.origin.errors import BadHarvest
+from semblance.models.origin.scoring.scoring import FORMS
 
 ABOUT = "harvest.json"
 METADATA = b"semblance"
@@ -26,8 +27,7 @@ COLUMNS = pa.schema(
     [
         ("sentence1", pa.string()),
         ("sentence2", pa.string()),
-        ("cosine", pa.float64()),
-        ("centred", pa.float64()),
+        *((form, pa.float64()) for form in FORMS),
         ("kind", pa.string()),
         ("bundle", pa.int64()),
         ("number1", pa.int64()),

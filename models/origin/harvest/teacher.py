@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from semblance.models.embeddings import Doubles, Integers
 from semblance.models.files.digests import file_sha256
 from semblance.models.origin.harvest.harvest import PairScores
 from semblance.models.origin.scoring.origin import Origin
-from semblance.models.origin.scoring.scoring import FORMS, scores, similarity
+from semblance.models.origin.scoring.scoring import FORMS, Form, relative_terms, scores, similarity
 
 # weights; the metadata of Origin already contains the digests of corpus and vocabulary
 _WEIGHTS = ("coherence/**/*.safetensors", "generation/**/*.safetensors")
@@ -43,14 +44,21 @@ class OriginTeacher:
         sets = self._origin.context_sets(texts)
         joined = np.concatenate([each.contexts for each in sets])
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
-        terms = self._origin.terms(texts, [joined] * len(texts))
-        rows = np.stack([scores(each, self._origin.contexts.weights) for each in terms])
+        rows = self._rows(texts, joined)
         matrices = {form: np.eye(len(texts)) for form in FORMS}
         for i, j in combinations(range(len(texts)), 2):
             both = np.isin(owners, (i, j))
             for form, matrix in matrices.items():
-                matrix[i, j] = matrix[j, i] = similarity(rows[i, both], rows[j, both], form)
+                a, b = rows[form][[i, j]][:, both]
+                matrix[i, j] = matrix[j, i] = similarity(a, b, form)
         return PairScores(matrices, np.array([each.fallback for each in sets], np.bool_))
+
+    def _rows(self, texts: Sequence[str], contexts: Integers) -> Mapping[Form, Doubles]:
+        """Form -> (texts, n) the scores that it compares, of each text in n contexts."""
+        terms = np.stack(self._origin.terms(texts, [contexts] * len(texts)))
+        relative = relative_terms(terms, self._origin.reference_terms(contexts))
+        absolute_scores, relative_scores = (scores(each, self._origin.contexts.weights) for each in (terms, relative))
+        return {"cosine": absolute_scores, "centred": absolute_scores, "double_centred": relative_scores}
 
 
 def model_digests(folder: Path) -> Mapping[str, str]:

@@ -36,10 +36,11 @@ class ContextExplanation:
         term t of it        (t1c v2c + v1c t2c) / (2 |v1| |v2|)
 
     Both sum to the score. The same holds for the centred form, with the mean over the contexts subtracted from v1, v2
-    and every term: the terms of a context still sum to its contribution.
+    and every term: the terms of a context still sum to its contribution. The double-centred form is the centred form of
+    the terms relative to other sentences.
 
     In the cosine, contexts contribute most where both sentences are least likely, as scores are logarithms; in the
-    centred form, where both are more likely than on average, or both less.
+    centred forms, where both are more likely than on average, or both less.
 
     Attributes:
         form: of the similarity.
@@ -60,6 +61,8 @@ class ContextExplanation:
         cls, contexts: Integers, first: Doubles, second: Doubles, weights: Sequence[float], form: Form
     ) -> ContextExplanation:
         """Explain from the terms (n, 4) of both sentences in the same contexts, with duplicates.
+
+        Of the double-centred form, they are those of `relative_terms`.
 
         Raises:
             ValueError: the weights are invalid.
@@ -104,7 +107,7 @@ class ContextExplanation:
 
 def _unit_terms(terms: Doubles, scores: Doubles, form: Form) -> Doubles:
     """(n, 4) terms, centred or not, over the norm of the scores: rows sum to a unit vector."""
-    if form == "centred":
+    if form != "cosine":
         terms, scores = centered(terms), centered(scores)
     length = float(np.linalg.norm(scores))
     return np.zeros_like(terms) if length == 0 else terms / length

@@ -32,11 +32,12 @@ from semblance.models.origin.provenance import require_consistent_steps
 from semblance.models.origin.scoring.ablations import FULL, Ablation
 from semblance.models.origin.scoring.context_explanation import ContextExplanation, Reason
 from semblance.models.origin.scoring.contexts import Candidates, CandidateSearch, ContextSet, select_diverse
-from semblance.models.origin.scoring.scoring import Form, scores, similarity
+from semblance.models.origin.scoring.scoring import Form, relative_terms, scores, similarity
 from semblance.models.origin.scoring.term_table import PAIRS_PER_BATCH, OriginComponents, TermTable
 from semblance.models.text import require_visible
 
 CACHED_CONTEXTS = 1 << 22  # contexts in the cached sets: 170 MB
+REFERENCE_SEED = 0
 
 _STEPS = (CORPUS, VOCABULARY, TOKENS, SCREENING, COHERENCE, GENERATION)
 
@@ -50,6 +51,9 @@ class Origin:
     context that is in both counts twice.
 
     Sets and terms are cached up to a memory limit, across calls; equal texts are computed once.
+
+    Attributes:
+        references: sentences of the corpus whose terms the double-centred form subtracts.
 
     Args:
         components: corpus, screening and models, all built from the same corpus.
@@ -73,6 +77,9 @@ class Origin:
         self._provenance = {} if provenance is None else provenance
         self._table = TermTable(components, max_tokens)
         self._search = CandidateSearch(components, self._table, contexts, max_tokens)
+        sentences, count = components.corpus.contexts(), contexts.references
+        drawn = np.random.default_rng(REFERENCE_SEED).permutation(sentences)[:count]
+        self.references = components.corpus.texts(drawn)
         self._sets: LRUCache[tuple[str, Ablation], ContextSet] = LRUCache(CACHED_CONTEXTS, getsizeof=len)
         self._candidates: LRUCache[str, Candidates] = LRUCache(
             CACHED_CONTEXTS, getsizeof=lambda each: len(each.contexts)
@@ -131,6 +138,10 @@ class Origin:
         """(n, 4) the terms of Eq. 3 of each text in its own n contexts, by number."""
         return self._table.terms(texts, contexts)
 
+    def reference_terms(self, contexts: Integers) -> Doubles:
+        """(r, n, 4) the terms of the reference sentences in n contexts, for `relative_terms`."""
+        return np.stack(self.terms(self.references, [contexts] * len(self.references)))
+
     def similarities(
         self, left: Sequence[str], right: Sequence[str], form: Form = "cosine", ablation: Ablation = FULL
     ) -> Doubles:
@@ -143,7 +154,7 @@ class Origin:
         weights = ablation.remaining_weights(self.contexts.weights)
         for start in range(0, len(left), self.pairs_per_batch):
             batch = slice(start, start + self.pairs_per_batch)
-            for _, first, second in self._pair_terms(left[batch], right[batch], ablation):
+            for _, first, second in self._pair_terms(left[batch], right[batch], form, ablation):
                 result.append(similarity(scores(first, weights), scores(second, weights), form))
         return np.array(result, np.float64)
 
@@ -153,7 +164,7 @@ class Origin:
         Raises:
             BadTexts, BadCorpus: as `context_sets`.
         """
-        [(contexts, first, second)] = self._pair_terms([a], [b], FULL)
+        [(contexts, first, second)] = self._pair_terms([a], [b], form, FULL)
         return ContextExplanation.of(contexts, first, second, self.contexts.weights, form)
 
     def reasons(self, explanation: ContextExplanation, n: int) -> list[Reason]:
@@ -163,19 +174,25 @@ class Origin:
         return [explanation.reason(int(i), *texts) for i, *texts in zip(best, left, right, strict=True)]
 
     def _pair_terms(
-        self, left: Sequence[str], right: Sequence[str], ablation: Ablation
+        self, left: Sequence[str], right: Sequence[str], form: Form, ablation: Ablation
     ) -> Iterator[tuple[Integers, Doubles, Doubles]]:
-        """Yield, for each pair, the joined contexts (n,) and the terms (n, 4) of both texts in them."""
+        """Yield, for each pair, the joined contexts (n,) and the terms (n, 4) of both texts in them.
+
+        Of the double-centred form, they are relative to the reference sentences.
+        """
         sets = self.context_sets([*left, *right], ablation)
         own, other = sets[: len(left)], sets[len(left) :]
         crossed = self.terms([*left, *right], [each.contexts for each in (*other, *own)])
-        for i, (a, b) in enumerate(zip(own, other, strict=True)):
-            contexts = np.concatenate([a.contexts, b.contexts])
-            yield (
-                contexts,
-                np.concatenate([a.terms, crossed[i]]),
-                np.concatenate([crossed[len(left) + i], b.terms]),
-            )
+        joined = [np.concatenate([a.contexts, b.contexts]) for a, b in zip(own, other, strict=True)]
+        if form == "double_centred" and joined:
+            self.reference_terms(np.concatenate(joined))  # computed in large batches, and cached
+        for i, (a, b, contexts) in enumerate(zip(own, other, joined, strict=True)):
+            first = np.concatenate([a.terms, crossed[i]])
+            second = np.concatenate([crossed[len(left) + i], b.terms])
+            if form == "double_centred":
+                references = self.reference_terms(contexts)
+                first, second = relative_terms(first, references), relative_terms(second, references)
+            yield contexts, first, second
 
     def _choose(self, texts: Sequence[str], ablation: Ablation) -> list[ContextSet]:
         """Sets of the largest size, of distinct texts."""

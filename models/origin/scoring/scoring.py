@@ -9,8 +9,9 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles, unit_rows
 
-Form: TypeAlias = Literal["cosine", "centred"]
+Form: TypeAlias = Literal["cosine", "centred", "double_centred"]
 FORMS: tuple[Form, ...] = get_args(Form)
+CERTAIN = 1e-7  # a log-probability this close to 0 is not told from 0: log-odds end at 16
 TERMS = ("coherence", "centre", "left", "right")  # of Eq. 3, in the order of every array of terms
 
 ContextPart: TypeAlias = Literal["left", "centre", "right"]
@@ -55,25 +56,50 @@ def scores(terms: Doubles, weights: Sequence[float]) -> Doubles:
     return summed
 
 
+def relative_terms(terms: Doubles, references: Doubles) -> Doubles:
+    """Terms of a sentence less the mean terms of other sentences in the same contexts.
+
+    The double-centred form compares these. Coherence counts by its log-odds, log p - log(1 - p), which a classifier of
+    true and wrong sentences learns as the logarithm of how much likelier the sentence is here than elsewhere. log p is
+    near 0 wherever a sentence fits.
+
+    Args:
+        terms: (..., n, 4) of one or more sentences in n contexts.
+        references: (r, n, 4) of r other sentences there.
+
+    Returns:
+        (..., n, 4), of either sign.
+    """
+    relative: Doubles = _with_log_odds(terms) - _with_log_odds(references).mean(axis=0)
+    return relative
+
+
+def _with_log_odds(terms: Doubles) -> Doubles:
+    log_probability = np.minimum(terms[..., :1], -CERTAIN)
+    return np.concatenate([log_probability - np.log(-np.expm1(log_probability)), terms[..., 1:]], axis=-1)
+
+
 def similarity(a: Doubles, b: Doubles, form: Form = "cosine") -> float:
     """Similarity of two sentences by their scores (n,) in the contexts of both sets.
 
     ::
 
-        cosine     a.b / (|a| |b|)                                          in [0, 1], as no score is above 0
-        centred    the same of a - mean(a) and b - mean(b): Pearson's r     in [-1, 1]
+        cosine            a.b / (|a| |b|)                                          in [0, 1], as no score is above 0
+        centred           the same of a - mean(a) and b - mean(b): Pearson's r     in [-1, 1]
+        double_centred    centred, of the scores of `relative_terms`               in [-1, 1]
 
     Symmetric; 1 for equal vectors; 0 if one of them is all zeros or, centred, constant. Invariant to a positive factor
     on all weights.
 
     The paper uses the cosine. All scores are a few units below zero, so that their mean dominates both norms and the
-    cosine is near 1 for any sentences; the centred form removes the mean.
+    cosine is near 1 for any sentences; the centred form removes the mean. What remains is mostly how easy each context
+    is for any sentence, which the double-centred form removes as well: only which sentence fits where is left.
 
     >>> a, b = np.array([-2, -3, -1.5, -4]), np.array([-2.5, -2.5, -2, -3.5])
     >>> round(similarity(a, b), 6), round(similarity(a, b, "centred"), 6)
     (0.984188, 0.925889)
 
-    Source: sun-etal-2022-origin, Eq. 4; the centred form is ours.
+    Source: sun-etal-2022-origin, Eq. 4; the centred forms are ours.
     """
     left, right = _directions(a, b, form)
     return float(np.clip(left @ right, -1.0, 1.0))  # rounding must not exceed the bounds
@@ -81,7 +107,7 @@ def similarity(a: Doubles, b: Doubles, form: Form = "cosine") -> float:
 
 def _directions(a: Doubles, b: Doubles, form: Form) -> tuple[Doubles, Doubles]:
     """Centre both vectors if the form requires it, and scale them to unit length."""
-    if form == "centred":
+    if form != "cosine":
         a, b = centered(a), centered(b)
     return unit_rows(a), unit_rows(b)
 

@@ -54,11 +54,11 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Correlate the scores of Origin with human grades.
 
-    Prints figures with BCa bootstrap intervals, for Origin and its ablations. A variant is a form, `cosine` or
-    `centred`, or an ablation: `random` contexts; `without_diversity`, contexts chosen by score alone; `contexts_20`,
-    `contexts_100` or `contexts_500`, the first of each set; `without_coherence`, `without_centre`, `without_left`,
-    `without_right` or `without_sides`, without these terms in both choice and score. Ablations are of the --form unless
-    they name one, as in `random_centred`.
+    Prints figures with BCa bootstrap intervals, for Origin and its ablations. A variant is a form, `cosine`,
+    `centred` or `double_centred`, or an ablation: `random` contexts; `without_diversity`, contexts chosen by score
+    alone; `contexts_20`, `contexts_100` or `contexts_500`, the first of each set; `without_coherence`,
+    `without_centre`, `without_left`, `without_right` or `without_sides`, without these terms in both choice and
+    score. Ablations are of the --form unless they name one, as in `random_centred`.
 
     Also prints a variance decomposition of the scores, which shows why one form separates sentences and the other does
     not.

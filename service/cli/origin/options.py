@@ -28,7 +28,11 @@ Folder: TypeAlias = Annotated[
     Path, typer.Argument(exists=True, file_okay=False, metavar="FOLDER", help="Origin folder.")
 ]
 Form: TypeAlias = Annotated[
-    _Form, typer.Option(help="Comparison of scores in contexts: cosine as in the paper, or centred, a correlation.")
+    _Form,
+    typer.Option(
+        help="Comparison of scores in contexts: cosine as in the paper, centred, a correlation, or double_centred, "
+        "that of scores relative to other sentences."
+    ),
 ]
 Config: TypeAlias = Annotated[
     Path | None,

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from semblance.models.errors import SemblanceError
 from semblance.models.origin.scoring.scoring import Form
+from semblance.service.cli.origin.options import Form as FormOption
 from semblance.service.cli.pairs.conversations import Out, Seed
 from semblance.service.cli.toolbox.console import print_counts, print_line
 from semblance.service.cli.toolbox.outputs import atomic_folder
@@ -28,10 +29,7 @@ def harvest(
         list[Path], typer.Argument(exists=True, file_okay=False, metavar="DIR...", help="Folders of shards.")
     ],
     out: Out,
-    form: Annotated[
-        Literal["cosine", "centred"],
-        typer.Option(help="Score of Origin: the cosine of the paper, or the centered form, a correlation."),
-    ] = "cosine",
+    form: FormOption = "cosine",
     dev: Annotated[float, typer.Option(min=0, max=1, help="Fraction of the bundles for dev.")] = 0.01,
     test: Annotated[float, typer.Option(min=0, max=1, help="Fraction of the bundles for test.")] = 0.01,
     seed: Seed = 0,

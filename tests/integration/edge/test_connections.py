@@ -17,7 +17,7 @@ from tests.integration.edge.conftest import AS_READER, BODY_S, CONNECTIONS, HEAD
 from tests.integration.raw_http import PAIR, chunk, head, open_connection, read_answer, seconds_until_closed
 from tests.support.running_service import Service
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 CHUNKED = head("POST", "/similarity", AS_READER, "content-type: application/json", "transfer-encoding: chunked")
 

@@ -31,7 +31,7 @@ from tests.integration.edge.conftest import (
 from tests.integration.raw_http import head, open_connection, read_answer
 from tests.support.running_service import Service
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 
 @pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json"])

@@ -18,7 +18,7 @@ from tests.support.fake_clock import FakeClock
 from tests.support.running_service import free_port
 from tests.support.servers.redis_server import RedisServer
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 
 async def test_values_expire_and_oversized_ones_are_not_stored(redis_server: RedisServer) -> None:

@@ -26,7 +26,7 @@ from tests.integration.redis.checked_lookups import (
 from tests.integration.redis.faulty_proxy import Faults
 from tests.support.servers.redis_server import RedisServer
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.timed
 
 
 @pytest.mark.parametrize(

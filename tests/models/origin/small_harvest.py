@@ -10,8 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from semblance.models.embeddings import Doubles
 from semblance.models.origin.corpus.documents import words
 from semblance.models.origin.harvest.harvest import HarvestSource, PairScores, Teacher
+from semblance.models.origin.scoring.scoring import Form
 from tests.models.training.tiny_runs import NOUNS, VERBS
 
 
@@ -85,7 +87,12 @@ class WordCounts:
         counts = np.array([[words(text).count(word) for word in vocabulary] for text in texts], dtype=float) + 0.1
         unit = counts / np.linalg.norm(counts, axis=1, keepdims=True)
         near = np.array(["ship" in text for text in texts])
-        return PairScores({"cosine": unit @ unit.T, "centred": np.asarray(np.corrcoef(counts))}, near)
+        scores: dict[Form, Doubles] = {
+            "cosine": unit @ unit.T,
+            "centred": np.asarray(np.corrcoef(counts)),
+            "double_centred": np.asarray(np.corrcoef(counts - counts.mean(axis=0))),
+        }
+        return PairScores(scores, near)
 
 
 def small_corpus(documents: int = 12, sentences: int = 12) -> Lines:

@@ -25,7 +25,7 @@ from semblance.models.origin.harvest.dataset import (
 )
 from semblance.models.origin.harvest.harvest import HarvestPlan, PairScores, ShardId, harvest
 from semblance.models.origin.harvest.shard import ABOUT, Shard
-from semblance.models.origin.scoring.scoring import Form
+from semblance.models.origin.scoring.scoring import FORMS
 from tests.models.origin.harvest.test_harvest import flip, ignore_progress
 from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
 
@@ -205,16 +205,16 @@ def test_later_files_do_not_move_bundles(whole: Path, tmp_path: Path) -> None:
 def test_the_score_has_the_given_form(whole: Path, tmp_path: Path) -> None:
     joined = join_shards([whole])
     found = {}
-    forms: tuple[Form, ...] = ("cosine", "centred")
-    for form in forms:
+    for form in FORMS:
         (tmp_path / form).mkdir()
         write_splits(joined, form, SplitShares(), tmp_path / form)
         found[form] = graded_pairs(tmp_path / form / "train.tsv")
-    assert found["cosine"].left == found["centred"].left
     left, right = found["cosine"].left[7], found["cosine"].right[7]
     [row] = [each for each in joined.pairs.to_pylist() if (each["sentence1"], each["sentence2"]) == (left, right)]
-    assert found["cosine"].gold[7] == pytest.approx(row["cosine"], abs=1e-9)
-    assert found["centred"].gold[7] == pytest.approx(row["centred"], abs=1e-9)
+    for form in FORMS:
+        assert found[form].left == found["cosine"].left
+        assert found[form].gold[7] == pytest.approx(row[form], abs=1e-9)
+    assert len({row[form] for form in FORMS}) == len(FORMS)
 
 
 class Undecided(WordCounts):

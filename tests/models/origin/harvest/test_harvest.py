@@ -14,6 +14,7 @@ from semblance.models.origin.errors import BadHarvest
 from semblance.models.origin.harvest.harvest import HarvestPlan, HarvestProgress, ShardId, harvest
 from semblance.models.origin.harvest.sampling import BundleSampler
 from semblance.models.origin.harvest.shard import ABOUT, Shard
+from semblance.models.origin.scoring.scoring import FORMS
 from tests.models.origin.small_harvest import WordCounts, small_corpus, small_source
 
 PLAN = HarvestPlan(pairs=200, bundles_a_file=3)
@@ -55,8 +56,8 @@ def test_every_pair_is_written_once_with_scores_and_origin(tmp_path: Path) -> No
             pair = frozenset((bundle.sentences[i], bundle.sentences[j]))
             kinds = f"{bundle.kinds[i]}-{bundle.kinds[j]}"
             fallback = "ship" in texts[i] + texts[j]
-            both = scores["cosine"][i, j], scores["centred"][i, j]
-            expected.setdefault(pair, (texts[i], texts[j], *both, kinds, bundle.number, fallback))
+            forms = [scores[form][i, j] for form in FORMS]
+            expected.setdefault(pair, (texts[i], texts[j], *forms, kinds, bundle.number, fallback))
     found = rows(tmp_path)
     assert len(found) == len(expected) == done.pairs
     assert 0 < done.fallback == sum(row[-1] is True for row in expected.values()) < done.pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -61,10 +62,30 @@ def topping(counted: Counted, text: str, ranked: list[int]) -> list[int]:
 def similarity_by_definition(counted: Counted, a: str, b: str, form: Form, ablation: Ablation = FULL) -> float:
     weights = tuple(0.0 if name in ablation.without else 1.0 for name in TERMS)
     joined = [i for text in (a, b) for i in set_by_definition(counted, text, weights)]
+    if form == "double_centred":
+        others = counted.origin.references
+        assert len(others) == counted.contexts.references
+        v1, v2 = (
+            np.array(
+                [
+                    np.dot(odds(counted, text, i), weights)
+                    - np.mean([np.dot(odds(counted, o, i), weights) for o in others])
+                    for i in joined
+                ]
+            )
+            for text in (a, b)
+        )
+        return float(pearsonr(v1, v2).statistic)
     v1, v2 = (np.array([np.dot(counted.terms(text, i), weights) for i in joined]) for text in (a, b))
     if form == "centred":
         return float(pearsonr(v1, v2).statistic)
     return float(v1 @ v2 / np.sqrt((v1 @ v1) * (v2 @ v2)))
+
+
+def odds(counted: Counted, text: str, context: int) -> tuple[float, ...]:
+    """Terms with log-odds in place of the log-probability."""
+    coherence, *others = counted.terms(text, context)
+    return (math.log(math.exp(coherence) / (1 - math.exp(coherence))), *others)
 
 
 def all_similarities(counted: Counted, form: Form, ablation: Ablation = FULL) -> Doubles:

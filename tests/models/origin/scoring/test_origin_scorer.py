@@ -48,7 +48,7 @@ def test_scores_match_origin_and_compute_each_term_once() -> None:
         each = find_variant(name)
         assert found[name] == pytest.approx(Counted().origin.similarities(LEFT, RIGHT, each.form, each.ablation))
     contexts = len(counted.corpus.contexts())
-    assert computed <= 3 * len(TEXTS) * contexts
+    assert computed <= 3 * len({*TEXTS, *counted.origin.references}) * contexts
     scorer(counted).scores(names, RIGHT, LEFT)
     assert counted.generation.calls == computed
 

@@ -14,7 +14,7 @@ from scipy.stats import pearsonr
 
 from semblance.models.embeddings import Doubles
 from semblance.models.origin.origin_settings import ContextSettings
-from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, scores, similarity
+from semblance.models.origin.scoring.scoring import FORMS, TERMS, Form, relative_terms, scores, similarity
 from tests.support.project import GOLDEN_FILES
 
 GOLDEN = json.loads((GOLDEN_FILES / "origin.json").read_text())
@@ -79,6 +79,41 @@ def test_a_weight_of_zero_disables_a_term(pair: tuple[Doubles, Doubles], chosen:
     other = pair[0].copy()
     other[:, term] = -1e6
     assert np.array_equal(scores(pair[0], without), scores(other, without))
+
+
+@given(terms, weights, st.data())
+def test_double_centred_scores_ignore_what_is_likely_for_all(
+    pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], data: st.DataObject
+) -> None:
+    """Numbers of a context, added to all sentences in it, and of a sentence, added in all contexts, cancel."""
+    (a, b), n = pair, len(pair[0])
+    others = data.draw(arrays(np.float64, (3, n, 4), elements=logs))
+    of_context, of_sentence = (data.draw(arrays(np.float64, shape, elements=logs)) for shape in ((n, 3), (1, 3)))
+
+    def score(*shifts: Doubles) -> float:
+        first, second, rest = (each.copy() for each in (a, b, others))
+        for shift in shifts:
+            first[:, 1:] += shift
+            if shift is of_context:
+                second[:, 1:] += shift
+                rest[:, :, 1:] += shift
+        v1, v2 = (scores(relative_terms(each, rest), chosen) for each in (first, second))
+        assume(min(np.ptp(v1), np.ptp(v2)) > 1e-3)
+        return similarity(v1, v2, "double_centred")
+
+    assert score(of_context) == pytest.approx(score(), abs=1e-6)
+    assert score(of_context, of_sentence) == pytest.approx(score(), abs=1e-6)
+
+
+def test_coherence_counts_by_its_log_odds_in_relative_terms() -> None:
+    """A log-probability of 0 in float32 counts as the largest log-odds that float32 tells apart."""
+    logits = np.array([-9.0, 0.0, 2.0, 15.0, 50.0])
+    found = relative_terms(
+        np.stack([-np.logaddexp(0, -logits), *np.zeros((3, 5))], axis=1), np.log([[[0.5, 1, 1, 1]] * 5])
+    )
+    assert found[:4, 0] == pytest.approx(logits[:4], abs=1e-6)
+    assert found[4, 0] == pytest.approx(16.1, abs=0.1)
+    assert not found[:, 1:].any()
 
 
 def test_vectors_without_direction_have_similarity_zero() -> None:
