@@ -184,15 +184,13 @@ class Origin:
         own, other = sets[: len(left)], sets[len(left) :]
         crossed = self.terms([*left, *right], [each.contexts for each in (*other, *own)])
         joined = [np.concatenate([a.contexts, b.contexts]) for a, b in zip(own, other, strict=True)]
+        first = [np.concatenate([a.terms, crossed[i]]) for i, a in enumerate(own)]
+        second = [np.concatenate([crossed[len(left) + i], b.terms]) for i, b in enumerate(other)]
         if form == "double_centred" and joined:
-            self.reference_terms(np.concatenate(joined))  # computed in large batches, and cached
-        for i, (a, b, contexts) in enumerate(zip(own, other, joined, strict=True)):
-            first = np.concatenate([a.terms, crossed[i]])
-            second = np.concatenate([crossed[len(left) + i], b.terms])
-            if form == "double_centred":
-                references = self.reference_terms(contexts)
-                first, second = relative_terms(first, references), relative_terms(second, references)
-            yield contexts, first, second
+            ends = np.cumsum([len(contexts) for contexts in joined])[:-1]
+            references = np.split(self.reference_terms(np.concatenate(joined)), ends, axis=1)
+            first, second = (list(map(relative_terms, side, references)) for side in (first, second))
+        yield from zip(joined, first, second, strict=True)
 
     def _choose(self, texts: Sequence[str], ablation: Ablation) -> list[ContextSet]:
         """Sets of the largest size, of distinct texts."""
