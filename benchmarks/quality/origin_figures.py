@@ -26,16 +26,15 @@ from rich.table import Table
 
 from semblance.models.origin.scoring.scoring import FORMS
 from tests.support.results import save_results
+from tests.support.running_service import SEMBLANCE
 from tests.support.wide_console import wide_console
 
-SEMBLANCE = "semblance.service.cli.main"
 SHARDS = 2  # of the harvest, run concurrently
 PAIRS = 5_600  # harvested, of which about 5,000 remain for training
 SPLIT = ("--dev", "0.05", "--test", "0.06")  # a hundredth would be three bundles, too few for an interval
 STARTS = ("scratch", "static", "minilm")
 SIZES = (1_000, 2_500, 5_000)  # training pairs of surrogates
 DEV, TEST = "stsb_dev", "stsb"
-ALL_PAIRS, FEW_CONTEXTS = "10000", "20"  # options to score a whole set with few contexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,14 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     yield from _train_steps(out, "full", texts, {"coherence": {"epochs": 2}})
     yield from _train_steps(out, "tenth", texts, {"coherence": {"epochs": 2}, "corpus": {"share": 0.1}})
     chosen = _options(sets=DEV, pairs=ablated, form=form)
-    yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_json(out, "full-dev"))
-    both = _options(variants="centred,random_centred,cosine,random_cosine")
-    yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_json(out, "tenth-dev"))
+    yield _semblance("full-dev", "origin", "evaluate", full, *chosen, *_figures(out, "full-dev"))
+    both = _options(variants=",".join(f"{prefix}{each}" for each in reversed(FORMS) for prefix in ("", "random_")))
+    yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_figures(out, "tenth-dev"))
     many = _options(sets=TEST, pairs=tested)
-    yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_json(out, "full-test"))
-    whole = _options(sets=TEST, pairs=ALL_PAIRS, size=FEW_CONTEXTS)
-    yield _semblance("whole-test", "origin", "evaluate", full, *whole, *both, *_json(out, "whole-test"))
+    yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_figures(out, "full-test"))
     sized = _options(variants="contexts_500,contexts_100,contexts_20,random", size="500")
     few = _options(sets=DEV, pairs=wide, form=form)
-    yield _semblance("wide-dev", "origin", "evaluate", full, *few, *sized, *_json(out, "wide-dev"))
+    yield _semblance("wide-dev", "origin", "evaluate", full, *few, *sized, *_figures(out, "wide-dev"))
     harvest, pair_folder = str(out / "harvest"), str(out / "pairs")
     shards = [_options(out=harvest, pairs=str(PAIRS), shard=f"{i}/{SHARDS}") for i in range(1, SHARDS + 1)]
     yield Step("harvest", [(SEMBLANCE, "harvest", full, *shard) for shard in shards])
@@ -121,6 +118,11 @@ def _options(**options: str) -> tuple[str, ...]:
 
 def _json(out: Path, name: str) -> tuple[str, str]:
     return ("--json", str(out / f"{name}.json"))
+
+
+def _figures(out: Path, name: str) -> tuple[str, ...]:
+    """Outputs of an evaluation of Origin, which takes hours."""
+    return (*_json(out, name), "--resume", str(out / f"{name}-batches"))
 
 
 def _yaml(file: Path, settings: Any) -> str:
@@ -187,8 +189,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", help="folder of the corpus")
     parser.add_argument("--out", type=Path, required=True, help="output folder; SEMBLANCE_DATA has the data sets")
-    parser.add_argument("--form", choices=FORMS, default="double_centred", help="form of the similarity")
-    parser.add_argument("--pairs", type=int, nargs=3, default=(200, 400, 40), help="of dev, of test, and with N = 500")
+    parser.add_argument("--form", choices=FORMS, default="centred", help="form of the similarity")
+    parser.add_argument("--pairs", type=int, nargs=3, default=(200, 1379, 40), help="of dev, of test, and with N = 500")
     options = parser.parse_args()
     out: Path = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)

@@ -141,6 +141,20 @@ def test_the_number_of_topped_up_sentences_is_reported(folder: Path, tmp_path: P
     assert "2 sentences, 4.0 contexts each" in found.stderr
 
 
+def test_an_evaluation_resumes_from_the_batches_of_its_own_origin(folder: Path, pairs: Path, tmp_path: Path) -> None:
+    def figures(evaluation: Any) -> Any:
+        return {key: each for key, each in evaluation.items() if key != "spread"}  # not of the batches
+
+    batches = tmp_path / "batches"
+    options = ("--variants", "double_centred,random_double_centred", "--resume", batches)
+    first = figures(evaluated(folder, pairs, tmp_path, *options))
+    written = {file: file.stat().st_mtime_ns for file in batches.glob("*.json")}
+    assert figures(evaluated(folder, pairs, tmp_path, *options)) == first
+    assert {file: file.stat().st_mtime_ns for file in batches.glob("*.json")} == written
+    other = ("--sets", f"pairs:{pairs}", "--size", 5, "--resume", batches)
+    assert "started with another value of contexts.size" in " ".join(refused("evaluate", folder, *other).split())
+
+
 def test_an_evaluation_uses_the_sampled_pairs_and_the_printed_scores(folder: Path, pairs: Path, tmp_path: Path) -> None:
     named = ("--pairs", 10, "--seed", 3, "--variants", "cosine,centred,random,without_left_centred")
     found = evaluated(folder, pairs, tmp_path, *named, "--report", tmp_path / "report")

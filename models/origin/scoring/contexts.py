@@ -36,6 +36,16 @@ class Candidates:
     truncated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SetSummary:
+    """Size of a context set, and its flags as in `ContextSet`."""
+
+    contexts: int
+    fallback: bool
+    topped_up: bool
+    truncated: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextSet:
     """The contexts that one sentence is scored in.
@@ -56,6 +66,11 @@ class ContextSet:
 
     def __len__(self) -> int:
         return len(self.contexts)
+
+    @property
+    def summary(self) -> SetSummary:
+        """Its size and flags."""
+        return SetSummary(len(self), self.fallback, self.topped_up, self.truncated)
 
     def first(self, n: int) -> ContextSet:
         """The best n, which are the set of that size."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,19 +15,35 @@ from semblance.models.errors import NotExplainable, UnknownName
 from semblance.models.evaluation.scorer import Track
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import LinkList
+from semblance.models.files.atomic import write_json
+from semblance.models.files.digests import digest
+from semblance.models.files.json_file import read_json
 from semblance.models.origin.scoring.ablations import ABLATIONS, Variant, find_variant
+from semblance.models.origin.scoring.contexts import SetSummary
 from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.scoring import FORMS
 from semblance.models.text import Granularity
 
 
 class OriginScorer:
-    """A `Scorer` (evaluation/scorer.py) of graded or labelled pairs, triplets and rankings."""
+    """A `Scorer` (evaluation/scorer.py) of graded or labelled pairs, triplets and rankings.
 
-    def __init__(self, origin: Origin, name: str, track: Track) -> None:
+    Args:
+        origin: that scores.
+        name: of the model, for reports.
+        track: shows the progress.
+        folder: that keeps the results of every batch for the next call; of this Origin alone, and locked.
+
+    Attributes:
+        summaries: the context set of each scored sentence.
+    """
+
+    def __init__(self, origin: Origin, name: str, track: Track, folder: Path | None = None) -> None:
         self._origin = origin
         self._name = name
+        self._folder = folder
         self.track = track
+        self.summaries: dict[str, SetSummary] = {}
 
     def about(self) -> Mapping[str, str]:
         """Its name, and the settings of its contexts."""
@@ -51,14 +70,36 @@ class OriginScorer:
         Raises:
             UnknownName: as `variants`.
             BadTexts, BadCorpus: as `Origin.similarities`.
+            BadCheckpoint: a stored result cannot be read.
         """
         variants, step = self.variants(measures), self._origin.pairs_per_batch
         blocks: dict[str, list[Doubles]] = {name: [np.zeros(0)] for name in measures}
         batches = [slice(start, start + step) for start in range(0, len(left), step)]
         for batch in self.track(batches, f"{step} pairs at a time"):
+            pairs = list(zip(left[batch], right[batch], strict=True))
             for name, each in variants.items():
-                blocks[name].append(self._origin.similarities(left[batch], right[batch], each.form, each.ablation))
+                blocks[name].append(np.array(self._stored(name, pairs, partial(self._similarities, pairs, each))))
+            texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+            rows = self._stored("context sets", texts, partial(self._summaries, texts))
+            self.summaries |= {text: SetSummary(*row) for text, row in zip(texts, rows, strict=True)}
         return {name: np.concatenate(each) for name, each in blocks.items()}
+
+    def _similarities(self, pairs: Sequence[tuple[str, str]], variant: Variant) -> list[Any]:
+        left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+        scores: list[Any] = self._origin.similarities(left, right, variant.form, variant.ablation).tolist()
+        return scores
+
+    def _summaries(self, texts: Sequence[str]) -> list[Any]:
+        return [list(astuple(each.summary)) for each in self._origin.context_sets(texts)]
+
+    def _stored(self, name: str, batch: Sequence[Any], compute: Callable[[], list[Any]]) -> list[Any]:
+        """A result of a batch, read from the folder if an earlier call computed it."""
+        if self._folder is None:
+            return compute()
+        file = self._folder / f"{digest(result=name, batch=batch)}.json"
+        if not file.exists():
+            write_json(file, compute())
+        return read_json(file, list)
 
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity

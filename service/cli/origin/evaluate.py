@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,8 @@ from semblance.models.evaluation.evaluation import evaluate as evaluate_tasks
 from semblance.models.evaluation.reporting.tables import TextTable, tables
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs
+from semblance.models.files.resumable import resumable_folder
+from semblance.models.origin.errors import BadOrigin
 from semblance.models.origin.scoring.ablations import ablations_below, find_variant
 from semblance.models.origin.scoring.scoring import FORMS
 from semblance.service.cli.evaluate.data_sets import read_task
@@ -25,7 +28,10 @@ from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, 
 from semblance.service.cli.toolbox.outputs import save_json
 
 if TYPE_CHECKING:
+    from semblance.models.origin.scoring.origin import Origin
     from semblance.models.origin.scoring.variance import VarianceDecomposition
+
+BATCHES = "origin.json"  # in the folder of finished batches: the Origin that computed them
 
 
 def evaluate(  # noqa: PLR0913 - one parameter an option
@@ -47,6 +53,12 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     data: Data = None,
     json: JsonFile = None,
     report: ReportFolder = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False, help="Folder that keeps finished batches, from which an interrupted call resumes."
+        ),
+    ] = None,
     draws: Resamples = 2_000,
     config: Config = None,
     size: Size = None,
@@ -71,7 +83,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     names = require_entries(variants, "--variants") if variants else []
     options = OriginEvaluationOptions(
-        names, require_entries(sets, "--sets"), form, pairs, seed, data, Resampling(draws), json, report
+        names, require_entries(sets, "--sets"), form, pairs, seed, data, Resampling(draws), json, report, resume
     )
     try:
         print_evaluation(OriginOptions(folder, config, size, device), options)
@@ -92,6 +104,7 @@ class OriginEvaluationOptions:
     resampling: Resampling
     json: Path | None
     report: Path | None
+    resume: Path | None
 
 
 def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) -> None:
@@ -108,15 +121,15 @@ def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) ->
     origin = source.open()
     every = [options.form, *FORMS, *ablations_below(origin.contexts.size)]
     names = list(dict.fromkeys(find_variant(name, options.form).name for name in options.variants or every))
-    with loop_bars(console) as track:
-        scorer = OriginScorer(origin, f"Origin in {source.folder}", track)
+    with loop_bars(console) as track, _batches(options.resume, origin):
+        scorer = OriginScorer(origin, f"Origin in {source.folder}", track, options.resume)
         scorer.variants(names)  # an invalid one fails before the work
         evaluation = evaluate_tasks(tasks, scorer, names, options.resampling, names[0] if len(names) > 1 else None)
     subset = {"pairs": options.pairs, "pairs_seed": options.seed}
     evaluation = replace(evaluation, settings={**evaluation.settings, **subset})
     texts = [text for task in tasks.values() for text in (*task.left, *task.right)]
     counts = SentenceCounts()
-    counts.count(origin.context_sets(list(dict.fromkeys(texts))))
+    counts.count(scorer.summaries.values())
     variances = variance_by_term(origin, np.random.default_rng(options.seed).permutation(texts).tolist())
     for table in (*tables(evaluation), variance_table(variances)):
         print_table(table)
@@ -130,6 +143,11 @@ def print_evaluation(source: OriginOptions, options: OriginEvaluationOptions) ->
         from semblance.models.evaluation.reporting.report import write_report  # noqa: PLC0415 - imports matplotlib, which few runs need
 
         console.print(f"report: {write_report(evaluation, options.report)}", markup=False)
+
+
+def _batches(folder: Path | None, origin: Origin) -> AbstractContextManager[None]:
+    """Lock the folder of the finished batches of this Origin, if there is one."""
+    return nullcontext() if folder is None else resumable_folder(folder / BATCHES, origin.about(), BadOrigin)
 
 
 def sample_pairs(name: str, options: OriginEvaluationOptions) -> GradedPairs:

@@ -49,7 +49,7 @@ def explain(  # noqa: PLR0913 - one parameter an option
         origin = OriginOptions(folder, config, size, device).open()
         explanation = origin.explain(a, b, form)
         counts = SentenceCounts()
-        counts.count(origin.context_sets(sorted({a, b})))
+        counts.count([each.summary for each in origin.context_sets(sorted({a, b}))])
         counts.report(Console(stderr=True))
         for table in explanation_tables(explanation, origin.reasons(explanation, top)):
             print_table(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -21,7 +21,7 @@ from semblance.service.model_loading.device import torch_device
 from semblance.service.settings import read_settings
 
 if TYPE_CHECKING:
-    from semblance.models.origin.scoring.contexts import ContextSet
+    from semblance.models.origin.scoring.contexts import SetSummary
     from semblance.models.origin.scoring.origin import Origin
 
 Folder: TypeAlias = Annotated[
@@ -84,13 +84,13 @@ class SentenceCounts:
     truncated: int = 0
     contexts: int = 0
 
-    def count(self, sets: Sequence[ContextSet]) -> None:
+    def count(self, sets: Collection[SetSummary]) -> None:
         """Add the context sets of more sentences."""
         self.sentences += len(sets)
         self.fallback += sum(each.fallback for each in sets)
         self.topped_up += sum(each.topped_up for each in sets)
         self.truncated += sum(each.truncated for each in sets)
-        self.contexts += sum(map(len, sets))
+        self.contexts += sum(each.contexts for each in sets)
 
     def report(self, console: Console) -> None:
         """Print the counts that are not zero."""

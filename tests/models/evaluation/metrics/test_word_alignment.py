@@ -52,7 +52,7 @@ class FixedLinks:
         return {"model": "fixed"}
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
-        raise NotImplementedError(f"{measures}: {left}, {right}")
+        raise AssertionError(f"alignment needs links only, not scores of {measures}: {left}, {right}")
 
     def links(
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
@@ -62,7 +62,7 @@ class FixedLinks:
             yield {name: explanation(a, b, self._contributions[name][a]) for name in measures}
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
-        raise NotImplementedError(f"{measures}: {task}, {k}")
+        raise AssertionError(f"alignment needs links only, not the best {k} of {task} by {measures}")
 
 
 def explanation(a: str, b: str, contributions: Matrix) -> LinkList:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
 import numpy as np
 import pytest
 
-from semblance.models.errors import NotExplainable, UnknownName
+from semblance.models.errors import BadCheckpoint, NotExplainable, UnknownName
 from semblance.models.evaluation.evaluation import evaluate
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import GradedPairs, Retrieval
 from semblance.models.origin.scoring.ablations import ABLATIONS, Ablation, Variant, find_variant
+from semblance.models.origin.scoring.origin import Origin
 from semblance.models.origin.scoring.origin_scorer import OriginScorer
 from semblance.models.origin.scoring.scoring import FORMS, TERMS
 from semblance.models.origin.scoring.variance import decompose_variance, variance_by_term
 from tests.models.origin.counting_models import TEXTS, Counted
 from tests.models.origin.scoring.test_origin import PAIRS
 from tests.support.no_progress import no_progress
+
+Item = TypeVar("Item")
 
 LEFT, RIGHT = ([pair[side] for pair in PAIRS] for side in (0, 1))
 
@@ -66,6 +73,44 @@ def test_an_evaluation_compares_variants_with_the_first() -> None:
         assert each.against.baseline == "cosine"
         difference = each.figure("spearman").value - found.outcomes[0].figure("spearman").value
         assert each.against.value == pytest.approx(difference)
+
+
+def test_an_interrupted_evaluation_resumes_with_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if killed between two batches, and started again with one more variant."""
+    monkeypatch.setattr(Origin, "pairs_per_batch", 2)
+    names = ["centred", "random_cosine"]
+    first, begun = Counted(), list[object]()
+
+    def track(items: Sequence[Item], what: str) -> Iterator[Item]:
+        del what
+        for item in items:
+            begun.append(item)
+            if len(begun) == 2:
+                raise KeyboardInterrupt
+            yield item
+
+    with pytest.raises(KeyboardInterrupt):
+        OriginScorer(first.origin, "counted", track, tmp_path).scores(names, LEFT, RIGHT)
+    resumed, uninterrupted = Counted(), Counted()
+    second = OriginScorer(resumed.origin, "counted", no_progress, tmp_path)
+    expected = scorer(uninterrupted)
+    for wanted in (names, [*names, "cosine"]):
+        found, computed = second.scores(wanted, LEFT, RIGHT), expected.scores(wanted, LEFT, RIGHT)
+        assert {name: each.tolist() for name, each in found.items()} == {
+            name: each.tolist() for name, each in computed.items()
+        }
+        assert second.summaries == expected.summaries
+    assert 0 < first.generation.calls < uninterrupted.generation.calls
+    assert resumed.generation.calls < uninterrupted.generation.calls
+
+
+def test_a_damaged_batch_is_named(tmp_path: Path) -> None:
+    stored = OriginScorer(Counted().origin, "counted", no_progress, tmp_path)
+    stored.scores(["cosine"], LEFT, RIGHT)
+    for file in tmp_path.iterdir():
+        file.write_text("[1,", "utf-8")
+    with pytest.raises(BadCheckpoint, match=str(tmp_path)):
+        stored.scores(["cosine"], LEFT, RIGHT)
 
 
 def test_variants_with_larger_sets_are_refused() -> None:
