@@ -87,7 +87,7 @@ def create_app(
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
     app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy, tracers=tracers)
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
-    openapi.install(app, settings, list(models.files), guard)
+    openapi.install(app, settings, models.names, guard)
     docs_page.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-WarningCode: TypeAlias = Literal["filter_type_mismatch", "unknown_filter_field", "unread_text"]
+WarningCode: TypeAlias = Literal["empty_text", "filter_type_mismatch", "unknown_filter_field", "unread_text"]
 
 # code -> when; docs/errors.md lists them
 MEANINGS: Mapping[WarningCode, str] = {
+    "empty_text": "A document to rerank has no visible character, or no token, so that it scores 0",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
     "unknown_filter_field": "No document of the collection has that field in its metadata",
     "unread_text": "The model cannot read at least half of the letters of a text, so its scores mean little",

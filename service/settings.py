@@ -101,6 +101,9 @@ class Settings(BaseSettings):
         "`name=source?option=value&option=value`, where source is a built-in name, a folder or a file. A model with "
         "options needs its own name. The first is the default and loads at start, the others on first use.",
     )
+    model_aliases: str = Field(
+        "", description="Further names of models, such as `rerank-v3.5=minilm-words@cosine` (docs/clients.md)."
+    )
     device: str = Field(
         "auto",
         description="Device of models and `torch_flat` indexes: `auto` (CUDA if available), `cpu`, `cuda`, `cuda:1`.",

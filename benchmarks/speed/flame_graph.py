@@ -43,7 +43,7 @@ PARTS: Mapping[str, str] = {
     "writing to the network": r"RequestResponseCycle\.send",
     "embedding: tokens, cache, queue, hand-over to threads": r"service/(usecases/embed|batching|caches)",
     "use cases, other than embedding": r"service/(usecases|threads)",
-    "writing JSON": r"json_answer|service/api/(schemas|openai_shape|ndjson)",
+    "writing JSON": r"json_answer|service/api/(schemas|error_shapes|ndjson)",
     "reading and validating the body": r"JsonRoute\._validate|_(parse|read) \(.*api/routing|RequestBody",
     "log and metrics": r"EdgeMiddleware\._account",
     "id, limits, headers, timings": r"service/api/edge",

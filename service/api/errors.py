@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.types import Scope
 
 from semblance.models.errors import NotExplainable, SemblanceError, UnknownMeasure
 from semblance.service import errors, names
-from semblance.service.api.openai_shape import ErrorAnswer, Refusal
+from semblance.service.api.error_shapes import Refusal, Refused
 from semblance.service.observability.metrics import Metrics
 
 MEDIA_TYPE = "application/problem+json"
@@ -121,7 +122,7 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
         422,
         "More characters than SEMBLANCE_MAX_TEXT_CHARS, or with truncate NONE more tokens than the model reads",
     ),
-    "token_arrays_not_supported": (422, "Token ids instead of texts, under /v1/; send the texts"),
+    "token_arrays_not_supported": (422, "Token ids instead of texts; send the texts"),
     "unknown_field": (422, "A field that is not in the schema, or a query parameter that the route does not have"),
     "unknown_index": (422, "Unknown index engine"),
     "headers_too_large": (
@@ -135,6 +136,7 @@ FRAMEWORK_CODES: Mapping[int, str] = {
     status: code for code, (status, _) in OTHER_CODES.items() if status not in (422, 500)
 }
 
+_TWICE = re.compile(r"/v1/v[12]/")
 RETRY_AFTER_S = 1
 MAX_PARTS = 100  # refused parts in one answer
 MAX_DETAIL = 500
@@ -162,7 +164,7 @@ class ProblemDetails(BaseModel):
 def problem(
     status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
 ) -> Response:
-    """The answer to a refused or failed request, in OpenAI's shape where its path is under /v1/."""
+    """The answer to a refused or failed request, in the shape of its route."""
     body = ProblemDetails(
         title=code.replace("_", " ").capitalize(),
         status=status,
@@ -171,7 +173,7 @@ def problem(
         errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
     headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
-    return Refusal(body.model_dump(), ErrorAnswer.of(status, code, detail, parts), status, headers, MEDIA_TYPE)
+    return Refusal(body.model_dump(), Refused(status, code, detail, parts), headers, MEDIA_TYPE)
 
 
 def internal_error(request_id: str) -> str:
@@ -206,7 +208,7 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         code = FRAMEWORK_CODES.get(error.status_code, "http_error")
         metrics.errors.labels(code).inc()
         allowed = ", ".join(_methods(routes, request.scope))
-        messages = {404: "unknown path; see /docs", 405: f"this path allows {allowed}"}
+        messages = {404: _unknown(request.url.path), 405: f"this path allows {allowed}"}
         answer = problem(error.status_code, code, messages.get(error.status_code, str(error.detail)))
         answer.headers.update(error.headers or {})
         if error.status_code == 405:
@@ -219,6 +221,12 @@ def install(app: FastAPI, metrics: Metrics, routes: Sequence[BaseRoute]) -> None
         app.add_exception_handler(leaf, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, framework)
+
+
+def _unknown(path: str) -> str:
+    if _TWICE.match(path):
+        return "unknown path; this client adds /v1 or /v2 itself: give it the address of the service without it"
+    return "unknown path; see /docs"
 
 
 def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:

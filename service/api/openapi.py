@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -11,8 +12,8 @@ from fastapi.routing import APIRoute
 
 from semblance.models import catalogue
 from semblance.service.api.edge.keys import Guard, scope_of
+from semblance.service.api.error_shapes import shape_of
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.openai_shape import PREFIX
 from semblance.service.api.refusals import ANY_BODY, EDGE, KEY, READ_BODY, merge, responses
 from semblance.service.ports.indexes import AUTO, ENGINES
 from semblance.service.settings import Settings
@@ -24,6 +25,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
         **settings.model_dump(),
         "models": list(models),
         "measures": list(catalogue.names(catalogue.SIMILARITIES)),
+        "model_choice": _pattern_of_choices(models),
         "indexes": [AUTO, *catalogue.names(ENGINES)],
     }
 
@@ -36,6 +38,12 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
         return cast("dict[str, Any]", app.openapi_schema)
 
     app.openapi = openapi  # type: ignore[method-assign]  # as documented by FastAPI
+
+
+def _pattern_of_choices(models: Sequence[str]) -> str:
+    """Pattern of `model` and `model@measure`."""
+    names, measures = ("|".join(map(re.escape, each)) for each in (models, catalogue.names(catalogue.SIMILARITIES)))
+    return f"^({names})(@({measures}))?$"
 
 
 def operation_id(route: APIRoute) -> str:
@@ -78,13 +86,13 @@ def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
 
 
 def _refusals(path: str, codes: Sequence[str]) -> dict[int | str, dict[str, Any]]:
-    """Refusals by status; under /v1/ in OpenAI's shape, unless no request was read."""
+    """Refusals by status, in the shape of the path unless no request was read."""
     answers = responses(*codes)
-    if path.startswith(PREFIX):
-        as_openai = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
+    if shape := shape_of({"path": path}):
+        shaped = {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}}
         for status in answers.keys() - {431}:
             as_problem = answers[status]["content"] if status == 400 else {}
-            answers[status]["content"] = as_openai | as_problem
+            answers[status]["content"] = shaped | as_problem
     return answers
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from semblance.service.api.error_shapes import Shape, status_in
 from semblance.service.api.errors import MEDIA_TYPE, OTHER_CODES, STATUS
-from semblance.service.api.openai_shape import ErrorAnswer, status_under_v1
 
 STATUS_OF: Mapping[str, int] = {
     **{leaf.code: status for leaf, status in STATUS.items()},
@@ -37,12 +37,14 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def responses_under_v1(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Document refusals in OpenAI's shape, with its statuses."""
-    statuses = {code: status_under_v1(STATUS_OF[code]) for code in codes}
-    return {
-        status: {"description": _listed(each), "model": ErrorAnswer} for status, each in _by_status(statuses).items()
-    }
+def responses_in(shapes: Sequence[Shape], *codes: str) -> dict[int | str, dict[str, Any]]:
+    """Document refusals in the shapes of other APIs, with their statuses."""
+    documented: dict[int | str, dict[str, Any]] = {}
+    for shape in shapes:
+        for status, each in _by_status({code: status_in(shape, STATUS_OF[code]) for code in codes}).items():
+            model = documented[status]["model"] | shape if status in documented else shape
+            documented[status] = {"description": _listed(each), "model": model}
+    return documented
 
 
 def merge(documented: dict[str, Any], added: Mapping[int | str, Mapping[str, Any]]) -> None:
@@ -51,7 +53,7 @@ def merge(documented: dict[str, Any], added: Mapping[int | str, Mapping[str, Any
         own = documented.setdefault(str(status), {"description": "", "content": {}})
         known = own["description"].split(", ") if own["description"] else []
         own["description"] = ", ".join(dict.fromkeys([*known, *answer["description"].split(", ")]))
-        own["content"] = {**own.get("content", {}), **answer["content"]}
+        own["content"] = {**answer["content"], **own.get("content", {})}  # a route may have more shapes than its path
 
 
 def _by_status(statuses: Mapping[str, int]) -> dict[int, list[str]]:

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from semblance.service.api.error_shapes import FIELDS
 from semblance.service.errors import InvalidRequest, Problem, pointer_to
 from semblance.service.threads import Offload
 
@@ -111,16 +112,19 @@ class JsonRoute(StrictRoute):
             return
         if scope["query_string"]:
             self._check(QueryParams(scope["query_string"]))
-        body = self._validate(await _read(receive))
+        body = self._validate(await _read(receive), scope)
         services: Services = scope["app"].state.services
         answer = await self.endpoint(body=body, **{name: services[kind] for name, kind in self._kinds.items()})
         await answer(scope, receive, send)
 
-    def _validate(self, content: bytes) -> Any:
+    def _validate(self, content: bytes, scope: Scope) -> Any:
         if not content:
             raise RequestValidationError([_MISSING])
         assert self.body_field is not None
-        body, errors = self.body_field.validate(_parse(content), loc=("body",))
+        parsed = _parse(content)
+        if isinstance(parsed, dict):
+            scope[FIELDS] = parsed.keys()  # decide the shape of a refusal
+        body, errors = self.body_field.validate(parsed, loc=("body",))
         if errors:
             raise RequestValidationError(errors)
         return body

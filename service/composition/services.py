@@ -14,7 +14,7 @@ from semblance.service.caches.memory import MemoryCache
 from semblance.service.caches.redis import RedisCache, RedisLimits
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.device import device_for, load_encoder
-from semblance.service.model_loading.registry import LazyModels, read_served
+from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
@@ -27,6 +27,7 @@ from semblance.service.usecases.explain import Explain
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.index_stream import IndexStream
 from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search import Search
 
 
@@ -38,8 +39,10 @@ def served_models(settings: Settings) -> LazyModels:
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     files = read_served(settings.models)
+    aliases = read_aliases(settings.model_aliases, files)
     device = device_for(files.values(), settings)
-    return LazyModels(files, lambda name, each: load_encoder(name, each, device, settings), settings.model_wait_s)
+    load = partial(load_encoder, device=device, settings=settings)
+    return LazyModels(files, load, settings.model_wait_s, aliases)
 
 
 @asynccontextmanager
@@ -95,6 +98,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Search(collections, stores.collections, texts, settings.max_scores),
         Explain(collections, models, stores.collections, texts),
         Embed(models, texts),
+        Rerank(models, texts),
     ]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from semblance.models import catalogue
 from semblance.models.adaptation.adapted_model import read_model
 from semblance.models.errors import BadCheckpoint, SemblanceError
 from semblance.models.model_files.source import ModelFiles, Source
@@ -14,6 +17,7 @@ from semblance.models.protocols import Encoder
 from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
 from semblance.service.names import is_name
+from semblance.service.ports.embedding import ModelChoice
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +49,27 @@ def read_served(served: str) -> dict[str, ModelFiles]:
             f"SEMBLANCE_MODELS lists no model: give a built-in name ({', '.join(BUILT_IN)}) or name=source"
         )
     return models
+
+
+def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]:
+    """Alias -> its model and measure, from a list of `alias=model` and `alias=model@measure`.
+
+    Raises:
+        BadCheckpoint: an entry is malformed, repeated or the name of a model, or its model or measure does not exist.
+    """
+    aliases: dict[str, ModelChoice] = {}
+    measures = catalogue.names(catalogue.SIMILARITIES)
+    for entry in filter(None, (part.strip() for part in listed.split(","))):
+        alias, _, target = (part.strip() for part in entry.partition("="))
+        choice = _choice(target)
+        if not alias or alias in (*models, *aliases):
+            raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} needs a new name before '='")
+        if choice.model not in models:
+            raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} names none of the served {', '.join(models)}")
+        if choice.measure is not None and choice.measure not in measures:
+            raise BadCheckpoint(f"SEMBLANCE_MODEL_ALIASES: {entry!r} names none of the measures {', '.join(measures)}")
+        aliases[alias] = choice
+    return aliases
 
 
 def read_source(source: str) -> ModelFiles:
@@ -82,28 +107,51 @@ class LazyModels:
         files: the served models by name; the first is the default.
         load: loads a model of that name and files.
         wait_s: seconds that a caller waits for a load.
+        aliases: further names of models.
+
+    Attributes:
+        default: the model that is meant where none is named.
+        since: Unix time from which they are served.
     """
 
     def __init__(
-        self, files: Mapping[str, ModelFiles], load: Callable[[str, ModelFiles], Encoder], wait_s: float
+        self,
+        files: Mapping[str, ModelFiles],
+        load: Callable[[str, ModelFiles], Encoder],
+        wait_s: float,
+        aliases: Mapping[str, ModelChoice] = MappingProxyType({}),
     ) -> None:
         self.files = files
+        self.aliases = aliases
         self.default = next(iter(files))
+        self.since = int(time.time())
         self._load = load
         self._wait_s = wait_s
         self._loads: dict[str, asyncio.Task[Encoder]] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the models, then their aliases."""
+        return [*self.files, *self.aliases]
+
+    def resolve(self, name: str | None) -> ModelChoice:
+        """The model and the measure that a name asks for; the model may be unknown."""
+        if name is None:
+            return ModelChoice(None)
+        return self.aliases.get(name) or _choice(name)
+
     async def get(self, name: str | None) -> Encoder:
-        """The model of that name, or the default.
+        """The model of that name or alias, or the default.
 
         Raises:
             UnknownModel: no such model is served.
             ModelLoading: loading takes longer than the limit; it continues.
             ModelUnavailable: loading failed.
         """
+        name = self.aliases.get(name, ModelChoice(name)).model if name else name
         name = self.default if name is None else name
         if name not in self.files:
-            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.files)}")
+            raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(self.names)}")
         task = self.load(name)
         try:
             return await asyncio.wait_for(asyncio.shield(task), self._wait_s)
@@ -135,3 +183,8 @@ class LazyModels:
             for name, task in self._loads.items()
             if task.done() and not task.cancelled() and task.exception() is None
         }
+
+
+def _choice(name: str) -> ModelChoice:
+    model, at, measure = name.rpartition("@")
+    return ModelChoice(model, measure) if at else ModelChoice(name)

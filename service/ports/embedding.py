@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
@@ -49,8 +49,22 @@ class Embedder(Protocol):
         """Embed texts, in order; with `bulk`, as background work. Raises TooManyTokens, Overloaded."""
 
 
+class ModelChoice(NamedTuple):
+    """The model and the measure that a name asks for; None for the default and the route's."""
+
+    model: str | None
+    measure: str | None = None
+
+
 class ServedModels(Protocol):
     """The models that this process serves."""
 
     async def get(self, name: str | None) -> Encoder:
-        """Get a model by name, or the default one. Raises UnknownModel, ModelLoading."""
+        """Get a model by name or alias, or the default one. Raises UnknownModel, ModelLoading."""
+
+
+class ModelChoices(ServedModels, Protocol):
+    """Served models whose names may also ask for a measure."""
+
+    def resolve(self, name: str | None) -> ModelChoice:
+        """Resolve the name of a model, an alias, or `model@measure`; the model may be unknown."""

@@ -91,7 +91,7 @@ class Compare:
                 return scores, []
             return scores, [word_links(explainer, a, b, options.truncate, options.truncate) for a, b in chunk]
 
-        costs = [_cost(a) * _cost(b) for a, b in pairs]
+        costs = [comparison_cost(a) * comparison_cost(b) for a, b in pairs]
         kind = f"{measure.name} explained" if explain else measure.name
         computed = [
             await self._offload.run(kind, sum(costs[chunk]), partial(compute, pairs[chunk]))
@@ -125,13 +125,13 @@ class Compare:
 
 def _tiles(rows: Sequence[TokenEmbeddings], columns: Sequence[TokenEmbeddings]) -> Iterator[tuple[slice, slice]]:
     """Split a matrix into rectangles of bounded cost."""
-    longest = max((_cost(row) for row in rows), default=1)
-    for column_slice in split_by_size([longest * _cost(column) for column in columns], CHUNK_PRODUCTS):
-        width = sum(_cost(column) for column in columns[column_slice])
-        for row_slice in split_by_size([_cost(row) * width for row in rows], CHUNK_PRODUCTS):
+    longest = max((comparison_cost(row) for row in rows), default=1)
+    for column_slice in split_by_size([longest * comparison_cost(column) for column in columns], CHUNK_PRODUCTS):
+        width = sum(comparison_cost(column) for column in columns[column_slice])
+        for row_slice in split_by_size([comparison_cost(row) * width for row in rows], CHUNK_PRODUCTS):
             yield row_slice, column_slice
 
 
-def _cost(text: TokenEmbeddings) -> int:
+def comparison_cost(text: TokenEmbeddings) -> int:
     """Factor of a text in the cost of a comparison: its tokens; 1 for a pooled vector."""
     return max(1, len(text))

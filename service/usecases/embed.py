@@ -236,6 +236,7 @@ class VectorParams:
     model: str
     dimensions: int | None
     truncate: Truncate
+    role: Role = "query"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,7 +251,7 @@ class TextVectors:
 
 
 class Embed:
-    """Returns vectors of texts, as queries: they compare as /similarity compares the texts."""
+    """Returns vectors of texts; those of queries compare as /similarity compares the texts."""
 
     def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
         self._models = models
@@ -269,7 +270,7 @@ class Embed:
         if dimensions > encoder.dim:
             detail = f"{dimensions:,} dimensions exceed the {encoder.dim:,} of {encoder.name}"
             raise InvalidRequest([Problem("/dimensions", "out_of_range", detail)])
-        embedded = await self._texts.embed(encoder, params.texts, "query", "pooled", params.truncate)
+        embedded = await self._texts.embed(encoder, params.texts, params.role, "pooled", params.truncate)
 
         def shorten() -> Floats:
             pooled = np.stack([each.pooled() for each in embedded.embeddings])

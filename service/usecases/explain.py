@@ -35,7 +35,14 @@ def word_links(
     explainer: Explainable, a: TokenEmbeddings, b: TokenEmbeddings, truncate_a: Truncate, truncate_b: Truncate = "END"
 ) -> WordLinks:
     """Explain a pair or a hit; each text was truncated at its given end, if at all."""
-    links = explainer.explain(a, b).by_word().link_list(DEFAULT_LINKS)
+    return strongest_links(explainer.explain(a, b).by_word(), a, b, truncate_a, truncate_b)
+
+
+def strongest_links(
+    explanation: Explanation, a: TokenEmbeddings, b: TokenEmbeddings, truncate_a: Truncate, truncate_b: Truncate
+) -> WordLinks:
+    """The strongest links of an explanation by words, with its texts."""
+    links = explanation.link_list(DEFAULT_LINKS)
     return WordLinks(links, ReadText.of(tokens_of(a), truncate_a), ReadText.of(tokens_of(b), truncate_b))
 
 

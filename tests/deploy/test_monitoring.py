@@ -18,7 +18,18 @@ from tests.deploy.deployment import DEPLOY
 
 PROMETHEUS = DEPLOY / "prometheus"
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
-ROUTES = ("/similarity", "/search", "/explain", "/v1/embeddings", "/ready", "/live", "/metrics")
+ROUTES = (
+    "/similarity",
+    "/search",
+    "/explain",
+    "/rerank",
+    "/v1/rerank",
+    "/v2/rerank",
+    "/v1/embeddings",
+    "/ready",
+    "/live",
+    "/metrics",
+)
 
 
 def alerts() -> list[Any]:

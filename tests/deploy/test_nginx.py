@@ -18,8 +18,8 @@ import httpx2
 import pytest
 
 from semblance.service.api.edge.middleware import SECURITY_HEADERS
+from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.openai_shape import ErrorAnswer
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
 from tests.integration.raw_http import head, read_answer
@@ -33,6 +33,8 @@ READS = [
     ("POST", "/search?pretty=1"),
     ("POST", "/explain"),
     ("POST", "/v1/embeddings"),
+    ("POST", "/rerank"),
+    ("POST", "/v2/rerank"),
 ]
 WRITES = [
     ("POST", "/collections/a/documents"),
@@ -258,6 +260,8 @@ OWN_ANSWERS = {
     "a long URL": (head("GET", "/explain?a=" + 33_000 * "y"), 431, "headers_too_large"),
     "a long header": (head("GET", "/live", "x: " + 33_000 * "y"), 431, "headers_too_large"),
     "a large body under /v1/": (head("POST", "/v1/embeddings", length=9_000_000), 413, "body_too_large"),
+    "a large body of documents": (head("POST", "/rerank", length=9_000_000), 413, "body_too_large"),
+    "a large body of documents under /v2/": (head("POST", "/v2/rerank", length=9_000_000), 413, "body_too_large"),
     "a long header under /v1/": (head("GET", "/v1/x", "x: " + 33_000 * "y"), 431, "headers_too_large"),
 }
 
@@ -270,10 +274,11 @@ def test_own_answers_of_nginx_resemble_those_of_the_service(
         connection.sendall(request_)
         answer = read_answer(connection)
     assert answer.status == status
-    if b" /v1/" in request_:
+    if re.search(rb" /(v[12]/|rerank)", request_):
         assert answer.headers["content-type"] == "application/json"
-        error = ErrorAnswer.model_validate_json(answer.body, strict=True).error
-        assert (error.code, error.type) == (code, "invalid_request_error")
+        refusal = ErrorAnswer.model_validate_json(answer.body, strict=True)
+        assert (refusal.error.code, refusal.error.type) == (code, "invalid_request_error")
+        assert (refusal.code, refusal.message) == (code, refusal.detail)
     else:
         assert answer.headers["content-type"] == "application/problem+json"
         problem = ProblemDetails.model_validate_json(answer.body, strict=True)

@@ -34,7 +34,7 @@ class DocumentedRefusals:
             return
         answer.read()
         content, path = answer.json(), answer.request.url.path
-        code = content["error"]["code"] if "error" in content else content.get("code", "")
+        code = content.get("code", "")
         operations: Any = next((each for pattern, each in self._operations if pattern.fullmatch(path)), {})
         documented = operations.get(answer.request.method.lower(), {}).get("responses")
         if documented is not None:

@@ -84,8 +84,8 @@ def test_a_page_of_figures_has_a_part_for_each_benchmark(page: ModuleType, tmp_p
         )
 
 
-def test_there_are_four_examples() -> None:
-    assert len(EXAMPLES) == 4
+def test_there_are_five_examples() -> None:
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES)

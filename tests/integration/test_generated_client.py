@@ -101,6 +101,21 @@ def compare(client: GeneratedClient) -> None:
     assert sum(number**2 for number in embedded.data[0].embedding) == pytest.approx(1.0, abs=1e-5)
 
 
+def rerank(client: GeneratedClient) -> None:
+    documents = ["A dog.", TEXT]
+    spans = client.SpansIn(threshold=0.05)
+    body = client.RerankRequest(query=TEXT, documents=documents, top_n=1, relevant_spans=spans)
+    for operation in ("rerank_as_cohere", "rerank_as_jina"):
+        [best] = client.call(operation, body=body).results
+        assert (best.index, best.document.text) == (1, TEXT)
+        assert best.relevance_score == pytest.approx(1.0, abs=1e-5)
+        assert TEXT[best.relevant_spans[0].start : best.relevant_spans[0].end]
+    ranks = client.call("rerank_texts", body=client.RerankOrTeiRequest(query=TEXT, texts=documents))
+    assert [each.index for each in ranks] == [1, 0]
+    assert "minilm" in [each.id for each in client.call("list_model_names").data]
+    assert client.call("show_model_name", "minilm").object_ == "model"
+
+
 def create_and_store(client: GeneratedClient) -> None:
     client.answer("delete_collection", "typed")
     body = client.CollectionRequest(tokens=client.CollectionRequestTokens.INT8)
@@ -170,6 +185,6 @@ def operate(client: GeneratedClient) -> None:
 
 
 def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
-    for part in (compare, create_and_store, search_and_explain, reembed, delete, operate):
+    for part in (compare, rerank, create_and_store, search_and_explain, reembed, delete, operate):
         part(generated)
     assert generated.called == set(operations)

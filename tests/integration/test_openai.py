@@ -7,6 +7,7 @@ import base64
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,14 +53,14 @@ def vectors(client: openai.OpenAI, texts: list[str], **more: Any) -> Floats:
 
 
 def refused(api: Api, body: object, status: int, code: str, param: str | None) -> str:
-    """The message of an error, which must have exactly OpenAI's shape."""
+    """The message of an error in OpenAI's shape."""
     return check_error(api.post(PATH, body), status, code, param)
 
 
 def check_error(answer: httpx2.Response, status: int, code: str, param: str | None = None) -> str:
     assert answer.headers["content-type"] == "application/json"
-    assert list(answer.json()) == ["error"]
     error = answer.json()["error"]
+    assert answer.json() == {"error": error, "message": error["message"], "detail": error["message"], "code": code}
     assert sorted(error) == ["code", "message", "param", "type"]
     assert (answer.status_code, error["code"], error["param"]) == (status, code, param)
     assert error["type"] == ("invalid_request_error" if status < 500 else "server_error")
@@ -162,8 +163,20 @@ def test_errors_raise_the_typed_exceptions_of_the_client(client: openai.OpenAI) 
         client.embeddings.create(model="minilm", input="x", dimensions=385)
     assert (large.value.code, large.value.param) == ("out_of_range", "dimensions")
     with pytest.raises(openai.NotFoundError) as path:
-        client.models.list()
+        client.files.list()
     assert path.value.code == "unknown_route"
+
+
+def test_the_client_lists_the_models(client: openai.OpenAI, api: Api) -> None:
+    listed = client.models.list().data
+    assert [each.id for each in listed] == [each["name"] for each in api.http.get("/models").json()["models"]]
+    assert {each.owned_by for each in listed} == {"semblance"}
+    assert client.models.retrieve("minilm") == listed[-1]
+    assert abs(listed[0].created - time.time()) < 3600
+    with pytest.raises(openai.NotFoundError) as unknown:
+        client.models.retrieve("org/nosuch")
+    assert unknown.value.code == "unknown_model"
+    assert "minilm-words" in unknown.value.message
 
 
 @pytest.mark.parametrize("tokens", [[1, 2, 3], [[1, 2], [3]]])
@@ -171,6 +184,7 @@ def test_token_ids_are_refused_with_their_own_code(client: openai.OpenAI, tokens
     with pytest.raises(openai.BadRequestError) as caught:
         client.embeddings.create(model="minilm", input=tokens)
     assert caught.value.code == "token_arrays_not_supported"
+    assert "check_embedding_ctx_length=False" in caught.value.message
 
 
 @pytest.mark.parametrize(

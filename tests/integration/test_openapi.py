@@ -169,6 +169,9 @@ BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 
         ("put", "/collections/{name}", {"model": "minilm", "index": "exact", "tokens": "int8", "measure": "rcmd2"}),
         ("post", "/collections/default/documents", {"documents": [{"id": "a/b c", "text": "t", "metadata": {}}]}),
         ("post", "/v1/embeddings", {"model": "minilm", "input": ["x", "y"], "dimensions": 384, "user": "u"}),
+        ("post", "/rerank", {"query": "x", "texts": ["y"], "truncation_direction": "Right", "raw_scores": True}),
+        ("post", "/v1/rerank", {"query": "x", "documents": [{"a": 1, "b": "y"}], "rank_fields": ["b"], "top_k": 0}),
+        ("post", "/v2/rerank", {"model": "minilm@rcmd", "query": "x", "documents": "y", "relevant_spans": {}}),
     ],
 )  # fmt: skip
 def test_valid_requests_are_accepted(http: httpx2.Client, method: str, path: str, body: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ class ExistingNames:
         self._http = httpx2.Client(base_url=url, timeout=60)
         self._numbers = itertools.count()
         self._http.put(f"/collections/{WRITTEN}").raise_for_status()
-        self._other_model = self._http.get("/models").json()["models"][1]["name"]
+        self._model, self._other_model = (each["name"] for each in self._http.get("/models").json()["models"][:2])
         page = self._http.get(f"/collections/{READ}/documents", params={"limit": 1}).json()
         self._body = {
             "collection": READ,
@@ -115,8 +115,8 @@ class ExistingNames:
                 case.query = _one_text_source(case.query)
         if ParameterLocation.BODY in valid and isinstance(case.body, dict):
             body: dict[str, Any] = case.body
-            if documents := body.get("documents"):
-                case.body = body | {"documents": [self._conditional(each) for each in documents]}
+            if case.operation.path.endswith("/documents"):
+                case.body = body | {"documents": [self._conditional(each) for each in body["documents"]]}
             else:
                 case.body = self._existing(body)
         if case.media_type == NDJSON and isinstance(case.body, str):
@@ -139,7 +139,7 @@ class ExistingNames:
             return {"name": self._create(f"/collections/begun-{next(self._numbers)}")}
         if "/reembedding" in operation:
             return {"name": self._create_reembedding(f"/collections/reembedding-{next(self._numbers)}")}
-        name = WRITTEN if operation.startswith("POST") else READ
+        name = WRITTEN if operation.startswith("POST") else self._model if "/models/" in operation else READ
         return {key: value for key, value in (("name", name), ("doc_id", DOCUMENT)) if key in parameters}
 
     def _create(self, path: str) -> str:

@@ -21,7 +21,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
 _OPEN = re.compile(r"/live|/ready|/docs|/docs/assets/.*|/openapi\.json")
-_READ_BY_POST = re.compile(r"/similarity|/search|/explain|/v1/.*", re.DOTALL)  # queries too long for a URL
+_READ_BY_POST = re.compile(r"/similarity|/search|/explain|/rerank|/v[12]/.*", re.DOTALL)  # queries too long for a URL
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,23 @@ from semblance.service.api.routes import (
     health,
     models,
     reembeddings,
+    rerank,
     search,
     similarity,
 )
 
 ROUTERS = tuple(
     module.router
-    for module in (similarity, search, explain, embeddings, collections, reembeddings, documents, models, health)
+    for module in (
+        similarity,
+        search,
+        explain,
+        rerank,
+        embeddings,
+        collections,
+        reembeddings,
+        documents,
+        models,
+        health,
+    )
 )

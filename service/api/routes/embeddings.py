@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_under_v1
+from semblance.service.api.error_shapes import ErrorAnswer
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
 from semblance.service.settings import Settings
@@ -17,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["compare"], route_class=JsonRoute)
     "/embeddings",
     summary="Embed texts, as OpenAI's API does",
     response_model=EmbeddingsResponse,
-    responses=responses_under_v1(*FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
+    responses=responses_in([ErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
 )
 async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
     """The vector of each text, at unit length."""
@@ -28,6 +29,7 @@ async def embed_texts(body: EmbeddingsRequest, embed: Use[Embed], settings: Use[
             model=body.model,
             dimensions=body.dimensions,
             truncate=body.truncate,
+            role=body.role,
         )
     )
     format_ = body.encoding_format or "float"

@@ -1,4 +1,4 @@
-"""GET /models: the served models and the measures."""
+"""GET /models: the served models and the measures; GET /v1/models: names of models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import math
 from fastapi import APIRouter
 
 from semblance.models import catalogue
-from semblance.service.api.refusals import responses
+from semblance.service.api.error_shapes import ErrorAnswer
+from semblance.service.api.refusals import responses, responses_in
 from semblance.service.api.routing import StrictRoute, Use
-from semblance.service.api.schemas.operation import MeasureOut, ModelList, ModelOut
+from semblance.service.api.schemas.fields import ModelInPath
+from semblance.service.api.schemas.operation import MeasureOut, ModelCard, ModelCards, ModelList, ModelOut
+from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.registry import LazyModels
 
 router = APIRouter(tags=["models"], route_class=StrictRoute)
@@ -22,6 +25,26 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
         models=[_model(name, served) for name in served.files],
         measures=[_measure(name) for name in catalogue.names(catalogue.SIMILARITIES)],
     )
+
+
+@router.get(
+    "/v1/models", summary="List models, as OpenAI's API does", responses=responses_in([ErrorAnswer], "unknown_field")
+)
+async def list_model_names(served: Use[LazyModels]) -> ModelCards:
+    """The names of the served models, and their aliases."""
+    return ModelCards(data=[ModelCard(id=name, created=served.since) for name in served.names])
+
+
+@router.get(
+    "/v1/models/{name:path}",
+    summary="Show a model, as OpenAI's API does",
+    responses=responses_in([ErrorAnswer], "unknown_field", "unknown_model"),
+)
+async def show_model_name(name: ModelInPath, served: Use[LazyModels]) -> ModelCard:
+    """One name of a served model."""
+    if name not in served.names:
+        raise UnknownModel(f"no model {name!r} is served: choose one of {', '.join(served.names)}")
+    return ModelCard(id=name, created=served.since)
 
 
 def _model(name: str, served: LazyModels) -> ModelOut:

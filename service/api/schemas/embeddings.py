@@ -10,12 +10,33 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from semblance.models.embeddings import Floats
-from semblance.models.text import Truncate
-from semblance.service.api.schemas.fields import TEXT_PATTERN, Bounded, ModelName, StrictBody, Text, keywords
+from semblance.models.text import Role, Truncate
+from semblance.service.api.schemas.fields import TEXT_PATTERN, Bounded, ModelName, StrictBody, String, Text, keywords
 from semblance.service.api.schemas.warnings import Warnings, warnings_out
 from semblance.service.usecases.embed import TextVectors
 
 EncodingFormat: TypeAlias = Literal["float", "base64"]
+
+DOCUMENT_TYPES = ("document", "passage", "search_document", "retrieval.passage")  # Voyage, NVIDIA, Cohere, Jina
+
+
+def role_of(input_type: str | None) -> Role:
+    """The role of texts of a type, as the APIs of this field name types.
+
+    >>> role_of("search_document"), role_of("search_query"), role_of("classification"), role_of(None)
+    ('document', 'query', 'query', 'query')
+    """
+    return "document" if input_type in DOCUMENT_TYPES else "query"
+
+
+def _listed(types: tuple[str, ...]) -> str:
+    return ", ".join(f"`{each}`" for each in types)
+
+
+_NO_TOKENS = (
+    "token ids are not supported, as they are another model's; send texts "
+    "(in LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
+)
 
 
 def _texts(value: object) -> object:
@@ -25,7 +46,7 @@ def _texts(value: object) -> object:
     if not isinstance(value, list):
         raise PydanticCustomError("invalid_value", "it must be a string or a list of strings")
     if value and all(isinstance(entry, int | list) for entry in value):
-        raise PydanticCustomError("token_arrays_not_supported", "token ids are not supported; send texts")
+        raise PydanticCustomError("token_arrays_not_supported", _NO_TOKENS)
     return value
 
 
@@ -58,9 +79,21 @@ class EmbeddingsRequest(StrictBody):
     dimensions: int | None = Field(
         None, ge=1, description="Keep only the first ones, scaled to unit length; null keeps all."
     )
+    input_type: String | None = Field(
+        None,
+        description="Not OpenAI's: whether the texts are queries or documents, for models that read them differently. "
+        f"Documents: {_listed(DOCUMENT_TYPES)}; anything else is a query. Also as `task` or `prompt_name`.",
+    )
+    task: String | None = Field(None, description="Not OpenAI's: `input_type`, as Jina's API names it.")
+    prompt_name: String | None = Field(None, description="Not OpenAI's: `input_type`, as TEI names it.")
     truncate: Truncate = Field(
         "NONE", description="Not OpenAI's: the end at which a text that is too long is truncated; NONE refuses it."
     )
+
+    @property
+    def role(self) -> Role:
+        """The role of the texts."""
+        return role_of(self.input_type or self.task or self.prompt_name)
 
 
 class EmbeddingOut(BaseModel):

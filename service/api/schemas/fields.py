@@ -173,6 +173,11 @@ _FILTER_SCHEMA: dict[str, Any] = {
 String = Annotated[str, AfterValidator(_well_formed)]
 Text = Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")]
 ModelName = Annotated[String, documented(known_enum="models")]
+ModelChoiceName = Annotated[
+    String,
+    Field(description="A name that GET /v1/models lists, or `model@measure`; null is the default model."),
+    documented(known_pattern="model_choice", examples=["minilm-words", "minilm@cosine"]),
+]
 Measure = Annotated[
     String,
     Field(description="One of the measures that GET /models lists.", examples=["rcmd"]),
@@ -184,6 +189,7 @@ _OF_DOCUMENT = documented(minLength=1, maxLength=256, pattern=ID_PATTERN, exampl
 NamedCollection = Annotated[String, _OF_COLLECTION]
 NamedDocument = Annotated[String, _OF_DOCUMENT]
 CollectionInPath = Annotated[str, _OF_COLLECTION, Path()]
+ModelInPath = Annotated[str, documented(pattern="^.+$", examples=["minilm-words"]), Path()]
 DocumentInPath = Annotated[str, _OF_DOCUMENT, Path()]
 DocumentId = Annotated[
     str,

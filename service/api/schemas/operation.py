@@ -42,6 +42,22 @@ class ModelList(BaseModel):
     measures: list[MeasureOut]
 
 
+class ModelCard(BaseModel):
+    """A model in the shape of OpenAI's API."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = Field(description="Unix time from which this process serves it.")
+    owned_by: Literal["semblance"] = "semblance"
+
+
+class ModelCards(BaseModel):
+    """Models in the shape of OpenAI's API."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
+
+
 class Live(BaseModel):
     """The process runs."""
 

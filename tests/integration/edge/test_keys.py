@@ -15,8 +15,8 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
+from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.errors import ProblemDetails
-from semblance.service.api.openai_shape import ErrorAnswer
 from tests.integration.edge.conftest import (
     ADMIN,
     AS_READER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -19,8 +20,10 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.lora import CONFIG, WEIGHTS
 from semblance.service.cli.main import app
 from semblance.service.cli.train import read_recipe
+from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, BuiltIn
-from semblance.service.model_loading.registry import read_served, read_source
+from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served, read_source
+from semblance.service.ports.embedding import ModelChoice
 from semblance.service.settings import Settings
 from tests.support.project import PROJECT
 from tests.support.small_model import WORD_DIM, load, make_small, random_vectors, save_map, write_glove
@@ -249,3 +252,49 @@ def test_a_projection_that_cannot_be_fitted_reports_the_reason(tmp_path: Path, g
         assert code == 1
         assert message in output
     assert not (tmp_path / "map").exists()
+
+
+def test_aliases_name_models_and_measures() -> None:
+    aliases = read_aliases("rerank-v3.5=minilm@rcmd1, BAAI/bge-m3 = other ,", ["minilm", "other"])
+    served = LazyModels(read_served("minilm,other=minilm?pooling=max"), cast("Any", None), 1.0, aliases)
+    assert served.names == ["minilm", "other", "rerank-v3.5", "BAAI/bge-m3"]
+    assert served.resolve("rerank-v3.5") == ("minilm", "rcmd1")
+    assert served.resolve("BAAI/bge-m3") == ("other", None)
+    assert served.resolve("other@cosine") == ("other", "cosine")
+    assert served.resolve("nosuch") == ("nosuch", None)
+    assert served.resolve(None) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ("a", "needs a new name|names none of the served"),
+        ("=minilm", "needs a new name"),
+        ("minilm=minilm", "needs a new name"),
+        ("a=minilm,a=minilm", "needs a new name"),
+        ("a=nosuch", "names none of the served minilm"),
+        ("a=nosuch@rcmd", "names none of the served minilm"),
+        ("a=minilm@nosuch", "names none of the measures"),
+    ],
+)
+def test_malformed_aliases_are_refused(listed: str, reason: str) -> None:
+    with pytest.raises(BadCheckpoint, match=reason):
+        read_aliases(listed, ["minilm"])
+
+
+def test_an_alias_loads_its_model() -> None:
+    loaded: list[str] = []
+
+    def load_model(name: str, _: object) -> Any:
+        loaded.append(name)
+        return name
+
+    async def get() -> list[Any]:
+        aliases = {"theirs": ModelChoice("second", "rcmd")}
+        models = LazyModels(read_served("minilm,second=minilm?pooling=max"), load_model, 30, aliases)
+        with pytest.raises(UnknownModel, match="minilm, second, theirs"):
+            await models.get("minilm@rcmd")
+        return [await models.get(name) for name in ("theirs", "second", None)]
+
+    assert asyncio.run(get()) == ["second", "second", "minilm"]
+    assert sorted(loaded) == ["minilm", "second"]

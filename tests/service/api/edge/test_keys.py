@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
@@ -38,6 +39,11 @@ REQUIRED = {
     "GET /models": "read",
     "POST /similarity": "read",
     "POST /v1/embeddings": "read",
+    "GET /v1/models": "read",
+    "GET /v1/models/{name:path}": "read",
+    "POST /rerank": "read",
+    "POST /v1/rerank": "read",
+    "POST /v2/rerank": "read",
     "POST /search": "read",
     "GET /explain": "read",
     "POST /explain": "read",
@@ -70,7 +76,7 @@ def test_every_route_requires_the_scope_decided_for_it() -> None:
     assert set(routes()) == set(REQUIRED), "decide the scope of a new route, here and in service/api/edge/keys.py"
     for route, scope in REQUIRED.items():
         method, path = route.split(" ")
-        path = path.replace("{name}", "faq").replace("{doc_id:path}", "a/b").replace("assets", "assets/swagger-ui.css")
+        path = re.sub("{[a-z_]+:path}", "a/b", path).replace("{name}", "faq").replace("assets", "assets/swagger-ui.css")
         assert GUARD.needs_key(method, path) == (scope is not None), route
         if scope is not None:
             assert scope_of(method, path) == scope, route
@@ -239,7 +245,8 @@ def test_openapi_documents_keys_and_scopes_only_if_keys_are_set() -> None:
     assert with_keys["components"]["securitySchemes"]["key"] == {"type": "http", "scheme": "bearer"}
     for path, operations in with_keys["paths"].items():
         for method, operation in operations.items():
-            scope = REQUIRED[f"{method.upper()} {path.replace('{doc_id}', '{doc_id:path}')}"]
+            route = path.replace("{doc_id}", "{doc_id:path}").replace("/models/{name}", "/models/{name:path}")
+            scope = REQUIRED[f"{method.upper()} {route}"]
             assert operation.get("security") == ([{"key": []}] if scope else None)
             assert ("401" in operation["responses"]) == ("403" in operation["responses"]) == (scope is not None)
             assert scope is None or f"scope `{scope}`" in operation["description"]

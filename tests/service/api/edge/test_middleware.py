@@ -62,14 +62,9 @@ async def test_errors_and_shutdown_under_v1_have_the_shape_of_openai() -> None:
     assert failed.headers["x-request-id"] in error["message"]
     assert "hunter2" not in failed.text
     assert (down.status_code, down.headers["retry-after"], down.headers["connection"]) == (503, "1", "close")
-    assert down.json() == {
-        "error": {
-            "message": "the service is shutting down",
-            "type": "server_error",
-            "param": None,
-            "code": "not_ready",
-        }
-    }
+    message, code = "the service is shutting down", "not_ready"
+    error = {"message": message, "type": "server_error", "param": None, "code": code}
+    assert down.json() == {"error": error, "message": message, "detail": message, "code": code}
 
 
 @pytest.mark.parametrize("reads", [True, False])

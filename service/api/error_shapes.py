@@ -1,0 +1,137 @@
+"""Refusals in the shapes that the clients of other services' routes read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from semblance.service.errors import Problem
+
+SHOWN = 10  # refused parts in one message
+FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
+
+_OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank", re.DOTALL)
+_TEI_FIELDS = {"/rerank": "texts"}  # by the path of another service's route: the field by which it is TEI's
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal: its status, stable code and detail, and the refused parts of the request."""
+
+    status: int
+    code: str
+    detail: str
+    parts: Sequence[Problem]
+
+    @property
+    def message(self) -> str:
+        """The details of the first refused parts, or of the whole."""
+        if not self.parts:
+            return self.detail
+        shown = "; ".join(f"{part.pointer}: {part.detail}".removeprefix(": ") for part in self.parts[:SHOWN])
+        return shown + (f"; and {len(self.parts) - SHOWN} more" if len(self.parts) > SHOWN else "")
+
+
+class ErrorOut(BaseModel):
+    """What was wrong."""
+
+    message: str
+    type: Literal["invalid_request_error", "server_error"]
+    param: str | None = Field(description="The refused field of the body, if it is one.")
+    code: str = Field(description="Stable; programs may rely on it.")
+
+
+class ErrorAnswer(BaseModel):
+    """A refusal that clients of several APIs read.
+
+    `error` is as in OpenAI's API, vLLM's and infinity's, `message` as in Cohere's, `detail` as in Jina's.
+    """
+
+    error: ErrorOut
+    message: str
+    detail: str = Field(description="The same.")
+    code: str
+
+    @classmethod
+    def of(cls, refused: Refused) -> Self:
+        """The refusal in this shape."""
+        pointer = refused.parts[0].pointer if refused.parts else ""
+        error = ErrorOut(
+            message=refused.message,
+            type="server_error" if refused.status >= 500 else "invalid_request_error",
+            param=pointer.split("/")[1] or None if pointer else None,
+            code=refused.code,
+        )
+        return cls(error=error, message=refused.message, detail=refused.message, code=refused.code)
+
+
+class TeiErrorAnswer(BaseModel):
+    """A refusal in the shape of Text Embeddings Inference."""
+
+    error: str
+    error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
+    code: str = Field(description="Stable; programs may rely on it.")
+
+    @classmethod
+    def of(cls, refused: Refused) -> Self:
+        """The refusal in this shape."""
+        types: Mapping[int, Any] = {429: "Overloaded", 500: "Backend", 503: "Unhealthy"}
+        error_type = types.get(refused.status, "Validation")
+        return cls(error=refused.message, error_type=error_type, code=refused.code)
+
+
+Shape = type[ErrorAnswer] | type[TeiErrorAnswer]
+
+
+def shape_of(scope: Mapping[str, Any]) -> Shape | None:
+    """The shape in which refusals of a request are sent; None for our own.
+
+    >>> shape_of({"path": "/v1/embeddings"}), shape_of({"path": "/search"})
+    (<class 'semblance.service.api.error_shapes.ErrorAnswer'>, None)
+    """
+    path = scope["path"]
+    if path in _TEI_FIELDS and _TEI_FIELDS[path] in scope.get(FIELDS, ()):
+        return TeiErrorAnswer
+    return ErrorAnswer if _OPENAI_PATHS.fullmatch(path) else None
+
+
+def status_in(shape: Shape | None, status: int) -> int:
+    """The status in a shape of a problem with `status`.
+
+    Clients of OpenAI's and Cohere's APIs raise BadRequestError for 400.
+
+    >>> status_in(ErrorAnswer, 422), status_in(ErrorAnswer, 404), status_in(None, 422)
+    (400, 404, 422)
+    """
+    return 400 if status == 422 and shape is ErrorAnswer else status
+
+
+class Refusal(Response):
+    """A refusal, sent in the shape of its route."""
+
+    def __init__(
+        self, problem: Mapping[str, Any], refused: Refused, headers: Mapping[str, str], media_type: str
+    ) -> None:
+        self._refused = refused
+        super().__init__(_ascii(problem), refused.status, headers, media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer; only this method chooses between the shapes."""
+        if shape := shape_of(scope):
+            self.status_code = status_in(shape, self.status_code)
+            self.body = _ascii(shape.of(self._refused).model_dump())
+            self.headers["content-length"] = str(len(self.body))
+            self.headers["content-type"] = "application/json"
+        await super().__call__(scope, receive, send)
+
+
+def _ascii(content: Mapping[str, Any]) -> bytes:
+    """JSON in ASCII: a detail may repeat a name with lone surrogates, which UTF-8 cannot encode."""
+    return json.dumps(content).encode("ascii")

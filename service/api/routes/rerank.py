@@ -1,0 +1,98 @@
+"""POST /rerank: documents of a request by relevance, for clients of several APIs."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, RootModel
+
+from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.schemas.rerank import RerankOrTeiRequest, RerankRequest
+from semblance.service.api.schemas.rerank_answers import (
+    RerankResponse,
+    TeiRank,
+    VoyageResponse,
+    rerank_response,
+    tei_ranks,
+    voyage_response,
+)
+from semblance.service.settings import Settings
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.rerank import Rerank, RerankParams
+
+TRUNCATED_HEADER = "x-semblance-truncated"  # number of truncated documents: TEI's answer has no place for it
+
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
+
+_CODES = (*FIELDS, *TEXTS, *MODEL, *ENCODING, "not_finite", "unknown_measure", "not_explainable")
+_DOCUMENTED = responses_in([ErrorAnswer], *_CODES)
+
+
+@router.post(
+    "/rerank",
+    summary="Order documents, for clients of many APIs",
+    response_model=RerankResponse | VoyageResponse | list[TeiRank],
+    responses=responses_in([ErrorAnswer, TeiErrorAnswer], *_CODES),
+)
+async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first."""
+    return await _answer(body, rerank, settings, "2")
+
+
+@router.post(
+    "/v1/rerank",
+    summary="Order documents, as Jina's API does",
+    response_model=RerankResponse | VoyageResponse,
+    responses=_DOCUMENTED,
+)
+async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first.
+
+    Cohere's API v1 and Voyage's have the same path.
+    """
+    return await _answer(body, rerank, settings, "1")
+
+
+@router.post(
+    "/v2/rerank",
+    summary="Order documents, as Cohere's API does",
+    response_model=RerankResponse | VoyageResponse,
+    responses=_DOCUMENTED,
+)
+async def rerank_as_cohere(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
+    """Order documents by their relevance to a query, best first."""
+    return await _answer(body, rerank, settings, "2")
+
+
+async def _answer(body: RerankRequest, rerank: Rerank, settings: Settings, version: Literal["1", "2"]) -> Response:
+    texts = body.inputs()
+    tei = body if isinstance(body, RerankOrTeiRequest) and body.texts is not None else None
+    require_at_most("/texts" if tei else "/documents", len(texts), settings.max_texts, "documents")
+    spans, explain = body.spans, bool(body.explain)
+    if spans or explain:
+        explained = min(body.top or len(texts), len(texts))
+        require_at_most("/top_n", explained, settings.max_explained, "explanations")
+    found = await rerank(
+        RerankParams(
+            InputText(body.query, "/query"), texts, body.model, body.measure, body.top, body.end, spans, explain
+        )
+    )
+
+    def write() -> bytes:
+        answer: BaseModel
+        if tei:
+            answer = RootModel[list[TeiRank]](tei_ranks(found, tei, texts))
+        elif body.is_voyage:
+            answer = voyage_response(found, body, texts)
+        else:
+            answer = rerank_response(found, body, texts, version, uuid.uuid4().hex)
+        return answer.model_dump_json(exclude_none=True).encode()
+
+    answer = await json_answer("explained ranks" if explain else "ranks", len(found.results), write)
+    if found.truncated:
+        answer.headers[TRUNCATED_HEADER] = str(len(found.truncated))
+    return answer

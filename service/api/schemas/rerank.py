@@ -1,0 +1,221 @@
+"""Bodies of /rerank, which clients of several APIs send and read."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from semblance.models.measures.relevant_spans import SpanOptions
+from semblance.models.text import Truncate
+from semblance.service.api.schemas.fields import (
+    TEXT_PATTERN,
+    AtMostTexts,
+    Bounded,
+    Measure,
+    ModelChoiceName,
+    StrictBody,
+    String,
+    Text,
+    alternative,
+    keywords,
+    one_of,
+    require_one_of,
+)
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.rerank import DEFAULT_MEASURE
+
+_DOCUMENTS_NEEDED = 'give documents, such as {"query": "a text", "documents": ["one text", "another"]}'
+_FORMS = 'give documents, such as {"query": "a text", "documents": ["one text", "another"]}, or texts, as TEI does'
+_NO_TEXT = "it has no text: give a string, an object with the field text, or rank_fields that name its fields"
+
+
+def _document(value: object) -> object:
+    if not isinstance(value, str | dict):
+        raise PydanticCustomError("invalid_value", "it must be a string, or an object with the field text")
+    return value
+
+
+def _texts(value: object) -> object:
+    """One text as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _text_of(value: object) -> object:
+    """The text of an object with the field text, as Jina's API has it."""
+    return value["text"] if isinstance(value, dict) and "text" in value else value
+
+
+_STRING = keywords(type="string", known_maxLength="max_text_chars")
+_TEXT = keywords(type="string", minLength=1, pattern=TEXT_PATTERN, known_maxLength="max_text_chars")
+_TEXT_OBJECT = {"type": "object", "properties": {"text": _TEXT}, "required": ["text"]}
+_DOCUMENT = {"anyOf": [_STRING, {"type": "object"}]}
+_LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
+
+Direction = Annotated[
+    Literal["left", "right"],
+    BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
+    WithJsonSchema({"type": "string", "pattern": "^([Ll]eft|[Rr]ight)$"}),
+]
+_NO_TEXTS = {"properties": {"documents": {"anyOf": [_STRING, _LIST]}, "texts": {"type": "null"}}}
+
+Query = Annotated[Text, BeforeValidator(_text_of), WithJsonSchema({"anyOf": [_TEXT, _TEXT_OBJECT]})]
+Documents = Annotated[
+    list[Annotated[Any, PlainValidator(_document)]],
+    Field(min_length=1),
+    Bounded,
+    BeforeValidator(_texts),
+    WithJsonSchema({"anyOf": [_STRING, _LIST]}),
+]
+
+
+class SpansIn(BaseModel):
+    """Which spans of the documents to return, as Cohere's API has it."""
+
+    model_config = ConfigDict(strict=True)
+
+    mode: Literal["enabled", "disabled"] = "enabled"
+    threshold: float | None = Field(None, description="Least score of a span; 0.1 if null.", allow_inf_nan=False)
+    max_spans: int | None = Field(None, ge=1, description="Most spans of a document; all if null.")
+
+
+class RerankRequest(StrictBody):
+    """A query and documents. Fields that are not listed here are ignored."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "my parcel never came",
+                    "documents": ["Track a shipment with its number.", "Return shoes within 30 days."],
+                    "top_n": 1,
+                    "relevant_spans": {"mode": "enabled"},
+                },
+            ],
+        },
+    )
+
+    query: Query
+    documents: Documents | None
+    model: ModelChoiceName | None = None
+    measure: Measure | None = Field(
+        None, description=f"Not Cohere's: null is that of the model's name, or {DEFAULT_MEASURE}."
+    )
+    top_n: int | None = Field(None, ge=0, description="Most results; 0, null or more than there are: all.")
+    top_k: int | None = Field(None, ge=0, description="The same in Voyage's API, whose answer has `data`.")
+    truncation: bool | None = Field(None, description="Voyage's: documents are always truncated.")
+    rank_fields: list[String] | None = Field(
+        None, min_length=1, description="Fields of documents that are objects, read as lines `field: value`."
+    )
+    return_documents: bool | None = Field(
+        None, description="False leaves them out; by default only Voyage's answer does."
+    )
+    max_tokens_per_doc: int | None = Field(None, ge=1, description="Ignored: the model reads its own maximum.")
+    relevant_spans: SpansIn | None = Field(None, description="Return the spans of each result that make its score.")
+    explain: bool | None = Field(None, description="Not Cohere's: also return the links between words.")
+
+    _known_form = require_one_of("documents", otherwise=_DOCUMENTS_NEEDED)
+
+    @property
+    def is_voyage(self) -> bool:
+        """Whether it has a field that only Voyage's API has."""
+        return self.top_n is None and (self.top_k is not None or self.truncation is not None)
+
+    @property
+    def top(self) -> int | None:
+        """Most results; None for all."""
+        return self.top_n or self.top_k or None
+
+    @property
+    def end(self) -> Truncate:
+        """The end at which long texts are truncated."""
+        return "END"
+
+    @property
+    def spans(self) -> SpanOptions | None:
+        """Which spans to return; None for none."""
+        asked = self.relevant_spans
+        if asked is None or asked.mode == "disabled":
+            return None
+        defaults = SpanOptions()
+        return SpanOptions(defaults.threshold if asked.threshold is None else asked.threshold, asked.max_spans)
+
+    def inputs(self) -> list[InputText]:
+        """The texts of the documents. Raises InvalidRequest if some have none."""
+        texts = [self._text(document) for document in self.documents or ()]
+        if missing := [i for i, text in enumerate(texts) if text is None]:
+            raise InvalidRequest([Problem(f"/documents/{i}", "invalid_value", _NO_TEXT) for i in missing])
+        return [InputText(text or "", f"/documents/{i}") for i, text in enumerate(texts)]
+
+    def _text(self, document: str | dict[str, JsonValue]) -> str | None:
+        if isinstance(document, str):
+            return document
+        if self.rank_fields is None:
+            text = document.get("text")
+            return text if isinstance(text, str) else None
+        lines = [f"{name}: {_shown(document[name])}" for name in self.rank_fields if name in document]
+        return "\n".join(lines) if lines else None
+
+
+class RerankOrTeiRequest(RerankRequest):
+    """A query with `documents`, or with `texts`, as TEI has it.
+
+    Fields that are not listed here are ignored.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "my parcel never came", "texts": ["Track a shipment.", "Return shoes."], "return_text": True},
+                {"query": "my parcel never came", "documents": [{"text": "Track a shipment."}]},
+            ],
+            "allOf": one_of(alternative({"texts": "array"}, "documents"), {"required": ["documents"], **_NO_TEXTS}),
+        },
+    )
+
+    documents: Documents | None = None
+    texts: Annotated[list[String] | None, Bounded, AtMostTexts] = Field(
+        None, min_length=1, description="TEI's documents."
+    )
+    raw_scores: bool | None = Field(None, description="TEI's: scores of the measure, not mapped to [0, 1].")
+    return_text: bool | None = Field(None, description="TEI's: return the texts.")
+    truncate: bool | None = Field(None, description="TEI's: whether longer texts are truncated; by default they are.")
+    truncation_direction: Direction | None = Field(None, description="The end at which they are.")
+
+    _known_form = require_one_of("documents", "texts", otherwise=_FORMS)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.texts is not None and self.documents is not None:
+            raise PydanticCustomError("invalid_request", "give either documents or texts")
+        return self
+
+    @property
+    def end(self) -> Truncate:
+        """The end at which long texts are truncated."""
+        if self.texts is not None and self.truncate is False:
+            return "NONE"
+        return "START" if self.truncation_direction == "left" else "END"
+
+    def inputs(self) -> list[InputText]:
+        """The texts of the documents. Raises InvalidRequest if some have none."""
+        if self.texts is None:
+            return super().inputs()
+        return [InputText(text, f"/texts/{i}") for i, text in enumerate(self.texts)]
+
+
+def _shown(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,169 @@
+"""Order the documents of a request by their relevance to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from semblance.models.catalogue import explainable, required_vectors, similarity
+from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
+from semblance.models.measures.chunks import split_by_size
+from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
+from semblance.models.measures.unit_interval import to_unit_interval
+from semblance.models.protocols import Encoder, Explainable, Similarity
+from semblance.models.text import Truncate
+from semblance.service.errors import InvalidRequest
+from semblance.service.ports.embedding import ModelChoices
+from semblance.service.request_warnings import RequestWarning, WarningCode
+from semblance.service.threads import Offload
+from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.explain import WordLinks, strongest_links
+
+DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
+EMPTY: WarningCode = "empty_text"
+
+
+@dataclass(frozen=True, slots=True)
+class RerankParams:
+    """A query, its documents, and options.
+
+    Attributes:
+        model: name of a served model, an alias, or `model@measure`; None for the default.
+        measure: None for that of the model's name, or the default.
+        top: most results; None for all documents.
+        spans: which relevant spans of the results to return; None for none.
+        explain: whether to return the links of the results.
+    """
+
+    query: InputText
+    documents: Sequence[InputText]
+    model: str | None
+    measure: str | None = None
+    top: int | None = None
+    truncate: Truncate = "END"
+    spans: SpanOptions | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDocument:
+    """A document by its position in the request, its score, and what explains it.
+
+    Attributes:
+        relevance: the score mapped to [0, 1].
+        score: by the measure; of a document without text its lower bound, which may be infinite.
+    """
+
+    index: int
+    relevance: float
+    score: float
+    spans: RelevantSpans | None = None
+    why: WordLinks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """Results, best first; equal scores keep the order of the request."""
+
+    encoder: Encoder
+    measure: Similarity
+    results: Sequence[RankedDocument]
+    truncated: Sequence[int]
+    tokens: int
+    warnings: Sequence[RequestWarning]
+
+
+class Rerank:
+    """Scores documents against a query, as a search rescores its candidates."""
+
+    def __init__(self, models: ModelChoices, texts: TextEmbedder) -> None:
+        self._models = models
+        self._texts = texts
+        self._offload = Offload()
+
+    async def __call__(self, params: RerankParams) -> Reranking:
+        """Order the documents. Those without a visible character, which clients send, score lowest.
+
+        Raises:
+            UnknownModel, UnknownMeasure, NotExplainable, InvalidRequest: see the errors of models and service.
+        """
+        choice = self._models.resolve(params.model)
+        measure = similarity(params.measure or choice.measure or DEFAULT_MEASURE)
+        explainer = explainable(measure.name) if params.explain or params.spans else None
+        want: Want = "tokens" if explainer else required_vectors(measure)
+        encoder = await self._models.get(choice.model)
+        query = await self._texts.embed(encoder, [params.query], "query", want, params.truncate)
+        places, documents, warnings = await self._embed_documents(encoder, params, want)
+        scores = np.full(len(params.documents), measure.bounds[0])
+        scores[places] = await self._score(measure, query.embeddings[0], documents.embeddings)
+        relevance = to_unit_interval(scores, measure.bounds)
+        best = np.argsort(-scores, kind="stable")[: params.top].tolist()
+        results = [RankedDocument(i, float(relevance[i]), float(scores[i])) for i in best]
+        if explainer:
+            embedded = dict(zip(places, documents.embeddings, strict=True))
+            explain = partial(_explain, explainer, query.embeddings[0], embedded, results, params)
+            results = await self._offload.run(f"{measure.name} reranked", len(results), explain)
+        return Reranking(
+            encoder=encoder,
+            measure=measure,
+            results=results,
+            truncated=[place for place, cut in zip(places, documents.truncated, strict=True) if cut],
+            tokens=query.tokens + documents.tokens,
+            warnings=[*query.warnings, *warnings, *documents.warnings],
+        )
+
+    async def _embed_documents(
+        self, encoder: Encoder, params: RerankParams, want: Want
+    ) -> tuple[list[int], TextEmbeddings, list[RequestWarning]]:
+        """Positions and embeddings of the documents with text, and warnings of the others."""
+        places = list(range(len(params.documents)))
+        warnings: list[RequestWarning] = []
+        while True:
+            texts = [params.documents[place] for place in places]
+            try:
+                return places, await self._texts.embed(encoder, texts, "document", want, params.truncate), warnings
+            except InvalidRequest as error:
+                if any(problem.code != EMPTY for problem in error.problems):
+                    raise
+                empty = {problem.pointer: problem.detail for problem in error.problems}
+                warnings += [
+                    RequestWarning(pointer, EMPTY, f"{detail}: it scores 0") for pointer, detail in empty.items()
+                ]
+                places = [place for place in places if params.documents[place].pointer not in empty]
+
+    async def _score(
+        self, measure: Similarity, query: TokenEmbeddings, documents: Sequence[TokenEmbeddings]
+    ) -> Doubles:
+        costs = [comparison_cost(query) * comparison_cost(each) for each in documents]
+        scored = [
+            await self._offload.run(
+                measure.name, sum(costs[chunk]), partial(measure.score_many, query, documents[chunk])
+            )
+            for chunk in split_by_size(costs, CHUNK_PRODUCTS)
+        ]
+        return np.concatenate([np.zeros(0), *scored])
+
+
+def _explain(
+    explainer: Explainable,
+    query: TokenEmbeddings,
+    documents: dict[int, TokenEmbeddings],
+    results: Sequence[RankedDocument],
+    params: RerankParams,
+) -> list[RankedDocument]:
+    explained = []
+    for result in results:
+        document = documents.get(result.index)
+        if document is None:  # it has no text
+            explained.append(result)
+            continue
+        explanation = explainer.explain(query, document).by_word()
+        spans = relevant_spans(explanation, params.spans) if params.spans else None
+        ends = params.truncate, params.truncate
+        why = strongest_links(explanation, query, document, *ends) if params.explain else None
+        explained.append(RankedDocument(result.index, result.relevance, result.score, spans, why))
+    return explained

@@ -1,0 +1,263 @@
+"""POST /rerank, /v1/rerank and /v2/rerank: one answer for clients of several APIs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from semblance.service.model_loading.registry import read_source
+from tests.integration.conftest import Api
+
+QUERY = "my parcel never came"
+DOCUMENTS = [
+    "Return shoes within 30 days of delivery.",
+    "Track a shipment with its number if your package did not arrive.",
+    "Gift cards cannot be exchanged for cash.",
+    "parcel",
+]
+PATHS = ("/rerank", "/v1/rerank", "/v2/rerank")
+
+
+def results(api: Api, path: str = "/v2/rerank", **fields: Any) -> list[Any]:
+    body = {"query": QUERY, "documents": DOCUMENTS, **fields}
+    found: list[Any] = api.ok(path, body)["results"]
+    return found
+
+
+def order(found: list[Any]) -> list[int]:
+    return [each["index"] for each in found]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_answer_has_the_fields_of_every_api(api: Api, path: str) -> None:
+    answer = api.ok(path, {"query": QUERY, "documents": DOCUMENTS, "model": "minilm-words", "top_n": 2})
+    assert answer["object"] == "rerank"
+    assert answer["model"] == "minilm-words"
+    assert answer["measure"] == "rcmd1_words"
+    assert answer["meta"]["api_version"] == {"version": "1" if path == "/v1/rerank" else "2"}
+    assert answer["meta"]["billed_units"] == {"search_units": 1}
+    tokens = answer["meta"]["tokens"]["input_tokens"]
+    assert answer["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
+    assert tokens > 40
+    assert "warnings" not in answer["meta"]
+    first, second = answer["results"]
+    assert first["index"] == 1
+    assert first["document"] == {"text": DOCUMENTS[1]}
+    assert 1 >= first["relevance_score"] > second["relevance_score"] >= 0
+    assert first["relevance_score"] == pytest.approx((first["raw_score"] + 1) / 2)
+
+
+def test_cosines_are_those_of_sentence_transformers(api: Api) -> None:
+    model = SentenceTransformer(str(read_source("minilm").location), device="cpu")
+    query, documents = model.encode([QUERY], normalize_embeddings=True)[0], model.encode(DOCUMENTS)
+    expected = documents @ query / np.linalg.norm(documents, axis=1)
+    found = results(api, model="minilm@cosine")
+    assert order(found) == np.argsort(-expected).tolist()
+    assert [each["raw_score"] for each in found] == pytest.approx(sorted(expected, reverse=True), abs=1e-5)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "rcmd1", "rcmd1_words", "word_movers", "soft_cardinality"])
+def test_documents_of_a_request_score_as_those_of_a_collection(api: Api, measure: str) -> None:
+    api.collection("reranked")
+    api.store("reranked", *({"id": str(i), "text": text} for i, text in enumerate(DOCUMENTS)))
+    body = {"query": QUERY, "collection": "reranked", "measure": measure, "k": len(DOCUMENTS)}
+    hits = api.ok("/search", body)["results"][0]["hits"]
+    found = results(api, measure=measure)
+    assert order(found) == [int(hit["id"]) for hit in hits]
+    assert [each["raw_score"] for each in found] == pytest.approx([hit["score"] for hit in hits], abs=1e-5)
+    relevance = [each["relevance_score"] for each in found]
+    assert relevance == sorted(relevance, reverse=True)
+    assert 0 <= relevance[-1] <= relevance[0] <= 1
+
+
+def test_there_are_at_most_as_many_results_as_documents(api: Api) -> None:
+    whole = results(api)
+    assert sorted(order(whole)) == [0, 1, 2, 3]
+    for top in (0, None, 4, 100):
+        assert results(api, top_n=top) == whole
+    assert results(api, top_n=3) == whole[:3]
+
+
+def test_equal_scores_keep_the_order_of_the_request(api: Api) -> None:
+    found = results(api, documents=["b", "parcel", "b", "parcel", "b"])
+    assert order(found) == [1, 3, 0, 2, 4]
+
+
+def test_scores_do_not_depend_on_the_other_documents(api: Api) -> None:
+    alone = [results(api, documents=[text])[0]["relevance_score"] for text in DOCUMENTS]
+    assert [each["relevance_score"] for each in sorted(results(api), key=lambda each: each["index"])] == pytest.approx(
+        alone, abs=1e-5
+    )
+
+
+def test_a_thousand_documents_are_one_request(api: Api) -> None:
+    documents = [f"{'very ' * (i % 7)}long story number {i}" for i in range(999)] + [QUERY]
+    found = results(api, documents=documents, return_documents=False)
+    assert len(found) == 1000
+    assert found[0]["index"] == 999
+    assert found[0]["relevance_score"] == pytest.approx(1.0, abs=1e-5)
+    assert "document" not in found[0]
+
+
+def test_documents_without_text_score_zero_with_a_warning(api: Api) -> None:
+    body = {"query": QUERY, "documents": ["", DOCUMENTS[1], " \n", "\u200b"]}
+    for measure, lowest in (("rcmd1_words", -1), ("word_movers", None)):
+        answer = api.ok("/v2/rerank", {**body, "measure": measure})
+        assert order(answer["results"]) == [1, 0, 2, 3]
+        assert [each["relevance_score"] for each in answer["results"][1:]] == [0, 0, 0]
+        assert [each.get("raw_score") for each in answer["results"][1:]] == [lowest] * 3
+        assert [each.split(":")[0] for each in answer["meta"]["warnings"]] == [
+            "/documents/0",
+            "/documents/2",
+            "/documents/3",
+        ]
+    empty = api.ok("/v2/rerank", {"query": QUERY, "documents": ["", " "], "relevant_spans": {}, "explain": True})
+    assert [each["relevance_score"] for each in empty["results"]] == [0, 0]
+
+
+def test_objects_are_read_by_their_text_or_rank_fields(api: Api) -> None:
+    as_objects = [{"text": text, "id": i} for i, text in enumerate(DOCUMENTS)]
+    assert results(api, documents=as_objects) == results(api)
+    fields = [{"title": "Lost parcels", "year": 2026, "note": "x"}, {"year": [1]}, "year: 7"]
+    lines = ["title: Lost parcels\nyear: 2026", "year: [1]", "year: 7"]
+    assert results(api, documents=fields, rank_fields=["title", "year"]) == results(api, documents=lines)
+    assert results(api, query={"text": QUERY}, documents=DOCUMENTS[0]) == results(api, documents=DOCUMENTS[:1])
+
+
+def test_truncated_documents_are_named(api: Api) -> None:
+    answer = api.post("/v2/rerank", {"query": QUERY, "documents": ["short", "word " * 600, "x", "more " * 600]})
+    assert answer.headers["x-semblance-truncated"] == "2"
+    [warning] = answer.json()["meta"]["warnings"]
+    assert warning == "truncated to the 256 tokens that the model reads: documents 1, 3"
+    ends = [
+        results(api, "/rerank", documents=["parcel " + "word " * 600], truncation_direction=end)[0]["raw_score"]
+        for end in ("Right", "left")
+    ]
+    assert ends[0] > ends[1] + 0.1
+
+
+def test_relevant_spans_and_the_rest_sum_to_the_score(api: Api) -> None:
+    text = "🙂 naïve 数据库: the parcel did not arrive, so we sent another parcel"
+    [found] = results(api, documents=[text], relevant_spans={"mode": "enabled", "threshold": 0})
+    spans = found["relevant_spans"]
+    assert {"the parcel", "not arrive"} <= {text[span["start"] : span["end"]] for span in spans}
+    assert math.fsum([found["rest"], *(span["score"] for span in spans)]) == pytest.approx(found["raw_score"], abs=1e-9)
+    assert [span["score"] for span in spans] == sorted((span["score"] for span in spans), reverse=True)
+    [one] = results(api, documents=[text], relevant_spans={"max_spans": 1})
+    assert one["relevant_spans"] == spans[:1]
+    [none] = results(api, documents=[text], relevant_spans={"threshold": 2})
+    assert "relevant_spans" not in none
+    assert none["rest"] == none["raw_score"] == found["raw_score"]
+    [disabled] = results(api, documents=[text], relevant_spans={"mode": "disabled"})
+    assert "rest" not in disabled
+
+
+def test_explanations_are_those_of_explain(api: Api) -> None:
+    found = results(api, explain=True, top_n=2)
+    for each in found:
+        body = {"a": QUERY, "b": DOCUMENTS[each["index"]], "measure": "rcmd1_words"}
+        alone = api.ok("/explain", body)
+        why = each["explanation"]
+        assert {key: alone[key] for key in ("a", "b", "granularity", "measure")} == {
+            key: why[key] for key in ("a", "b", "granularity", "measure")
+        }
+        parts = [*(link["contribution"] for link in why["links"]), why["special"], why["omitted"]]
+        assert math.fsum(parts) == pytest.approx(each["raw_score"], abs=1e-6)
+
+
+def test_the_form_of_tei(api: Api) -> None:
+    body: dict[str, Any] = {"query": QUERY, "texts": DOCUMENTS}
+    by_documents = results(api)
+    assert api.ok("/rerank", body) == [
+        {"index": each["index"], "score": pytest.approx(each["relevance_score"])} for each in by_documents
+    ]
+    more = {"return_text": True, "raw_scores": True, "truncation_direction": "Right", "top_n": 2, "truncate": False}
+    assert api.ok("/rerank", {**body, **more}) == [
+        {"index": each["index"], "score": pytest.approx(each["raw_score"]), "text": DOCUMENTS[each["index"]]}
+        for each in by_documents[:2]
+    ]
+    refused = api.post("/rerank", {"query": QUERY, "texts": ["word " * 600], "truncate": False})
+    assert refused.status_code == 422
+    assert sorted(refused.json()) == ["code", "error", "error_type"]
+    assert (refused.json()["error_type"], refused.json()["code"]) == ("Validation", "text_too_long")
+
+
+def test_the_form_of_voyage(api: Api) -> None:
+    body = {"query": QUERY, "documents": DOCUMENTS, "model": "minilm", "truncation": True}
+    answer = api.ok("/v1/rerank", {**body, "top_k": 2, "return_documents": True})
+    found = results(api, model="minilm", top_n=2)
+    assert answer["object"] == "list"
+    assert answer["data"] == [
+        {
+            "index": each["index"],
+            "relevance_score": pytest.approx(each["relevance_score"]),
+            "document": DOCUMENTS[each["index"]],
+        }
+        for each in found
+    ]
+    assert "document" not in api.ok("/v1/rerank", body)["data"][0]
+
+
+def test_other_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
+    more: dict[str, Any] = {
+        "max_tokens_per_doc": None,
+        "max_chunks_per_doc": 3,
+        "priority": 0,
+        "model": None,
+        "return_documents": None,
+    }
+    assert results(api, **more, user="someone", relevant_spans=None, rank_fields=None) == results(api)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("change", "status", "code", "param"),
+    [
+        ({"query": " "}, 400, "empty_text", "query"),
+        ({"query": None}, 400, "invalid_value", "query"),
+        ({"query": {"image": "x"}}, 400, "invalid_value", "query"),
+        ({"documents": []}, 400, "out_of_range", "documents"),
+        ({"documents": ["x"] * 5000}, 400, "out_of_range", "documents"),
+        ({"documents": ["x", 7]}, 400, "invalid_value", "documents"),
+        ({"documents": ["x", {"image": "y"}]}, 400, "invalid_value", "documents"),
+        ({"documents": [{"a": "x"}], "rank_fields": ["b"]}, 400, "invalid_value", "documents"),
+        ({"documents": ["\ud800"]}, 400, "ill_formed_text", "documents"),
+        ({"documents": ["word " * 30_000]}, 400, "text_too_long", "documents"),
+        ({"documents": None}, 400, "invalid_request", None),
+        ({"top_n": -1}, 400, "out_of_range", "top_n"),
+        ({"top_n": "3"}, 400, "invalid_value", "top_n"),
+        ({"rank_fields": []}, 400, "out_of_range", "rank_fields"),
+        ({"relevant_spans": {"threshold": math.nan}}, 400, "not_finite", "relevant_spans"),
+        ({"relevant_spans": {"max_spans": 0}}, 400, "out_of_range", "relevant_spans"),
+        ({"documents": ["x"] * 2000, "explain": True}, 400, "out_of_range", "top_n"),
+        ({"model": "nosuch"}, 404, "unknown_model", None),
+        ({"model": "minilm@nosuch"}, 400, "unknown_measure", None),
+        ({"measure": "nosuch"}, 400, "unknown_measure", None),
+        ({"measure": "soft_cardinality", "explain": True}, 400, "not_explainable", None),
+    ],
+)
+def test_invalid_requests_are_refused(
+    api: Api, path: str, change: dict[str, object], status: int, code: str, param: str | None
+) -> None:
+    answer = api.post(path, {"query": QUERY, "documents": DOCUMENTS, **change})
+    content = answer.json()
+    assert (answer.status_code, content["code"], content["error"]["param"]) == (status, code, param)
+    assert content["message"] == content["detail"] == content["error"]["message"]
+
+
+def test_documents_and_texts_together_are_refused(api: Api) -> None:
+    both = {"query": QUERY, "documents": DOCUMENTS, "texts": DOCUMENTS}
+    refused = api.post("/rerank", both)
+    assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
+    assert "either documents or texts" in refused.json()["error"]
+    assert api.ok("/v2/rerank", both)["results"] == results(api), "there it is no field"
+
+
+def test_a_doubled_version_in_the_path_is_explained(api: Api) -> None:
+    answer = api.post("/v1/v2/rerank", {"query": QUERY, "documents": DOCUMENTS})
+    assert answer.status_code == 404
+    assert "without it" in answer.json()["message"]
