@@ -52,6 +52,18 @@ class Encoder(Protocol):
         """
 
 
+@runtime_checkable
+class TokenDecoder(Protocol):
+    """An encoder whose token ids can be turned back into text."""
+
+    def decode(self, ids: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
+        """The text of each list of token ids. Thread-safe.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
+
+
 class Similarity(Protocol):
     """A similarity measure of two texts: higher is more similar.
 

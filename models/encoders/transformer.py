@@ -74,6 +74,10 @@ class Transformer:
         """
         return self._tokenizer.tokenize(texts, self._checkpoint.prompts[role], truncate)
 
+    def decode(self, ids: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
+        """The text of each list of token ids. Raises ValueError."""
+        return self._tokenizer.decode(ids, skip_special_tokens)
+
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         """Encode all texts as one batch.
 

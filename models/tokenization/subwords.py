@@ -45,6 +45,18 @@ class FastTokenizer:
         require_tokens(tokenized, truncate)
         return self._readability.assess(tokenized)
 
+    def decode(self, ids: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
+        """The text of each list of token ids.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
+        tokenizer = self._of_this_thread()
+        size = tokenizer.get_vocab_size()
+        if unknown := [each for row in ids for each in row if not 0 <= each < size]:
+            raise ValueError(f"token {unknown[0]} is not in the vocabulary of {size:,}")
+        return tokenizer.decode_batch([list(row) for row in ids], skip_special_tokens=skip_special_tokens)
+
     def _truncated(self, text: str, encoding: Encoding, prompt_length: int, truncate: Truncate) -> TokenizedText:
         """Tokens within the limit: others than special and prompt tokens are removed at one end."""
         spans = np.asarray(encoding.offsets, np.int32).reshape(-1, 2)

@@ -17,8 +17,9 @@ from semblance.service.errors import Problem
 SHOWN = 10  # refused parts in one message
 FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
 
-_OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank", re.DOTALL)
-_TEI_FIELDS = {"/rerank": "texts"}  # by the path of another service's route: the field by which it is TEI's
+_OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank|/score|/pooling", re.DOTALL)
+_TEI_PATHS = ("/", "/embed", "/embed_all", "/tokenize", "/decode", "/info", "/health", "/api/embed")
+_TEI_FIELDS = {"/rerank": "texts", "/similarity": "inputs"}  # path -> the field by which a request is TEI's
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class ErrorAnswer(BaseModel):
 
 
 class TeiErrorAnswer(BaseModel):
-    """A refusal in the shape of Text Embeddings Inference."""
+    """A refusal in the shape of Text Embeddings Inference; Ollama's has `error` alone."""
 
     error: str
     error_type: Literal["Validation", "Overloaded", "Unhealthy", "Backend"]
@@ -97,7 +98,7 @@ def shape_of(scope: Mapping[str, Any]) -> Shape | None:
     (<class 'semblance.service.api.error_shapes.ErrorAnswer'>, None)
     """
     path = scope["path"]
-    if path in _TEI_FIELDS and _TEI_FIELDS[path] in scope.get(FIELDS, ()):
+    if path in _TEI_PATHS or (path in _TEI_FIELDS and _TEI_FIELDS[path] in scope.get(FIELDS, ())):
         return TeiErrorAnswer
     return ErrorAnswer if _OPENAI_PATHS.fullmatch(path) else None
 

@@ -28,9 +28,11 @@ READ = ("store_damaged", "store_failed", "store_unavailable", "version_not_reach
 WRITE = (*READ, "store_full")
 
 
-def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Document problems with these codes, by their statuses."""
+def responses(*codes: str, also: Shape | None = None) -> dict[int | str, dict[str, Any]]:
+    """Document problems with these codes, by their statuses; `also` in another shape."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+    if also is not None:
+        content["application/json"] = {"schema": {"$ref": f"#/components/schemas/{also.__name__}"}}
     return {
         status: {"description": _listed(each), "content": content}
         for status, each in _by_status({code: STATUS_OF[code] for code in codes}).items()

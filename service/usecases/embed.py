@@ -22,6 +22,7 @@ from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, Se
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
 
+MAX_TOKEN_VECTORS = 8192  # of one answer: 70 MB of JSON where each has 384 numbers
 UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warning
 
 
@@ -96,6 +97,12 @@ class TextEmbedder:
         """Check that texts can be embedded. Raises InvalidRequest."""
         self._check_lengths(texts)
         await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, truncate)
+
+    async def tokenize(self, encoder: Encoder, texts: Sequence[InputText], role: Role) -> list[TokenizedText]:
+        """Tokens of each text, truncated at its end. Raises InvalidRequest."""
+        self._check_lengths(texts)
+        tokens = await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, "END")
+        return [tokens[each.text] for each in texts]
 
     async def _tokenize(
         self, encoder: Encoder, distinct: Sequence[str], texts: Sequence[InputText], role: Role, truncate: Truncate
@@ -230,24 +237,49 @@ def _storable(embeddings: TokenEmbeddings, truncated: bool, keep_tokens: bool) -
 
 @dataclass(frozen=True, slots=True)
 class VectorParams:
-    """Texts to encode, and how. `dimensions` keeps only the leading ones; None keeps all."""
+    """Texts to encode, and how.
+
+    Attributes:
+        model: None for the default.
+        dimensions: keep only the leading ones; None keeps all.
+        normalize: scale to unit length; otherwise as the model has them.
+    """
 
     texts: Sequence[InputText]
-    model: str
+    model: str | None
     dimensions: int | None
     truncate: Truncate
     role: Role = "query"
+    normalize: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextVectors:
-    """(n, d) float32 unit vectors in the order of the texts, and which were truncated."""
+    """(n, d) float32 vectors in the order of the texts, and which were truncated."""
 
     encoder: Encoder
     vectors: Floats
     truncated: Sequence[bool]
     tokens: int
     warnings: Sequence[RequestWarning] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenVectors:
+    """(tokens, d) float32 vectors of each text; `tokens` is the total number."""
+
+    encoder: Encoder
+    vectors: Sequence[Floats]
+    truncated: Sequence[bool]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextTokens:
+    """The tokens of each text."""
+
+    encoder: Encoder
+    texts: Sequence[TokenizedText]
 
 
 class Embed:
@@ -273,8 +305,28 @@ class Embed:
         embedded = await self._texts.embed(encoder, params.texts, params.role, "pooled", params.truncate)
 
         def shorten() -> Floats:
-            pooled = np.stack([each.pooled() for each in embedded.embeddings])
-            return unit_rows(pooled[:, :dimensions]).astype(np.float32)
+            pooled = np.stack([each.pooled() for each in embedded.embeddings])[:, :dimensions]
+            return (unit_rows(pooled) if params.normalize else pooled).astype(np.float32)
 
         vectors = await self._offload.run("shorten", len(params.texts) * encoder.dim, shorten)
         return TextVectors(encoder, vectors, embedded.truncated, embedded.tokens, embedded.warnings)
+
+    async def tokens(self, params: VectorParams) -> TokenVectors:
+        """Encode each text to its token vectors, special tokens included.
+
+        Raises:
+            UnknownModel: no model of that name is served.
+            InvalidRequest: some texts cannot be encoded, or they have too many tokens together.
+        """
+        encoder = await self._models.get(params.model)
+        embedded = await self._texts.embed(encoder, params.texts, params.role, "tokens", params.truncate)
+        if embedded.tokens > MAX_TOKEN_VECTORS:
+            detail = f"{embedded.tokens:,} token vectors exceed the limit of {MAX_TOKEN_VECTORS:,} of one answer"
+            raise InvalidRequest([Problem(params.texts[0].pointer.rpartition("/")[0], "out_of_range", detail)])
+        vectors = [each.vectors for each in embedded.embeddings]
+        return TokenVectors(encoder, vectors, embedded.truncated, embedded.tokens)
+
+    async def tokenize(self, model: str | None, texts: Sequence[InputText], role: Role) -> TextTokens:
+        """Tokenize each text, truncated to what the model reads. Raises as `tokens`."""
+        encoder = await self._models.get(model)
+        return TextTokens(encoder, await self._texts.tokenize(encoder, texts, role))

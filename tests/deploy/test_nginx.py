@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from semblance.service.api.edge.middleware import SECURITY_HEADERS
-from semblance.service.api.error_shapes import ErrorAnswer
+from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.errors import ProblemDetails
 from tests.conftest import missing
 from tests.deploy.replicas import Replica
@@ -35,6 +35,11 @@ READS = [
     ("POST", "/v1/embeddings"),
     ("POST", "/rerank"),
     ("POST", "/v2/rerank"),
+    ("POST", "/score"),
+    ("POST", "/pooling"),
+    ("POST", "/"),
+    ("POST", "/embed_all"),
+    ("POST", "/api/embed"),
 ]
 WRITES = [
     ("POST", "/collections/a/documents"),
@@ -262,6 +267,7 @@ OWN_ANSWERS = {
     "a large body under /v1/": (head("POST", "/v1/embeddings", length=9_000_000), 413, "body_too_large"),
     "a large body of documents": (head("POST", "/rerank", length=9_000_000), 413, "body_too_large"),
     "a large body of documents under /v2/": (head("POST", "/v2/rerank", length=9_000_000), 413, "body_too_large"),
+    "a large body for TEI": (head("POST", "/embed_all", length=9_000_000), 413, "body_too_large"),
     "a long header under /v1/": (head("GET", "/v1/x", "x: " + 33_000 * "y"), 431, "headers_too_large"),
 }
 
@@ -274,7 +280,10 @@ def test_own_answers_of_nginx_resemble_those_of_the_service(
         connection.sendall(request_)
         answer = read_answer(connection)
     assert answer.status == status
-    if re.search(rb" /(v[12]/|rerank)", request_):
+    if b"/embed_all" in request_:
+        assert answer.headers["content-type"] == "application/json"
+        assert TeiErrorAnswer.model_validate_json(answer.body, strict=True).code == code
+    elif re.search(rb" /(v[12]/|rerank)", request_):
         assert answer.headers["content-type"] == "application/json"
         refusal = ErrorAnswer.model_validate_json(answer.body, strict=True)
         assert (refusal.error.code, refusal.error.type) == (code, "invalid_request_error")

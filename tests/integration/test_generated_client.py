@@ -113,6 +113,28 @@ def rerank(client: GeneratedClient) -> None:
     ranks = client.call("rerank_texts", body=client.RerankOrTeiRequest(query=TEXT, texts=documents))
     assert [each.index for each in ranks] == [1, 0]
     assert "minilm" in [each.id for each in client.call("list_model_names").data]
+    for operation in ("score_pairs", "score_under_version"):
+        [pair] = client.call(operation, body=client.ScoreRequest(text_1=TEXT, text_2=[TEXT])).data
+        assert pair.score == pytest.approx(1.0, abs=1e-5)
+
+
+def embed_as_others(client: GeneratedClient) -> None:
+    tei = client.TeiEmbedRequest(inputs=[TEXT], dimensions=8)
+    assert [len(each) for each in client.call("embed_as_tei", body=tei)] == [8]
+    [vectors] = client.call("embed_tokens", body=client.TeiTexts(inputs=[TEXT]))
+    [tokens] = client.call("tokenize_texts", body=client.TeiTokenizeRequest(inputs=[TEXT]))
+    assert len(vectors) == len(tokens)
+    [text] = client.call("decode_tokens", body=client.TeiDecodeRequest(ids=[each.id for each in tokens]))
+    assert text.casefold().split() != []
+    assert client.call("get_info").max_input_length == 256
+    client.call("get_health")
+    [pooled] = client.call("pool_texts", body=client.PoolingRequest(input_=TEXT)).data
+    assert pooled.shape[0] == len(tokens)
+    model = client.OllamaEmbedRequestModel.MINILM
+    assert len(client.call("embed_as_ollama", body=client.OllamaEmbedRequest(input_=TEXT, model=model)).embeddings) == 1
+
+
+def show_models(client: GeneratedClient) -> None:
     assert client.call("show_model_name", "minilm").object_ == "model"
 
 
@@ -185,6 +207,16 @@ def operate(client: GeneratedClient) -> None:
 
 
 def test_a_generated_client_calls_every_route(generated: GeneratedClient, operations: dict[str, str]) -> None:
-    for part in (compare, rerank, create_and_store, search_and_explain, reembed, delete, operate):
+    for part in (
+        compare,
+        rerank,
+        embed_as_others,
+        show_models,
+        create_and_store,
+        search_and_explain,
+        reembed,
+        delete,
+        operate,
+    ):
         part(generated)
     assert generated.called == set(operations)

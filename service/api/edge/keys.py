@@ -20,8 +20,11 @@ DOCUMENTS = "/collections/{name}/documents"
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
-_OPEN = re.compile(r"/live|/ready|/docs|/docs/assets/.*|/openapi\.json")
-_READ_BY_POST = re.compile(r"/similarity|/search|/explain|/rerank|/v[12]/.*", re.DOTALL)  # queries too long for a URL
+_OPEN = re.compile(r"/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
+_READ_BY_POST = re.compile(  # queries too long for a URL
+    r"/|/similarity|/search|/explain|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,28 @@ from semblance.service.api.routes import (
     explain,
     health,
     models,
+    ollama,
     reembeddings,
     rerank,
+    scores,
     search,
     similarity,
+    tei,
 )
 
-ROUTERS = tuple(
-    module.router
-    for module in (
-        similarity,
-        search,
-        explain,
-        rerank,
-        embeddings,
-        collections,
-        reembeddings,
-        documents,
-        models,
-        health,
-    )
+_MODULES = (
+    similarity,
+    search,
+    explain,
+    rerank,
+    scores,
+    embeddings,
+    collections,
+    reembeddings,
+    documents,
+    models,
+    health,
+    tei,
+    ollama,
 )
+ROUTERS = (*(module.router for module in _MODULES), tei.pages)

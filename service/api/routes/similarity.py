@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
 from fastapi import APIRouter, Response
 
+from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
+from semblance.service.api.schemas.tei import TeiSource
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.compare import Compare, CompareOptions
@@ -18,17 +21,21 @@ from semblance.service.usecases.embed import InputText
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
+_CODES = (*FIELDS, *TEXTS, *MODEL, *ENCODING, "unknown_measure", "not_explainable")
+
 
 @router.post(
     "/similarity",
     summary="Compare texts",
-    response_model=SimilarityResponse,
-    responses=responses(*FIELDS, *TEXTS, *MODEL, *ENCODING, "unknown_measure", "not_explainable"),
+    response_model=SimilarityResponse | list[float],
+    responses=responses(*_CODES, also=TeiErrorAnswer),
 )
 async def compare_texts(body: SimilarityRequest, compare: Use[Compare], settings: Use[Settings]) -> Response:
     """Score pairs of texts, or every text of `left` with every text of `right`."""
     if body.pairs is not None:
         return await _pairs(body, body.pairs, compare, settings)
+    if body.inputs is not None:
+        return await _as_tei(body, body.inputs, compare, settings)
     return await _matrix(body, body.left or [], body.right or [], compare, settings)
 
 
@@ -54,6 +61,18 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compar
         return answer.model_dump_json()
 
     return await json_answer("explained pairs" if body.explain else "pairs", len(pairs), write)
+
+
+async def _as_tei(body: SimilarityRequest, inputs: TeiSource, compare: Compare, settings: Settings) -> Response:
+    require_at_most("/inputs/sentences", len(inputs.sentences), settings.max_texts, "texts")
+    end = body.truncate if body.parameters is None else body.parameters.end
+    result = await compare.pairs(
+        [InputText(inputs.source_sentence, "/inputs/source_sentence")] * len(inputs.sentences),
+        [InputText(text, f"/inputs/sentences/{i}") for i, text in enumerate(inputs.sentences)],
+        CompareOptions(measure=body.measure, model=body.model, truncate=end),
+        explain=False,
+    )
+    return await json_answer("pairs", len(result.scores), lambda: orjson.dumps(result.scores))
 
 
 async def _matrix(

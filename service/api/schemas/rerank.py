@@ -33,6 +33,7 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
+from semblance.service.api.schemas.tei import Direction
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import DEFAULT_MEASURE
@@ -64,11 +65,6 @@ _TEXT_OBJECT = {"type": "object", "properties": {"text": _TEXT}, "required": ["t
 _DOCUMENT = {"anyOf": [_STRING, {"type": "object"}]}
 _LIST = keywords(type="array", items=_DOCUMENT, minItems=1, known_maxItems="max_texts")
 
-Direction = Annotated[
-    Literal["left", "right"],
-    BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
-    WithJsonSchema({"type": "string", "pattern": "^([Ll]eft|[Rr]ight)$"}),
-]
 _NO_TEXTS = {"properties": {"documents": {"anyOf": [_STRING, _LIST]}, "texts": {"type": "null"}}}
 
 Query = Annotated[Text, BeforeValidator(_text_of), WithJsonSchema({"anyOf": [_TEXT, _TEXT_OBJECT]})]

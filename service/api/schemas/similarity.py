@@ -22,6 +22,7 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
+from semblance.service.api.schemas.tei import TeiSource, TruncationFields
 from semblance.service.api.schemas.warnings import Warnings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 
@@ -37,7 +38,7 @@ _FORMS = 'give either pairs, such as {"pairs": [{"a": "one text", "b": "another"
 
 
 class SimilarityRequest(StrictBody):
-    """Either `pairs`, or `left` and `right` for a matrix."""
+    """Either `pairs`, or `left` and `right` for a matrix; `inputs` is TEI's form."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -47,10 +48,12 @@ class SimilarityRequest(StrictBody):
                     "measure": "rcmd",
                 },
                 {"left": ["A man is playing a guitar."], "right": ["Someone plays an instrument.", "It rains."]},
+                {"inputs": {"source_sentence": "A man is playing a guitar.", "sentences": ["It rains."]}},
             ],
             "allOf": one_of(
-                alternative({"pairs": "array"}, "left", "right"),
-                alternative({"left": "array", "right": "array"}, "pairs", explain=False),
+                alternative({"pairs": "array"}, "left", "right", "inputs"),
+                alternative({"left": "array", "right": "array"}, "pairs", "inputs", explain=False),
+                alternative({"inputs": "object"}, "pairs", "left", "right", explain=False),
             ),
         },
     )
@@ -58,6 +61,8 @@ class SimilarityRequest(StrictBody):
     pairs: Annotated[list[Pair] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
     left: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
     right: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    inputs: TeiSource | None = Field(None, description="TEI's form, answered by a list of scores.")
+    parameters: TruncationFields | None = Field(None, description="Of TEI's form.")
     measure: Measure = DEFAULT_MEASURE
     model: ModelName | None = Field(None, description="A served model; null is the default one.")
     explain: bool = Field(False, description="Add the words behind each score (pairs only).")
@@ -65,14 +70,14 @@ class SimilarityRequest(StrictBody):
         "END", description="The end at which a text that is too long is truncated; NONE refuses it."
     )
 
-    _known_form = require_one_of("pairs", "left", "right", otherwise=_FORMS)
+    _known_form = require_one_of("pairs", "left", "right", "inputs", otherwise=_FORMS)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        matrix = self.left is not None and self.right is not None
-        if (self.left is None) != (self.right is None) or matrix == (self.pairs is not None):
+        forms = (self.pairs is not None, self.left is not None and self.right is not None, self.inputs is not None)
+        if (self.left is None) != (self.right is None) or sum(forms) != 1:
             raise PydanticCustomError("invalid_request", _FORMS)
-        if matrix and self.explain:
+        if self.pairs is None and self.explain:
             raise PydanticCustomError("invalid_request", "explain needs pairs")
         return self
 

@@ -1,0 +1,48 @@
+"""POST /api/embed: texts as vectors, as Ollama has it."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Response
+
+from semblance.service.api.error_shapes import TeiErrorAnswer
+from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.schemas.tei import OllamaEmbedRequest, OllamaEmbedResponse
+from semblance.service.settings import Settings
+from semblance.service.usecases.embed import Embed, InputText, VectorParams
+
+router = APIRouter(tags=["compare"], route_class=JsonRoute)
+
+
+@router.post(
+    "/api/embed",
+    summary="Embed texts, as Ollama does",
+    response_model=OllamaEmbedResponse,
+    responses=responses_in([TeiErrorAnswer], *FIELDS, *TEXTS, *MODEL, *ENCODING, "token_arrays_not_supported"),
+)
+async def embed_as_ollama(body: OllamaEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
+    """The vector of each text, at unit length."""
+    require_at_most("/input", len(body.input), settings.max_texts, "texts")
+    began = time.perf_counter_ns()
+    result = await embed(
+        VectorParams(
+            texts=[InputText(text, f"/input/{i}") for i, text in enumerate(body.input)],
+            model=body.model,
+            dimensions=body.dimensions,
+            truncate="NONE" if body.truncate is False else "END",
+        )
+    )
+
+    def write() -> str:
+        answer = OllamaEmbedResponse(
+            model=result.encoder.name,
+            embeddings=result.vectors.tolist(),
+            total_duration=time.perf_counter_ns() - began,
+            load_duration=0,
+            prompt_eval_count=result.tokens,
+        )
+        return answer.model_dump_json()
+
+    return await json_answer("float", result.vectors.size, write)

@@ -1,0 +1,168 @@
+"""Bodies of the routes of Text Embeddings Inference (TEI), and of Ollama's /api/embed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from semblance.models.text import Role, Truncate
+from semblance.service.api.schemas.embeddings import Input, role_of
+from semblance.service.api.schemas.fields import AtMostTexts, Bounded, ModelName, StrictBody, String, Text, keywords
+from semblance.service.settings import MAX_ENTRIES
+
+Direction = Annotated[
+    Literal["left", "right"],
+    BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
+    WithJsonSchema({"type": "string", "pattern": "^([Ll]eft|[Rr]ight)$"}),
+]
+
+
+class TruncationFields(StrictBody):
+    """What TEI's requests say of long texts. Fields that are not listed are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    truncate: bool | None = Field(None, description="False refuses longer texts; by default they are truncated.")
+    truncation_direction: Direction | None = Field(None, description="The end at which they are.")
+    prompt_name: String | None = Field(None, description="`document` or `passage` for documents, else queries.")
+
+    @property
+    def end(self) -> Truncate:
+        """The end at which long texts are truncated."""
+        if self.truncate is False:
+            return "NONE"
+        return "START" if self.truncation_direction == "left" else "END"
+
+    @property
+    def role(self) -> Role:
+        """The role of the texts."""
+        return role_of(self.prompt_name)
+
+
+class TeiTexts(TruncationFields):
+    """A text, or a list of texts."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A kitten naps.", "prompt_name": "query"}]})
+
+    inputs: Input
+
+
+class TeiEmbedRequest(TeiTexts):
+    """A text, or a list of texts, and what their vectors should be."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["A cat.", "A dog."], "truncate": True}]})
+
+    normalize: bool | None = Field(None, description="False returns the vectors as the model has them.")
+    dimensions: int | None = Field(None, ge=1, description="Keep only the first ones.")
+
+
+class TeiSource(StrictBody):
+    """A text, and texts to compare it with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    source_sentence: Text
+    sentences: Annotated[list[Text], Bounded, AtMostTexts] = Field(min_length=1)
+
+
+class TeiTokenizeRequest(StrictBody):
+    """A text, or a list of texts, to tokenize."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [{"inputs": "A kitten naps."}]})
+
+    inputs: Input
+    add_special_tokens: bool | None = Field(None, description="False leaves special tokens and prompts out.")
+    prompt_name: String | None = None
+
+    @property
+    def role(self) -> Role:
+        """The role of the texts."""
+        return role_of(self.prompt_name)
+
+
+class TeiToken(BaseModel):
+    """A token, with its place in the text in Unicode code points unless it is special."""
+
+    id: int
+    text: str
+    special: bool
+    start: int | None
+    stop: int | None
+
+
+Ids = Annotated[list[int], Field(min_length=1)]
+_IDS = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": MAX_ENTRIES}
+
+
+def _lists(value: object) -> object:
+    """A list of ids as a list of one list."""
+    return [value] if isinstance(value, list) and value and all(isinstance(each, int) for each in value) else value
+
+
+class TeiDecodeRequest(StrictBody):
+    """Token ids, or a list of lists of them."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [{"ids": [101, 1037, 4937, 102]}]})
+
+    ids: Annotated[
+        list[Annotated[Ids, Bounded]],
+        Field(min_length=1),
+        Bounded,
+        BeforeValidator(_lists),
+        WithJsonSchema({"anyOf": [_IDS, keywords(type="array", items=_IDS, minItems=1, known_maxItems="max_texts")]}),
+    ]
+    skip_special_tokens: bool | None = None
+
+
+class TeiPooling(BaseModel):
+    """How the vector of a text is made of those of its tokens."""
+
+    pooling: str
+
+
+class TeiModelType(BaseModel):
+    """The kind of the model."""
+
+    embedding: TeiPooling
+
+
+class TeiInfo(BaseModel):
+    """The default model and the limits of this process."""
+
+    model_id: str
+    model_sha: str | None = None
+    model_dtype: Literal["float32"] = "float32"
+    served_model_name: str
+    model_type: TeiModelType
+    max_concurrent_requests: int
+    max_input_length: int
+    max_batch_tokens: int
+    max_batch_requests: int | None = None
+    max_client_batch_size: int
+    auto_truncate: Literal[True] = True
+    tokenization_workers: int = 1
+    version: str
+
+
+class OllamaEmbedRequest(StrictBody):
+    """Texts to embed, as Ollama's API has them. Fields that are not listed are ignored."""
+
+    model_config = ConfigDict(
+        extra="ignore", json_schema_extra={"examples": [{"model": "minilm-words", "input": ["A cat.", "A dog."]}]}
+    )
+
+    model: ModelName
+    input: Input
+    truncate: bool | None = Field(None, description="False refuses longer texts; by default they are truncated.")
+    dimensions: int | None = Field(None, ge=1, description="Keep only the first ones.")
+
+
+class OllamaEmbedResponse(BaseModel):
+    """Vectors at unit length; times are in nanoseconds."""
+
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    load_duration: int
+    prompt_eval_count: int

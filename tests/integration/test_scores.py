@@ -1,0 +1,92 @@
+"""POST /score, /pooling and /api/embed, as vLLM and Ollama have them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.integration.conftest import Api
+
+CAT, KITTEN, RAIN = "A cat sleeps.", "The kitten naps.", "It rains."
+
+
+def scores(api: Api, path: str = "/score", **body: Any) -> list[float]:
+    answer = api.ok(path, body)
+    assert [each["index"] for each in answer["data"]] == list(range(len(answer["data"])))
+    assert {each["object"] for each in answer["data"]} == {"score"}
+    return [each["score"] for each in answer["data"]]
+
+
+@pytest.mark.parametrize("path", ["/score", "/v1/score"])
+@pytest.mark.parametrize(
+    "names", [("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2")]
+)
+def test_scores_are_those_of_similarity(api: Api, path: str, names: tuple[str, str]) -> None:
+    pairs = [{"a": CAT, "b": KITTEN}, {"a": CAT, "b": RAIN}]
+    left, right = names
+    for measure in ("cosine", "rcmd"):
+        expected = api.ok("/similarity", {"pairs": pairs, "measure": measure})["scores"]
+        model = f"minilm-words@{measure}"
+        assert scores(api, path, model=model, **{left: CAT, right: [KITTEN, RAIN]}) == expected
+        assert scores(api, path, measure=measure, **{left: [CAT, CAT], right: [KITTEN, RAIN]}) == expected
+        assert scores(api, path, model=model, **{left: CAT, right: KITTEN}) == expected[:1]
+    answer = api.ok(path, {left: CAT, right: KITTEN, "truncate_prompt_tokens": -1})
+    assert (answer["object"], answer["model"], answer["measure"]) == ("list", "minilm-words", "cosine")
+    assert answer["usage"]["prompt_tokens"] == answer["usage"]["total_tokens"] > 6
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "invalid_request"),
+        ({"text_1": CAT}, "invalid_request"),
+        ({"text_1": CAT, "documents": KITTEN}, "invalid_request"),
+        ({"text_1": CAT, "text_2": KITTEN, "items": RAIN}, "invalid_request"),
+        ({"text_1": [CAT, CAT], "text_2": KITTEN}, "invalid_request"),
+        ({"text_1": [CAT, CAT], "text_2": [CAT, CAT, CAT]}, "invalid_request"),
+        ({"text_1": CAT, "text_2": []}, "out_of_range"),
+        ({"text_1": CAT, "text_2": [" "]}, "empty_text"),
+        ({"text_1": CAT, "text_2": [3]}, "invalid_value"),
+        ({"text_1": CAT, "text_2": ["x"] * 5000}, "out_of_range"),
+        ({"text_1": CAT, "text_2": KITTEN, "measure": "nosuch"}, "unknown_measure"),
+    ],
+)
+def test_invalid_pairs_are_refused(api: Api, body: dict[str, Any], code: str) -> None:
+    answer = api.post("/score", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert answer.json()["error"]["message"] == answer.json()["message"]
+
+
+def test_pooled_vectors_of_texts_are_those_of_embeddings(api: Api) -> None:
+    body = {"model": "minilm", "input": [CAT, RAIN]}
+    expected = [each["embedding"] for each in api.ok("/v1/embeddings", body)["data"]]
+    answer = api.ok("/pooling", {**body, "task": "embed"})
+    assert [each["data"] for each in answer["data"]] == expected
+    assert [each["shape"] for each in answer["data"]] == [[384], [384]]
+
+
+def test_token_vectors_come_as_numbers_or_base64(api: Api) -> None:
+    body = {"model": "minilm", "input": [CAT, RAIN], "task": "token_embed"}
+    as_numbers, as_base64 = (api.ok("/pooling", {**body, "encoding_format": name}) for name in ("float", "base64"))
+    for one, other in zip(as_numbers["data"], as_base64["data"], strict=True):
+        decoded = np.frombuffer(base64.b64decode(other["data"]), "<f4").reshape(other["shape"])
+        assert np.array_equal(np.array(one["data"], np.float32), decoded)
+        assert other["shape"] == one["shape"] == list(decoded.shape)
+    assert as_numbers["usage"]["prompt_tokens"] == sum(each["shape"][0] for each in as_numbers["data"])
+
+
+def test_ollama_gets_the_vectors_of_embeddings(api: Api) -> None:
+    expected = [
+        each["embedding"] for each in api.ok("/v1/embeddings", {"model": "minilm", "input": [CAT, RAIN]})["data"]
+    ]
+    answer = api.ok("/api/embed", {"model": "minilm", "input": [CAT, RAIN], "keep_alive": "5m"})
+    assert np.abs(np.array(answer["embeddings"]) - np.array(expected)).max() < 1e-6
+    assert answer["total_duration"] > 0
+    assert answer["prompt_eval_count"] == 11
+    assert len(api.ok("/api/embed", {"model": "minilm", "input": CAT, "dimensions": 9})["embeddings"][0]) == 9
+    unknown = api.post("/api/embed", {"model": "nosuch", "input": CAT})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_model")
+    assert "nosuch" in unknown.json()["error"]

@@ -1,0 +1,144 @@
+"""Routes of Text Embeddings Inference, against sentence-transformers and its tokenizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from semblance.service.model_loading.registry import read_source
+from tests.integration.conftest import Api
+from tests.support.running_service import running_service
+
+TEXTS = ["A man is playing a guitar.", "数据库 — naïve 🙂 café", "x"]
+LONG = "word " * 600 + "end"
+
+
+@pytest.fixture(scope="module")
+def tei(api: Api) -> Api:
+    """The service of this folder, whose default model is not that of the oracle."""
+    return api
+
+
+@pytest.fixture(scope="module")
+def untuned() -> Any:
+    """A service with the oracle's model as the default."""
+    with running_service(models="minilm") as url, httpx2.Client(base_url=url, timeout=120) as http:
+        yield Api(http)
+
+
+@pytest.fixture(scope="module")
+def oracle() -> SentenceTransformer:
+    return SentenceTransformer(str(read_source("minilm").location), device="cpu")
+
+
+@pytest.mark.parametrize("path", ["/embed", "/"])
+def test_vectors_equal_those_of_sentence_transformers(untuned: Api, oracle: SentenceTransformer, path: str) -> None:
+    expected = oracle.encode(TEXTS, normalize_embeddings=True)
+    assert np.abs(np.array(untuned.ok(path, {"inputs": TEXTS})) - expected).max() < 1e-5
+    assert np.abs(np.array(untuned.ok(path, {"inputs": TEXTS[0]})) - expected[:1]).max() < 1e-5
+    short = untuned.ok(path, {"inputs": TEXTS, "dimensions": 8})
+    assert np.linalg.norm(short, axis=1) == pytest.approx(np.ones(3), abs=1e-6)
+    cut = untuned.ok(path, {"inputs": TEXTS, "dimensions": 8, "normalize": False})
+    assert np.abs(np.array(cut) - expected[:, :8]).max() < 1e-5, "minilm normalizes by itself"
+
+
+def test_token_vectors_equal_those_of_sentence_transformers(untuned: Api, oracle: SentenceTransformer) -> None:
+    expected = oracle.encode(TEXTS, output_value="token_embeddings")
+    found = untuned.ok("/embed_all", {"inputs": TEXTS})
+    for one, other in zip(found, expected, strict=True):
+        assert np.abs(np.array(one) - other.cpu().numpy()[: len(one)]).max() < 1e-4
+    pooled = untuned.ok("/pooling", {"model": "minilm", "input": TEXTS})
+    assert [each["shape"] for each in pooled["data"]] == [[len(each), 384] for each in found]
+    assert np.abs(np.array(pooled["data"][1]["data"]) - np.array(found[1])).max() < 1e-6
+
+
+def test_tokens_equal_those_of_the_tokenizer(untuned: Api, oracle: SentenceTransformer) -> None:
+    tokenizer: Any = oracle.tokenizer
+    for text, row in zip(TEXTS, untuned.ok("/tokenize", {"inputs": TEXTS}), strict=True):
+        encoded = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+        assert [each["id"] for each in row] == encoded["input_ids"]
+        assert [each["special"] for each in row] == [bool(each) for each in encoded["special_tokens_mask"]]
+        assert [row[0]["text"], row[-1]["text"]] == ["[CLS]", "[SEP]"]
+        assert row[0]["start"] is row[0]["stop"] is None
+        spans = [(each["start"], each["stop"]) for each in row[1:-1]]
+        assert spans == encoded["offset_mapping"][1:-1]
+        assert [each["text"] for each in row[1:-1]] == [text[start:stop] for start, stop in spans]
+        own = untuned.ok("/tokenize", {"inputs": text, "add_special_tokens": False})
+        assert own == [row[1:-1]]
+        ids = [each["id"] for each in row]
+        for skip in (True, False):
+            decoded = untuned.ok("/decode", {"ids": ids, "skip_special_tokens": skip})
+            assert decoded == [tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)]
+    assert untuned.ok("/decode", {"ids": [[101], [4937]], "skip_special_tokens": False}) == ["[CLS]", "cat"]
+
+
+def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: SentenceTransformer) -> None:
+    vectors = oracle.encode(TEXTS, normalize_embeddings=True)
+    inputs = {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}
+    expected = (vectors[1:] @ vectors[0]).tolist()
+    assert untuned.ok("/similarity", {"inputs": inputs, "parameters": {}}) == pytest.approx(expected, abs=1e-5)
+    assert untuned.ok("/similarity", {"inputs": inputs}) == pytest.approx(expected, abs=1e-5)
+    refused = untuned.post(
+        "/similarity",
+        {"inputs": {"source_sentence": "x", "sentences": ["y", LONG]}, "parameters": {"truncate": False}},
+    )
+    assert refused.status_code == 422
+    assert refused.json()["error"].startswith("/inputs/sentences/1: ")
+
+
+def test_truncation_is_the_default_and_told_in_a_header(tei: Api) -> None:
+    for path in ("/embed", "/embed_all", "/"):
+        answer = tei.post(path, {"inputs": ["short", LONG, LONG]})
+        assert (answer.status_code, answer.headers["x-semblance-truncated"]) == (200, "2")
+        assert "x-semblance-truncated" not in tei.post(path, {"inputs": "short"}).headers
+        refused = tei.post(path, {"inputs": ["short", LONG], "truncate": False})
+        assert (refused.status_code, refused.json()["code"]) == (422, "text_too_long")
+    ends = [tei.ok("/embed", {"inputs": LONG, "truncation_direction": end})[0] for end in ("Right", "Left", "left")]
+    assert ends[1] == ends[2]
+    assert ends[0] != pytest.approx(ends[1], abs=1e-3)
+
+
+def test_info_and_health_describe_the_default_model(tei: Api) -> None:
+    info = tei.http.get("/info").json()
+    assert (info["model_id"], info["max_input_length"], info["auto_truncate"]) == ("minilm-words", 256, True)
+    assert info["model_type"] == {"embedding": {"pooling": "mean"}}
+    assert info["max_client_batch_size"] == 4096
+    health = tei.http.get("/health")
+    assert (health.status_code, health.content) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/embed", "/embed_all", "/", "/tokenize"])
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        ([], "out_of_range"),
+        ("", "empty_text"),
+        (["x", " "], "empty_text"),
+        ([1, 2], "token_arrays_not_supported"),
+        (None, "invalid_value"),
+        ({"a": 1}, "invalid_value"),
+        (["x"] * 5000, "out_of_range"),
+    ],
+)
+def test_invalid_inputs_are_refused_as_tei_does(tei: Api, path: str, inputs: object, code: str) -> None:
+    refused = tei.post(path, {"inputs": inputs})
+    assert refused.status_code == 422
+    assert sorted(refused.json()) == ["code", "error", "error_type"]
+    assert (refused.json()["code"], refused.json()["error_type"]) == (code, "Validation")
+    assert refused.json()["error"].startswith("/inputs")
+
+
+def test_too_many_token_vectors_are_refused(tei: Api) -> None:
+    refused = tei.post("/embed_all", {"inputs": [f"{i} {LONG}" for i in range(33)]})
+    assert (refused.status_code, refused.json()["code"]) == (422, "out_of_range")
+    assert "8,448 token vectors exceed the limit of 8,192" in refused.json()["error"]
+
+
+@pytest.mark.parametrize("ids", [[], [[]], [-1], [10**6], [1.5], None, "x", [10**30]])
+def test_ids_that_are_not_in_the_vocabulary_are_refused(tei: Api, ids: object) -> None:
+    refused = tei.post("/decode", {"ids": ids})
+    assert (refused.status_code, refused.json()["error_type"]) == (422, "Validation")
