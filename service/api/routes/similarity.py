@@ -35,7 +35,9 @@ async def compare_texts(body: SimilarityRequest, compare: Use[Compare], settings
     if body.pairs is not None:
         return await _pairs(body, body.pairs, compare, settings)
     if body.inputs is not None:
-        return await _as_tei(body, body.inputs, compare, settings)
+        end = body.truncate if body.parameters is None else body.parameters.end
+        options = CompareOptions(measure=body.measure, model=body.model, truncate=end)
+        return await compare_as_tei(body.inputs, options, compare, settings)
     return await _matrix(body, body.left or [], body.right or [], compare, settings)
 
 
@@ -63,13 +65,13 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compar
     return await json_answer("explained pairs" if body.explain else "pairs", len(pairs), write)
 
 
-async def _as_tei(body: SimilarityRequest, inputs: TeiSource, compare: Compare, settings: Settings) -> Response:
+async def compare_as_tei(inputs: TeiSource, options: CompareOptions, compare: Compare, settings: Settings) -> Response:
+    """The scores of a text with others, as a list."""
     require_at_most("/inputs/sentences", len(inputs.sentences), settings.max_texts, "texts")
-    end = body.truncate if body.parameters is None else body.parameters.end
     result = await compare.pairs(
         [InputText(inputs.source_sentence, "/inputs/source_sentence")] * len(inputs.sentences),
         [InputText(text, f"/inputs/sentences/{i}") for i, text in enumerate(inputs.sentences)],
-        CompareOptions(measure=body.measure, model=body.model, truncate=end),
+        options,
         explain=False,
     )
     return await json_answer("pairs", len(result.scores), lambda: orjson.dumps(result.scores))

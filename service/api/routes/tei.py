@@ -12,6 +12,7 @@ from semblance.models.protocols import TokenDecoder
 from semblance.models.text import TokenizedText
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
+from semblance.service.api.routes.similarity import compare_as_tei
 from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.tei import (
     TeiDecodeRequest,
@@ -19,6 +20,8 @@ from semblance.service.api.schemas.tei import (
     TeiInfo,
     TeiModelType,
     TeiPooling,
+    TeiRootRequest,
+    TeiSource,
     TeiTexts,
     TeiToken,
     TeiTokenizeRequest,
@@ -27,6 +30,8 @@ from semblance.service.errors import InvalidRequest, NotReady, Problem
 from semblance.service.model_loading.registry import LazyModels
 from semblance.service.process.readiness import Readiness
 from semblance.service.settings import Settings
+from semblance.service.usecases.collections import DEFAULT_MEASURE
+from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import Embed, InputText, TextTokens, VectorParams
 
 TRUNCATED_HEADER = "x-semblance-truncated"  # number of truncated texts: TEI's answers have no place for it
@@ -44,8 +49,13 @@ async def embed_as_tei(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[S
 
 
 @router.post("/", include_in_schema=False)  # as GET /, which redirects to the documentation
-async def embed_at_root(body: TeiEmbedRequest, embed: Use[Embed], settings: Use[Settings]) -> Response:
-    """The vector of each text: Hugging Face's and Haystack's clients post to the address itself."""
+async def serve_root(
+    body: TeiRootRequest, embed: Use[Embed], compare: Use[Compare], settings: Use[Settings]
+) -> Response:
+    """Embed or compare texts, for clients that post both to the address itself."""
+    if isinstance(body.inputs, TeiSource):
+        end = (body.parameters or body).end
+        return await compare_as_tei(body.inputs, CompareOptions(DEFAULT_MEASURE, None, end), compare, settings)
     return await _embed(body, embed, settings)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
 
 from semblance.models.text import Role, Truncate
 from semblance.service.api.schemas.embeddings import Input, role_of
@@ -64,6 +64,20 @@ class TeiSource(StrictBody):
 
     source_sentence: Text
     sentences: Annotated[list[Text], Bounded, AtMostTexts] = Field(min_length=1)
+
+
+_TEXTS: TypeAdapter[list[str]] = TypeAdapter(Input, config=ConfigDict(strict=True))
+
+
+def _texts_or_source(value: object) -> object:
+    return TeiSource.model_validate(value) if isinstance(value, dict) else _TEXTS.validate_python(value)
+
+
+class TeiRootRequest(TeiEmbedRequest):
+    """Texts to embed, or a text and those to compare it with."""
+
+    inputs: Annotated[Any, PlainValidator(_texts_or_source)]
+    parameters: TruncationFields | None = None
 
 
 class TeiTokenizeRequest(StrictBody):
