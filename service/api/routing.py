@@ -151,6 +151,13 @@ async def json_answer(kind: str, size: float, write: Callable[[], str | bytes]) 
     return Response(await _offload.run(kind, size, write), media_type="application/json")
 
 
+def with_truncated(answer: Response, count: int) -> Response:
+    """The answer, with the number of truncated texts in a header if there are any."""
+    if count:
+        answer.headers["x-semblance-truncated"] = str(count)
+    return answer
+
+
 def _parse(content: bytes) -> Any:
     # json.loads rather than pydantic's one-pass parser: that refuses a lone surrogate without saying in which field
     try:

@@ -87,6 +87,7 @@ def test_similarity_has_cosines_in_the_form_of_tei(untuned: Api, oracle: Sentenc
     assert (unlisted.status_code, unlisted.json()["error"]) == (422, "/inputs/sentences/1: it must be a string")
     long = {"inputs": {"source_sentence": "x", "sentences": ["y", LONG]}, "parameters": {"truncate": False}}
     for path in ("/similarity", "/"):
+        assert untuned.post(path, {"inputs": long["inputs"]}).headers["x-semblance-truncated"] == "1"
         refused = untuned.post(path, long)
         assert refused.status_code == 422
         assert refused.json()["error"].startswith("/inputs/sentences/1: ")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, RootModel
 
 from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
 from semblance.service.api.schemas.rerank import RerankOrTeiRequest, RerankRequest
 from semblance.service.api.schemas.rerank_answers import (
     RerankResponse,
@@ -23,8 +23,6 @@ from semblance.service.api.schemas.rerank_answers import (
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import Rerank, RerankParams
-
-TRUNCATED_HEADER = "x-semblance-truncated"  # number of truncated documents: TEI's answer has no place for it
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
@@ -93,6 +91,4 @@ async def _answer(body: RerankRequest, rerank: Rerank, settings: Settings, versi
         return answer.model_dump_json(exclude_none=True).encode()
 
     answer = await json_answer("explained ranks" if explain else "ranks", len(found.results), write)
-    if found.truncated:
-        answer.headers[TRUNCATED_HEADER] = str(len(found.truncated))
-    return answer
+    return with_truncated(answer, len(found.truncated))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 import uuid
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from semblance.models.embeddings import Floats
 from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.embeddings import EncodingFormat, TokenUsage
+from semblance.service.api.schemas.embeddings import EncodingFormat, TokenUsage, base64_of
 from semblance.service.api.schemas.scores import (
     PoolingRequest,
     PoolingResponse,
@@ -92,7 +91,12 @@ def _pooling_json(result: TextVectors | TokenVectors, format_: EncodingFormat) -
     """A `PoolingResponse` as JSON."""
     vectors: Sequence[Floats] = list(result.vectors)
     data: list[dict[str, Any]] = [
-        {"index": i, "object": "pooling", "data": _encoded(each, format_), "shape": list(each.shape)}
+        {
+            "index": i,
+            "object": "pooling",
+            "data": each if format_ == "float" else base64_of(each),
+            "shape": list(each.shape),
+        }
         for i, each in enumerate(vectors)
     ]
     answer = {
@@ -105,7 +109,3 @@ def _pooling_json(result: TextVectors | TokenVectors, format_: EncodingFormat) -
         "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
     }
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _encoded(vectors: Floats, format_: EncodingFormat) -> Floats | str:
-    return vectors if format_ == "float" else base64.b64encode(vectors.astype("<f4").tobytes()).decode()

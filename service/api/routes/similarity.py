@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
@@ -66,7 +66,7 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compar
 
 
 async def compare_as_tei(inputs: TeiSource, options: CompareOptions, compare: Compare, settings: Settings) -> Response:
-    """The scores of a text with others, as a list."""
+    """The scores of a text with others, as a list; a pair counts as truncated if either text is."""
     require_at_most("/inputs/sentences", len(inputs.sentences), settings.max_texts, "texts")
     result = await compare.pairs(
         [InputText(inputs.source_sentence, "/inputs/source_sentence")] * len(inputs.sentences),
@@ -74,7 +74,8 @@ async def compare_as_tei(inputs: TeiSource, options: CompareOptions, compare: Co
         options,
         explain=False,
     )
-    return await json_answer("pairs", len(result.scores), lambda: orjson.dumps(result.scores))
+    answer = await json_answer("pairs", len(result.scores), lambda: orjson.dumps(result.scores))
+    return with_truncated(answer, sum(result.truncated))
 
 
 async def _matrix(

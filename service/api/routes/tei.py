@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 
 import orjson
@@ -13,7 +13,7 @@ from semblance.models.text import TokenizedText
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routes.similarity import compare_as_tei
-from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, require_at_most, with_truncated
 from semblance.service.api.schemas.tei import (
     TeiDecodeRequest,
     TeiEmbedRequest,
@@ -33,8 +33,6 @@ from semblance.service.settings import Settings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import Embed, InputText, TextTokens, VectorParams
-
-TRUNCATED_HEADER = "x-semblance-truncated"  # number of truncated texts: TEI's answers have no place for it
 
 router = APIRouter(tags=["tei"], route_class=JsonRoute)
 pages = APIRouter(tags=["tei"], route_class=StrictRoute)
@@ -65,7 +63,7 @@ async def _embed(body: TeiEmbedRequest, embed: Embed, settings: Settings) -> Res
     answer = await json_answer(
         "float", result.vectors.size, lambda: orjson.dumps(result.vectors, option=orjson.OPT_SERIALIZE_NUMPY)
     )
-    return _with_truncated(answer, result.truncated)
+    return with_truncated(answer, sum(result.truncated))
 
 
 @router.post(
@@ -82,7 +80,7 @@ async def embed_tokens(body: TeiTexts, embed: Use[Embed], settings: Use[Settings
         result.tokens * result.encoder.dim,
         lambda: orjson.dumps(result.vectors, option=orjson.OPT_SERIALIZE_NUMPY),
     )
-    return _with_truncated(answer, result.truncated)
+    return with_truncated(answer, sum(result.truncated))
 
 
 @router.post(
@@ -167,12 +165,6 @@ def _params(
         role=body.role,
         normalize=normalize,
     )
-
-
-def _with_truncated(answer: Response, truncated: Sequence[bool]) -> Response:
-    if any(truncated):
-        answer.headers[TRUNCATED_HEADER] = str(sum(truncated))
-    return answer
 
 
 def _special_names(found: TextTokens) -> dict[int, str]:

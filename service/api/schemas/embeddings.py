@@ -128,7 +128,8 @@ def embeddings_json(result: TextVectors, format_: EncodingFormat) -> bytes:
     answer = {
         "object": "list",
         "data": [
-            _embedding_json(i, _base64(each) if format_ == "base64" else each) for i, each in enumerate(result.vectors)
+            _embedding_json(i, base64_of(each) if format_ == "base64" else each)
+            for i, each in enumerate(result.vectors)
         ],
         "model": result.encoder.name,
         "usage": {"prompt_tokens": result.tokens, "total_tokens": result.tokens},
@@ -145,5 +146,6 @@ def _embedding_json(index: int, embedding: Floats | str) -> orjson.Fragment:
     return orjson.Fragment(orjson.dumps(out, option=orjson.OPT_SERIALIZE_NUMPY))
 
 
-def _base64(vector: Floats) -> str:
-    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+def base64_of(numbers: Floats) -> str:
+    """Numbers as base64 of little-endian float32, row by row."""
+    return base64.b64encode(numbers.astype("<f4").tobytes()).decode()

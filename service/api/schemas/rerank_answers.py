@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from semblance.models.measures.relevant_spans import RelevantSpans
+from semblance.service.api.schemas.embeddings import TokenUsage
 from semblance.service.api.schemas.explain import ExplanationOut, word_links_out
 from semblance.service.api.schemas.fields import Space
 from semblance.service.api.schemas.rerank import RerankOrTeiRequest, RerankRequest
@@ -72,13 +73,6 @@ class RerankMeta(BaseModel):
     warnings: list[str] | None = Field(None, description="Absent if there are none; the first 100.")
 
 
-class RerankUsage(BaseModel):
-    """Cost, as OpenAI's API has it."""
-
-    prompt_tokens: int
-    total_tokens: int
-
-
 class RerankResponse(BaseModel):
     """Results, best first, for clients of Cohere, Jina, vLLM and infinity."""
 
@@ -89,7 +83,7 @@ class RerankResponse(BaseModel):
     space: Space
     results: list[RerankResult]
     meta: RerankMeta
-    usage: RerankUsage
+    usage: TokenUsage
 
 
 class VoyageResult(BaseModel):
@@ -106,7 +100,7 @@ class VoyageResponse(BaseModel):
     object: Literal["list"] = "list"
     data: list[VoyageResult]
     model: str
-    usage: RerankUsage
+    usage: TokenUsage
 
 
 class TeiRank(BaseModel):
@@ -134,7 +128,7 @@ def rerank_response(
             tokens=InputTokens(input_tokens=found.tokens),
             warnings=_warnings(found) or None,
         ),
-        usage=RerankUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
+        usage=TokenUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
     )
 
 
@@ -150,7 +144,7 @@ def voyage_response(found: Reranking, body: RerankRequest, texts: Sequence[Input
             for each in found.results
         ],
         model=found.encoder.name,
-        usage=RerankUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
+        usage=TokenUsage(prompt_tokens=found.tokens, total_tokens=found.tokens),
     )
 
 
