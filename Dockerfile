@@ -7,12 +7,13 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY semblance semblance
 COPY models models
 COPY service service
+COPY clients/python clients/python
 
 FROM source AS install-cpu
 # Where pip finds torch without CUDA: docs/decisions/0027-torch-in-the-image.md says why it is no default.
 ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[cpu,tracing]"
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./clients/python ".[cpu,tracing]"
 RUN if ls -d /opt/semblance/lib/python*/site-packages/nvidia > /dev/null 2>&1; then \
         echo "NOTE: the size of this image, most of it CUDA, which the target cpu never uses:"; \
         du --summarize --human-readable /opt/semblance; \
@@ -22,7 +23,7 @@ RUN if ls -d /opt/semblance/lib/python*/site-packages/nvidia > /dev/null 2>&1; t
 FROM source AS install-gpu
 ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[gpu,tracing]"
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./clients/python ".[gpu,tracing]"
 
 FROM python:3.11-slim-bookworm AS runtime
 RUN groupadd --system --gid 10001 semblance \

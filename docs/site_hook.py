@@ -15,6 +15,8 @@ OUTSIDE_DOCS = {  # path in the repository -> path in the site
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "clients/langchain/README.md": "langchain-semblance.md",
+    "clients/python/README.md": "python-client.md",
     "references.bib": "references.bib",
 }
 for name in ADAPTERS:

@@ -1,11 +1,12 @@
 """Sentence similarity and semantic search that show which words made the score.
 
-Scores and explanations of two texts under a model, built in or from a folder::
+Compare and explain texts without a server, under a model built in or from a folder, or a `SentenceTransformer`::
 
-    encoder = semblance.load("minilm")
-    a, b = semblance.encode(encoder, ["Owls hoot at night.", "At night you can hear owls."])
-    semblance.similarity("rcmd").score(a, b)
-    semblance.explain("rcmd", a, b).by_word().links
+    from semblance import explain, similarity
+
+    similarity("Owls hoot at night.", "At night you can hear owls.")
+    explain("Owls hoot at night.", "At night you can hear owls.").links
+    similarity(["Owls hoot."], ["It rains.", "An owl is heard."], measure="rcmd", model=SentenceTransformer(...))
 
 The same with token vectors from elsewhere:
 
@@ -17,9 +18,9 @@ The same with token vectors from elsewhere:
 >>> from semblance import TokenEmbeddings, TokenizedText, explain, measures, similarity
 >>> a = embeddings("owls hoot", [(0, 4), (5, 9)], [[1, 0], [3, 4]])
 >>> b = embeddings("hoot owls", [(0, 4), (5, 9)], [[4, 3], [2, 0]])
->>> round(similarity("rcmd").score(a, b), 6)
+>>> round(similarity(a, b, measure="rcmd"), 6)
 0.98
->>> for link in explain("rcmd", a, b).links:
+>>> for link in explain(a, b, measure="rcmd").links:
 ...     print(a.text.units()[link.left].text, b.text.units()[link.right].text, round(link.contribution, 6))
 owls owls 0.5
 hoot hoot 0.48
@@ -33,11 +34,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, overload
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from semblance.models.catalogue import similarity
-    from semblance.models.embeddings import TokenEmbeddings
+    from sentence_transformers import SentenceTransformer
+
+    from semblance.models.embeddings import Doubles, TokenEmbeddings
     from semblance.models.errors import SemblanceError
     from semblance.models.explanation import Explanation
     from semblance.models.protocols import Encoder
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     from semblance.models.text import Role, TokenizedText, Truncate
 
     __version__: str
+
+    Text: TypeAlias = str | TokenEmbeddings
+    Model: TypeAlias = str | Encoder | SentenceTransformer
 
 __all__ = [
     "Compute",
@@ -61,6 +68,8 @@ __all__ = [
     "similarity",
 ]
 
+_PREPARED: WeakKeyDictionary[object, Encoder] = WeakKeyDictionary()
+
 _MODULES = {
     "Compute": "semblance.models.runtime",
     "Encoder": "semblance.models.protocols",
@@ -68,7 +77,6 @@ _MODULES = {
     "SemblanceError": "semblance.models.errors",
     "TokenEmbeddings": "semblance.models.embeddings",
     "TokenizedText": "semblance.models.text",
-    "similarity": "semblance.models.catalogue",
 }
 
 
@@ -109,16 +117,96 @@ def encode(
     return encoder.encode(encoder.tokenize(texts, role, truncate), "tokens")
 
 
-def explain(measure: str, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
-    """Decompose the score of two texts into links between their tokens.
+@overload
+def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of str
+    a: Text, b: Text, *, measure: str = "cosine", model: Model = "minilm-words"
+) -> float: ...
+
+
+@overload
+def similarity(
+    a: Sequence[Text], b: Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
+) -> Doubles: ...
+
+
+def similarity(
+    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
+) -> float | Doubles:
+    """Score two texts, or every text of a list with every text of another.
+
+    Args:
+        a: a text or its embeddings, or a list of them.
+        b: the same.
+        measure: one of `measures()`; higher is more similar.
+        model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`.
+
+    Returns:
+        The score, or (len(a), len(b)) scores of lists.
 
     Raises:
+        BadTexts: a text has no token or is ill-formed.
         UnknownName: no such measure.
-        NotExplainable: its score does not decompose.
+        BadCheckpoint: the model cannot be loaded, or has no fast tokenizer.
+    """
+    from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
+    from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
+    from semblance.models.measures.pairwise import score_all_pairs  # noqa: PLC0415 - imports numpy
+
+    found = find(measure)
+    left, right = ([each] if isinstance(each, str | TokenEmbeddings) else [*each] for each in (a, b))
+    embedded = _embedded([*left, *right], model)
+    scores = score_all_pairs(found, embedded[: len(left)], embedded[len(left) :])
+    lists = not isinstance(a, str | TokenEmbeddings)
+    return scores if lists else float(scores[0, 0])
+
+
+def explain(
+    a: Text, b: Text, *, measure: str = "rcmd_words", model: Model = "minilm-words", words: bool = True
+) -> Explanation:
+    """Decompose the score of two texts into links between their words.
+
+    Args:
+        a: a text, or its embeddings.
+        b: the same.
+        measure: one of `measures()` whose score decomposes.
+        model: as for `similarity`.
+        words: whether links are between words; otherwise between tokens.
+
+    Raises:
+        NotExplainable: the score does not decompose.
+        BadTexts, UnknownName, BadCheckpoint: as for `similarity`.
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy
 
-    return explainable(measure).explain(a, b)
+    explanation = explainable(measure).explain(*_embedded([a, b], model))
+    return explanation.by_word() if words else explanation
+
+
+def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:
+    """The embeddings of texts; those given as embeddings are kept."""
+    new = list(dict.fromkeys(each for each in texts if isinstance(each, str)))
+    found = dict(zip(new, encode(_encoder(model), new), strict=True)) if new else {}
+    return [found[each] if isinstance(each, str) else each for each in texts]
+
+
+def _encoder(model: Model) -> Encoder:
+    """The encoder of a model. Built-in ones, files and each `SentenceTransformer` are prepared once."""
+    if isinstance(model, str):
+        return _loaded(model)
+    if not hasattr(model, "state_dict"):  # every module of torch has it, and no encoder
+        return model
+    if model not in _PREPARED:
+        from semblance.models.encoders.sentence_transformer import (  # noqa: PLC0415 - imports torch
+            SentenceTransformerEncoder,
+        )
+
+        _PREPARED[model] = SentenceTransformerEncoder(model)
+    return _PREPARED[model]
+
+
+@lru_cache
+def _loaded(source: str) -> Encoder:
+    return load(source)
 
 
 def measures() -> tuple[str, ...]:

@@ -299,8 +299,3 @@ def read_settings(**overrides: object) -> Settings:
 def _known_variables() -> set[str]:
     tests_only = "SEMBLANCE_DATA"  # folder of data of benchmarks and tests; the service does not read it
     return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | {tests_only, CLIENT_KEY}
-
-
-def client_key() -> str | None:
-    """The key that this process sends to a service, if it is set."""
-    return os.environ.get(CLIENT_KEY) or None

@@ -19,6 +19,7 @@ FIELDS = "fields"  # in the scope of a request: the fields of its body, once thi
 
 _OPENAI_PATHS = re.compile(r"/v[12]/.*|/rerank|/score|/pooling", re.DOTALL)
 _TEI_PATHS = ("/", "/embed", "/embed_all", "/tokenize", "/decode", "/info", "/health", "/api/embed")
+_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _TEI_FIELDS = {"/rerank": "texts", "/similarity": "inputs"}  # path -> the field by which a request is TEI's
 
 
@@ -40,11 +41,19 @@ class Refused:
         return shown + (f"; and {len(self.parts) - SHOWN} more" if len(self.parts) > SHOWN else "")
 
 
+def _type_of(status: int) -> str:
+    """The type by which LiteLLM, for one, chooses the exception that it raises."""
+    return "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
+
+
 class ErrorOut(BaseModel):
     """What was wrong."""
 
     message: str
-    type: Literal["invalid_request_error", "server_error"]
+    type: str = Field(
+        description="By the status: `authentication_error` (401), `permission_error` (403), `not_found_error` (404), "
+        "`rate_limit_error` (429), `server_error` (500 and above), otherwise `invalid_request_error`."
+    )
     param: str | None = Field(description="The refused field of the body, if it is one.")
     code: str = Field(description="Stable; programs may rely on it.")
 
@@ -66,7 +75,7 @@ class ErrorAnswer(BaseModel):
         pointer = refused.parts[0].pointer if refused.parts else ""
         error = ErrorOut(
             message=refused.message,
-            type="server_error" if refused.status >= 500 else "invalid_request_error",
+            type=_type_of(refused.status),
             param=pointer.split("/")[1] or None if pointer else None,
             code=refused.code,
         )

@@ -13,10 +13,10 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from semblance_client import Client
+from semblance_client import SemblanceError as ServiceError
 
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
-from semblance.service.client import Client, ServiceError
-from semblance.service.settings import client_key
 
 PAGE = 100
 NEAREST, MOST = 100, 1000  # neighbors requested per document, and if all of the first are above the threshold
@@ -49,7 +49,7 @@ def duplicates(
         raise typer.BadParameter("the threshold must be a finite number", param_hint="--threshold")
     search = _DuplicateSearch(collection, threshold, measure, explain)
     try:
-        with Client(url, client_key()) as client:
+        with Client(url) as client:
             number = 0
             clusters = Clusters(partial(search.neighbors, client)).of(search.documents(client))
             for number, group in enumerate(clusters, 1):
@@ -71,10 +71,9 @@ class _DuplicateSearch:
 
     def documents(self, client: Client) -> Iterator[Member]:
         """All documents of the collection, with a progress bar."""
-        path = f"/collections/{self.collection}"
-        count = client.request("GET", path)["count"]
+        count = client.collection(self.collection).count
         with Progress(console=Console(stderr=True), transient=True) as progress:
-            yield from progress.track(_pages(client, f"{path}/documents"), total=count, description="documents")
+            yield from progress.track(_pages(client, self.collection), total=count, description="documents")
 
     def neighbors(self, client: Client, members: Sequence[Member]) -> list[list[Neighbor]]:
         """For each of the documents, those at or above the threshold."""
@@ -85,36 +84,37 @@ class _DuplicateSearch:
         return neighbors
 
     def _nearest(self, client: Client, members: Sequence[Member], k: int) -> list[list[Neighbor]]:
-        options = {"collection": self.collection, "k": k, "candidates": k, "measure": self.measure}
-        body = {"queries": [member.text for member in members], "min_score": self.threshold - ROUNDING, **options}
-        return [
-            [Neighbor(hit["id"], hit["text"], hit["score"]) for hit in result["hits"]]
-            for result in client.request("POST", "/search", body)["results"]
-        ]
+        found = client.search(
+            [member.text for member in members],
+            self.collection,
+            k=k,
+            candidates=k,
+            measure=self.measure,
+            min_score=self.threshold - ROUNDING,
+        )
+        return [[Neighbor(hit.id, hit.text, hit.score) for hit in result.hits] for result in found.results]
 
     def as_json(self, client: Client, group: Sequence[Member], member: Member) -> dict[str, Any]:
         """A member as JSON: its neighbor, score and, with --explain, the words behind the score."""
         out: dict[str, Any] = {"id": member.id, "text": member.text, "like": member.like, "score": member.score}
         if self.explain and member.like is not None:
             like = next(each for each in group if each.id == member.like)
-            body = {"a": like.text, "id": member.id, "collection": self.collection, "measure": self.measure}
-            explanation = client.request("POST", "/explain", {**body, "format": "json", "max_links": LINKS})
-            words = [[token["text"] for token in explanation[side]["tokens"]] for side in ("a", "b")]
-            out["links"] = [
-                {"a": words[0][link["a"]], "b": words[1][link["b"]], "contribution": link["contribution"]}
-                for link in explanation["links"]
-            ]
+            explanation = client.explain(
+                like.text, id=member.id, collection=self.collection, measure=self.measure, max_links=LINKS
+            )
+            words = [(*explanation.words(link), link.contribution) for link in explanation.links]
+            out["links"] = [{"a": a, "b": b, "contribution": contribution} for a, b, contribution in words]
         return out
 
 
-def _pages(client: Client, path: str) -> Iterator[Member]:
-    cursor = ""
+def _pages(client: Client, collection: str) -> Iterator[Member]:
+    cursor: str | None = None
     while True:
-        page = client.request("GET", f"{path}?limit={PAGE}{cursor}")
-        yield from (Member(document["id"], document["text"]) for document in page["documents"])
-        if page["cursor"] is None:
+        page = client.documents(collection, limit=PAGE, cursor=cursor)
+        yield from (Member(document.id, document.text) for document in page.documents)
+        cursor = page.cursor
+        if cursor is None:
             return
-        cursor = f"&cursor={page['cursor']}"
 
 
 def _as_text(number: int, members: Sequence[Mapping[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """`semblance`: the table of all verbs, each imported only when it is called.
 
-The module of a verb imports what its help needs; torch and the packages of the extra `train` are imported by the
-functions that use them, so that `--help` is fast and works without that extra.
+The module of a verb imports what its help needs; torch and the packages of the extras `train` and `mcp` are imported by
+the functions that use them, so that `--help` is fast and works without them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 PACKAGE = "semblance.service.cli"
-TRAIN_EXTRA = {  # what the extra `train` installs, by the name it is imported by; serving needs none of it
+TRAIN_EXTRA = {  # packages of the extra `train`, by the name they are imported by; serving needs none of them
     "accelerate": "accelerate",
     "datasets": "datasets",
     "duckdb": "duckdb",
@@ -43,17 +43,18 @@ class LazyGroup(TyperGroup):
         self.commands = {**lazy, **self.commands}
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb. Raises SystemExit if it needs the extra `train` and that is not installed."""
+        """Run a verb. Raises SystemExit if it needs an extra that is not installed."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            package = TRAIN_EXTRA.get((error.name or "").partition(".")[0])
+            name = (error.name or "").partition(".")[0]
+            extra, package = ("mcp", "mcp") if name in {"mcp", "mcp_types"} else ("train", TRAIN_EXTRA.get(name))
             if package is None:
                 raise
             raise SystemExit(
-                f"`semblance {_verb(ctx)}` needs {package}, which is not installed: install the extra train, by "
-                "scripts/install cpu,train in the folder of Semblance, or there by pip install '.[cpu,train]' into an "
-                "environment of yours"
+                f"`semblance {_verb(ctx)}` needs {package}, which is not installed: install the extra {extra}, by "
+                f"scripts/install cpu,{extra} in the folder of Semblance, or there by pip install '.[cpu,{extra}]' "
+                "into an environment of yours"
             ) from error
 
 
@@ -95,7 +96,9 @@ class SemblanceVerbs(LazyGroup):
         "models": ("models", "Check and list the models that would be served."),
         "project": ("project", "Fit a projection to the vectors of many texts."),
         "evaluate": ("evaluate.verb", "Measure how well scores agree with human judgments."),
+        "calibrate": ("calibrate", "Fit the probability that people call a pair the same."),
         "duplicates": ("duplicates", "List groups of near-duplicates in a collection."),
+        "mcp": ("mcp", "Serve a language model by the Model Context Protocol."),
         "train": ("train", "Train an encoder by the recipe of a paper."),
         "harvest": ("harvest", "Draw pairs of sentences and score them by Origin."),
         "backup": ("backup", "Copy all collections into a folder."),

@@ -13,6 +13,7 @@ from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.caches.redis import RedisCache, RedisLimits
 from semblance.service.composition.stores import Stores, open_stores
+from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder
 from semblance.service.model_loading.registry import LazyModels, read_aliases, read_served
 from semblance.service.observability.metrics import Metrics
@@ -28,21 +29,22 @@ from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.index_stream import IndexStream
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.rerank import Rerank
-from semblance.service.usecases.search import Search
+from semblance.service.usecases.search.search import Search
 
 
 def served_models(settings: Settings) -> LazyModels:
     """The served models, none of them loaded yet.
 
     Raises:
-        BadCheckpoint: the files of a served model are missing, damaged or not supported.
+        BadCheckpoint: the files of a served model or a calibration are missing, damaged or not supported.
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     files = read_served(settings.models)
     aliases = read_aliases(settings.model_aliases, files)
+    calibrations = read_calibrations(settings.home.expanduser(), {each.space for each in files.values()})
     device = device_for(files.values(), settings)
     load = partial(load_encoder, device=device, settings=settings)
-    return LazyModels(files, load, settings.model_wait_s, aliases)
+    return LazyModels(files, load, settings.model_wait_s, aliases, calibrations)
 
 
 @asynccontextmanager
@@ -94,11 +96,11 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         index_documents,
         IndexStream(index_documents),
         Reembedder(models, collections, stores.collections, embedder),
-        Compare(models, texts),
-        Search(collections, stores.collections, texts, settings.max_scores),
-        Explain(collections, models, stores.collections, texts),
+        Compare(models, texts, models.calibrations),
+        Search(collections, stores.collections, texts, models.calibrations, settings.max_scores),
+        Explain(collections, models, stores.collections, texts, models.calibrations),
         Embed(models, texts),
-        Rerank(models, texts),
+        Rerank(models, texts, models.calibrations),
     ]
 
 

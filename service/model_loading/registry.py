@@ -17,6 +17,7 @@ from semblance.models.protocols import Encoder
 from semblance.service.errors import ModelLoading, ModelUnavailable, UnknownModel
 from semblance.service.model_loading.builtin import BUILT_IN, built_in_source
 from semblance.service.names import is_name
+from semblance.service.ports.calibration import Calibrations
 from semblance.service.ports.embedding import ModelChoice
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class LazyModels:
         load: loads a model of that name and files.
         wait_s: seconds that a caller waits for a load.
         aliases: further names of models.
+        calibrations: maps from scores to probabilities.
 
     Attributes:
         default: the model that is meant where none is named.
@@ -120,9 +122,11 @@ class LazyModels:
         load: Callable[[str, ModelFiles], Encoder],
         wait_s: float,
         aliases: Mapping[str, ModelChoice] = MappingProxyType({}),
+        calibrations: Calibrations = MappingProxyType({}),
     ) -> None:
         self.files = files
         self.aliases = aliases
+        self.calibrations = calibrations
         self.default = next(iter(files))
         self.since = int(time.time())
         self._load = load

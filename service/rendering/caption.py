@@ -21,6 +21,7 @@ class Caption:
         granularity: singular noun for a unit: "token" or "word".
         distance: whether the score is minus a distance, so that 0 is the best possible.
         warnings: messages to show with the score.
+        probability: that people call the pair the same, and the data by which it was fitted; None if unknown.
     """
 
     measure: str
@@ -30,6 +31,7 @@ class Caption:
     granularity: str
     distance: bool = False
     warnings: tuple[str, ...] = ()
+    probability: tuple[float, str] | None = None
 
     def counted(self, count: int) -> str:
         """Count of units with the noun: "1 word", "2 words"."""

@@ -57,8 +57,11 @@ def headline(explanation: Explanation, caption: Caption) -> str:
 
 
 def subtitle(explanation: Explanation, caption: Caption) -> str:
-    """Model, granularity and, for a distance, the best possible score, on one line."""
+    """Model, granularity, probability and, for a distance, the best possible score, on one line."""
     parts = [label(caption.model, _MAX_NAME_EM), f"links between {caption.granularity}s"]
+    if caption.probability:
+        probability, data = caption.probability
+        parts.append(f"the same with {100 * probability:.0f} % probability, judging by {label(data, _MAX_NAME_EM)}")
     if caption.distance and explanation.score == 0:
         parts.append("identical to the model: distance 0, the best possible")
     elif caption.distance:

@@ -16,6 +16,7 @@ from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
+from semblance.service.ports.calibration import Calibration, Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
@@ -49,6 +50,7 @@ class ScoredPairs:
     explanations: Sequence[WordLinks] | None
     tokens: int
     warnings: Sequence[RequestWarning]
+    calibration: Calibration | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,16 @@ class ScoreMatrix:
     truncated_right: Sequence[bool]
     tokens: int
     warnings: Sequence[RequestWarning]
+    calibration: Calibration | None
 
 
 class Compare:
     """Scores texts; both sides have the role of a query, so that symmetric measures stay so."""
 
-    def __init__(self, models: ServedModels, texts: TextEmbedder) -> None:
+    def __init__(self, models: ServedModels, texts: TextEmbedder, calibrations: Calibrations) -> None:
         self._models = models
         self._texts = texts
+        self._calibrations = calibrations
         self._offload = Offload()
 
     async def pairs(
@@ -100,7 +104,15 @@ class Compare:
         scores = [score for chunk, _ in computed for score in chunk]
         explanations = [links for _, chunk in computed for links in chunk] if explainer else None
         truncated = zip(texts.truncated[: len(left)], texts.truncated[len(left) :], strict=True)
-        return ScoredPairs(encoder, scores, [a or b for a, b in truncated], explanations, texts.tokens, texts.warnings)
+        return ScoredPairs(
+            encoder=encoder,
+            scores=scores,
+            truncated=[a or b for a, b in truncated],
+            explanations=explanations,
+            tokens=texts.tokens,
+            warnings=texts.warnings,
+            calibration=self._calibrations.get((encoder.space, measure.name)),
+        )
 
     async def matrix(
         self, left: Sequence[InputText], right: Sequence[InputText], options: CompareOptions
@@ -114,7 +126,8 @@ class Compare:
         for tile in _tiles(rows, columns):
             scores[tile] = await asyncio.to_thread(score_all_pairs, measure, rows[tile[0]], columns[tile[1]])
         truncated = texts.truncated[: len(left)], texts.truncated[len(left) :]
-        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens, texts.warnings)
+        calibration = self._calibrations.get((encoder.space, measure.name))
+        return ScoreMatrix(encoder, scores.tolist(), *truncated, texts.tokens, texts.warnings, calibration)
 
     async def _embed(
         self, texts: Sequence[InputText], options: CompareOptions, want: Want

@@ -12,6 +12,7 @@ from semblance.models.explanation import Explanation, LinkList, ReadText, tokens
 from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Granularity, Role, Truncate
 from semblance.service.errors import UnknownDocument
+from semblance.service.ports.calibration import Calibration, Calibrations
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
@@ -77,18 +78,25 @@ class PairExplanation:
     b: ReadText
     explanation: Explanation
     warnings: Sequence[RequestWarning]
+    calibration: Calibration | None
 
 
 class Explain:
     """Explains a score as `Compare` or `Search` computes it."""
 
     def __init__(
-        self, collections: Collections, models: ServedModels, access: CollectionAccess, texts: TextEmbedder
+        self,
+        collections: Collections,
+        models: ServedModels,
+        access: CollectionAccess,
+        texts: TextEmbedder,
+        calibrations: Calibrations,
     ) -> None:
         self._collections = collections
         self._models = models
         self._access = access
         self._texts = texts
+        self._calibrations = calibrations
 
     async def __call__(self, params: ExplainParams) -> PairExplanation:
         """Explain one pair.
@@ -114,6 +122,7 @@ class Explain:
             b=ReadText.of(tokens_of(right.embeddings[0]), params.truncate),
             explanation=await asyncio.to_thread(compute),
             warnings=[*left.warnings, *right.warnings],
+            calibration=self._calibrations.get((encoder.space, params.measure)),
         )
 
     async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role]:

@@ -16,6 +16,7 @@ from semblance.models.measures.unit_interval import to_unit_interval
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
 from semblance.service.errors import InvalidRequest
+from semblance.service.ports.calibration import Calibration, Calibrations, find_calibration
 from semblance.service.ports.embedding import ModelChoices
 from semblance.service.request_warnings import RequestWarning, WarningCode
 from semblance.service.threads import Offload
@@ -37,6 +38,7 @@ class RerankParams:
         top: most results; None for all documents.
         spans: which relevant spans of the results to return; None for none.
         explain: whether to return the links of the results.
+        min_probability: least probability of a result by the calibration of the measure.
     """
 
     query: InputText
@@ -47,6 +49,7 @@ class RerankParams:
     truncate: Truncate = "END"
     spans: SpanOptions | None = None
     explain: bool = False
+    min_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class RankedDocument:
     """A document by its position in the request, its score, and what explains it.
 
     Attributes:
-        relevance: the score mapped to [0, 1].
+        relevance: the probability by the calibration of the measure, or the score mapped to [0, 1] by its bounds.
         score: by the measure; of a document without text its lower bound, which may be infinite.
     """
 
@@ -75,14 +78,16 @@ class Reranking:
     truncated: Sequence[int]
     tokens: int
     warnings: Sequence[RequestWarning]
+    calibration: Calibration | None
 
 
 class Rerank:
     """Scores documents against a query, as a search rescores its candidates."""
 
-    def __init__(self, models: ModelChoices, texts: TextEmbedder) -> None:
+    def __init__(self, models: ModelChoices, texts: TextEmbedder, calibrations: Calibrations) -> None:
         self._models = models
         self._texts = texts
+        self._calibrations = calibrations
         self._offload = Offload()
 
     async def __call__(self, params: RerankParams) -> Reranking:
@@ -96,12 +101,16 @@ class Rerank:
         explainer = explainable(measure.name) if params.explain or params.spans else None
         want: Want = "tokens" if explainer else required_vectors(measure)
         encoder = await self._models.get(choice.model)
+        calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
         query = await self._texts.embed(encoder, [params.query], "query", want, params.truncate)
         places, documents, warnings = await self._embed_documents(encoder, params, want)
-        scores = np.full(len(params.documents), measure.bounds[0])
+        scores, relevance = np.full(len(params.documents), measure.bounds[0]), np.zeros(len(params.documents))
         scores[places] = await self._score(measure, query.embeddings[0], documents.embeddings)
-        relevance = to_unit_interval(scores, measure.bounds)
-        best = np.argsort(-scores, kind="stable")[: params.top].tolist()
+        relevance[places] = (
+            calibration.probability(scores[places]) if calibration else to_unit_interval(scores[places], measure.bounds)
+        )
+        order = np.argsort(-scores, kind="stable")
+        best = order[relevance[order] >= (params.min_probability or 0)][: params.top].tolist()
         results = [RankedDocument(i, float(relevance[i]), float(scores[i])) for i in best]
         if explainer:
             embedded = dict(zip(places, documents.embeddings, strict=True))
@@ -114,6 +123,7 @@ class Rerank:
             truncated=[place for place, cut in zip(places, documents.truncated, strict=True) if cut],
             tokens=query.tokens + documents.tokens,
             warnings=[*query.warnings, *warnings, *documents.warnings],
+            calibration=calibration,
         )
 
     async def _embed_documents(

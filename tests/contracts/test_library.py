@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from copy import deepcopy
+from typing import cast
 
+import numpy as np
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules as models
+from sentence_transformers.util import cos_sim
 
 import semblance
+from semblance.models.encoders.sentence_transformer import SentenceTransformerEncoder
+from semblance.models.errors import BadCheckpoint, NotExplainable
+from semblance.service.model_loading.registry import read_source
+from tests.support.small_model import DIM, make_small
 
 
 def test_importing_the_package_imports_neither_numpy_nor_torch() -> None:
@@ -26,12 +37,98 @@ def test_unknown_names_are_attribute_errors() -> None:
         _ = semblance.nosuch
 
 
-def test_a_loaded_model_scores_and_explains_a_pair() -> None:
-    encoder = semblance.load("minilm")
-    a, b = semblance.encode(encoder, ["Owls hoot at night.", "At night you can hear owls."])
-    explanation = semblance.explain("rcmd", a, b).by_word()
-    assert explanation.score == pytest.approx(semblance.similarity("rcmd").score(a, b))
+OWLS = ("Owls hoot at night.", "At night you can hear owls.")
+
+
+def test_texts_are_compared_and_explained_by_the_default_model() -> None:
+    score = semblance.similarity(*OWLS)
+    loaded = SentenceTransformer(str(read_source("minilm").location), device="cpu")
+    reference = semblance.similarity(*OWLS, model="minilm")
+    vectors = loaded.encode(list(OWLS))
+    assert reference == pytest.approx(float(loaded.similarity(vectors[:1], vectors[1:])), abs=1e-5)
+    assert score != pytest.approx(reference, abs=1e-4)
+    explanation = semblance.explain(*OWLS)
     pairs = [(explanation.left[link.left].text, explanation.right[link.right].text) for link in explanation.links]
     assert ("night", "night") in pairs
-    assert ("Owls", "owls") in pairs
+    assert explanation.score == pytest.approx(semblance.similarity(*OWLS, measure="rcmd_words"))
+    parts = sum(link.contribution for link in explanation.links) + explanation.special + explanation.omitted
+    assert parts == pytest.approx(explanation.score, abs=1e-6)
+    tokens = semblance.explain(*OWLS, words=False)
+    assert {unit.text for unit in tokens.left} >= {"ho", "ot"} or len(tokens.left) > len(explanation.left)
+
+
+def test_lists_give_a_matrix() -> None:
+    left, right = ["Owls hoot.", "It rains."], ["An owl is heard.", "Rain falls.", "It rains."]
+    matrix = semblance.similarity(left, right, measure="rcmd")
+    assert matrix.shape == (2, 3)
+    assert matrix[1, 2] == pytest.approx(1)
+    assert matrix[0, 1] == pytest.approx(semblance.similarity(left[0], right[1], measure="rcmd"), abs=1e-6)
+    assert semblance.similarity(left[:1], right[:1]).shape == (1, 1)
+
+
+def test_a_loaded_model_and_embeddings_give_the_same() -> None:
+    encoder = semblance.load("minilm")
+    a, b = semblance.encode(encoder, OWLS)
+    expected = semblance.similarity(*OWLS, measure="rcmd", model="minilm")
+    assert semblance.similarity(a, b, measure="rcmd") == pytest.approx(expected, abs=1e-6)
+    assert semblance.similarity(*OWLS, measure="rcmd", model=encoder) == pytest.approx(expected, abs=1e-6)
+    assert semblance.explain(a, b, measure="rcmd").score == pytest.approx(expected, abs=1e-6)
     assert "rcmd" in semblance.measures()
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
+    """A small random network with a prompt, which its mean leaves out."""
+    folder = make_small(tmp_path_factory.mktemp("small") / "model")
+    network = models.Transformer(str(folder))
+    pooling = models.Pooling(DIM, include_prompt=False)
+    return SentenceTransformer(modules=[network, pooling], prompts={"query": "query: "}, device="cpu")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "dense", "prompted"])
+def test_sentence_transformers_keep_their_vectors(prompted: SentenceTransformer, pooling: str) -> None:
+    network = prompted[0]
+    dim = DIM
+    modules = {
+        "mean": [network, models.Pooling(dim), models.Normalize()],
+        "cls": [network, models.Pooling(dim, pooling_mode="cls")],
+        "dense": [network, models.Pooling(dim), models.Dense(dim, 8)],
+    }
+    model = prompted if pooling == "prompted" else SentenceTransformer(modules=modules[pooling], device="cpu")
+    texts = ["Owls hoot.", "At night you can hear owls, " * 60, "naïve 🦉 café"]
+    encoder = SentenceTransformerEncoder(model)
+    found = encoder.encode(encoder.tokenize(texts, "query", "END"), "tokens")
+    prompt = "query: " if pooling == "prompted" else None
+    expected, tokens = (
+        model.encode(texts, prompt=prompt),
+        model.encode(texts, output_value="token_embeddings", prompt=prompt),
+    )
+    for each, vector, vectors in zip(found, expected, tokens, strict=True):
+        np.testing.assert_allclose(each.pooled(), vector, atol=1e-5)
+        np.testing.assert_allclose(each.vectors, vectors.numpy(), atol=1e-5)
+        assert each.mean_pooled == (pooling in ("mean", "prompted"))
+    assert semblance.similarity(texts[0], texts[2], model=model) == pytest.approx(
+        float(cos_sim(*model.encode([texts[0], texts[2]], prompt=prompt))), abs=1e-5
+    )
+    if found[0].mean_pooled:
+        explanation = semblance.explain(texts[0], texts[2], measure="cosine", model=model)
+        assert explanation.score == pytest.approx(semblance.similarity(texts[0], texts[2], model=model), abs=1e-5)
+    else:
+        with pytest.raises(NotExplainable):
+            semblance.explain(texts[0], texts[2], measure="cosine", model=model)
+
+
+def test_the_space_of_a_sentence_transformer_follows_its_weights(prompted: SentenceTransformer) -> None:
+    before = SentenceTransformerEncoder(prompted).space
+    assert SentenceTransformerEncoder(prompted).space == before
+    changed = deepcopy(prompted)
+    next(changed.parameters()).data[0] += 1
+    assert SentenceTransformerEncoder(changed).space != before
+
+
+def test_a_model_without_fast_tokenizer_is_refused() -> None:
+    class WithoutTokenizer(torch.nn.Module):
+        tokenizer = None
+
+    with pytest.raises(BadCheckpoint, match="fast tokenizer"):
+        semblance.similarity("a", "b", model=cast("SentenceTransformer", WithoutTokenizer()))

@@ -101,6 +101,10 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance models --model minilm-words --model mine=/models/mine": Run(),
     "semblance project --model minilm --projection whitening --texts corpus.txt --out white.safetensors": Run(),
     "semblance key new ci --scope read --scope write": Run(),
+    "semblance mcp --url http://127.0.0.1:8000": Parse(
+        "it reads standard input; tests/integration/test_mcp.py runs it"
+    ),
+    'semblance calibrate labels:pairs.csv --name "support questions"': Run(),
     "semblance key new ops --scope read --scope write --scope admin": Run(),
     # evaluation
     "semblance evaluate --sets labels:questions.csv "
@@ -142,6 +146,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
 }
 
 SCRIPTS: Mapping[str, str] = {
+    "scripts/install": "scripts/test runs it",
     "scripts/serve": "tests/end_to_end/test_scripts.py runs it",
     "scripts/test": "it runs these tests",
     "scripts/check": "it runs the unit tests",
@@ -225,6 +230,8 @@ def workspace(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(tmp_path / "tickets.csv", "number,subject,body", "1,Lamp,It flickers.")
     write(tmp_path / "corpus.txt", *(" ".join(three) for three in permutations(WORDS, 3)))
     write(tmp_path / "questions.csv", "question1,question2,is_duplicate", "a cat,the cat,1", "a house,today,0")
+    labeled = [(f"{a} {b}", f"{b} {c}", int(a == c)) for a in WORDS[:8] for b in WORDS[:4] for c in WORDS[:4]]
+    write(tmp_path / "pairs.csv", "sentence1,sentence2,label", *(",".join(map(str, row)) for row in labeled))
     ranking = {"query": "a cat", "candidates": ["the cat", "old"], "relevance": [1, 0]}
     write_json(tmp_path / "out" / "ranking" / "threads.jsonl", ranking, ranking)
     return tmp_path

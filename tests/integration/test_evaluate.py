@@ -15,9 +15,9 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+from semblance_client import Client, SemblanceError
 
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
-from semblance.service.client import Client, ServiceError
 from tests.support.command_line import semblance
 from tests.support.no_progress import no_progress
 from tests.support.text_files import write_json, write_table
@@ -180,7 +180,7 @@ def test_default_model_is_the_first_of_the_settings(tmp_path: Path) -> None:
 def test_unknown_model_of_a_service_lists_the_known_ones(url: str, tmp_path: Path) -> None:
     with (
         Client(url) as client,
-        pytest.raises(ServiceError, match="no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd"),
+        pytest.raises(SemblanceError, match="no model 'nosuch' is served; choose from minilm-words, minilm-clrcmd"),
     ):
         RemoteScorer(client, "nosuch", no_progress).about()
     ran = semblance("evaluate", "--sets", own_files(tmp_path)[0], "--url", url, "--model", "nosuch")
@@ -195,7 +195,7 @@ def test_calibration_of_labeled_pairs(tmp_path: Path) -> None:
     ran = semblance("evaluate", "--calibrate", "--sets", labels, "--measure", "rcmd", "--json", str(file))
     assert ran.returncode == 0, ran.stderr
     assert "best F1" in ran.stdout
-    curve = json.loads(file.read_text("utf-8"))[labels]["rcmd"]
+    curve = json.loads(file.read_text("utf-8"))["thresholds"]["rcmd"][labels]
     assert curve["threshold"] == sorted(curve["threshold"], reverse=True)
     assert curve["recall"][-1] == 1.0
     assert curve["precision"][-1] == pytest.approx(sum(score > 2 for *_, score in PAIRS) / len(PAIRS))

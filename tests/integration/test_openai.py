@@ -63,7 +63,7 @@ def check_error(answer: httpx2.Response, status: int, code: str, param: str | No
     assert answer.json() == {"error": error, "message": error["message"], "detail": error["message"], "code": code}
     assert sorted(error) == ["code", "message", "param", "type"]
     assert (answer.status_code, error["code"], error["param"]) == (status, code, param)
-    assert error["type"] == ("invalid_request_error" if status < 500 else "server_error")
+    assert error["type"] == ("not_found_error" if status == 404 else "invalid_request_error")
     message: str = error["message"]
     return message
 
@@ -152,7 +152,7 @@ def test_unknown_fields_are_ignored_and_null_is_the_default(api: Api) -> None:
 def test_errors_raise_the_typed_exceptions_of_the_client(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as unknown:
         client.embeddings.create(model="text-embedding-3-small", input="x")
-    assert (unknown.value.code, unknown.value.type) == ("unknown_model", "invalid_request_error")
+    assert (unknown.value.code, unknown.value.type) == ("unknown_model", "not_found_error")
     assert "minilm" in unknown.value.message
     with pytest.raises(openai.BadRequestError) as empty:
         client.embeddings.create(model="minilm", input=["fine", " ", ""])
@@ -238,8 +238,10 @@ def test_all_refusals_under_v1_have_the_shape_of_openai(http: httpx2.Client) -> 
     assert http.get("/v1").headers["content-type"] == "application/problem+json", "that is not under /v1/"
 
 
-def test_the_example_in_the_readme_prints_its_output(url: str) -> None:
-    readme = (PROJECT / "README.md").read_text("utf-8")
-    [(code, shown)] = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", readme, re.DOTALL)
+README = (PROJECT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("code", "shown"), re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL))
+def test_the_examples_in_the_readme_print_their_output(url: str, code: str, shown: str) -> None:
     command = [sys.executable, "-c", code.replace("http://127.0.0.1:8000", url)]
     assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == shown

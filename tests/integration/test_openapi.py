@@ -45,7 +45,7 @@ def test_every_operation_succeeded_for_generated_requests(fuzzed: Report, docume
 
 def test_most_valid_generated_requests_are_accepted(fuzzed: Report) -> None:
     assert fuzzed.share("valid") >= 0.8
-    assert fuzzed.share() >= 0.4
+    assert fuzzed.share() >= 0.35
     assert fuzzed.share("invalid") < 0.1
 
 

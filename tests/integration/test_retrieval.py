@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from semblance_client import Client
 from sentence_transformers import SentenceTransformer
 
 from semblance.models.encoders.transformer import Transformer
@@ -14,7 +15,6 @@ from semblance.models.evaluation.scorer import LocalScorer, Scorer
 from semblance.models.evaluation.statistics.ranking import ndcg, recall
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
-from semblance.service.client import Client
 from tests.conftest import built_in_checkpoint
 from tests.support.no_progress import no_progress
 
@@ -52,9 +52,7 @@ def test_cosine_search_equals_exhaustive_search_with_sentence_transformers(
             RemoteScorer(client, "minilm", no_progress) if where == "service" else LocalScorer(minilm, no_progress)
         )
         found = scorer.search(["cosine", "rcmd", "rcmd1"], adi, K)
-        assert not [
-            each for each in client.request("GET", "/collections")["collections"] if "evaluation" in each["name"]
-        ]
+        assert not [each for each in client.collections() if "evaluation" in each.name]
     assert quality(adi, found["cosine"]) == pytest.approx(quality(adi, exhaustive), abs=0.001)
     for measure in ("rcmd", "rcmd1"):
         assert quality(adi, found[measure])[0] > 0.2

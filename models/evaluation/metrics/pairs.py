@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.calibration import pr_auc, roc_auc
 from semblance.models.evaluation.results import PartFigures, TaskMetrics
 from semblance.models.evaluation.scorer import Scorer
 from semblance.models.evaluation.statistics.correlation import pearson, spearman
 from semblance.models.evaluation.statistics.counts import Metric, Sample, mean_value
 from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Triplets
+from semblance.models.evaluation.thresholds import pr_auc, roc_auc
 
 CORRELATIONS: Mapping[str, Callable[..., Doubles]] = {"spearman": spearman, "pearson": pearson}
 

@@ -33,13 +33,14 @@ def write_report(evaluation: Evaluation, folder: Path) -> Path:
         if canvas is not None:
             canvas.savefig(folder / name, dpi=120)
             parts.append(f"![{alt}]({name})")
-    parts += [_markdown(table) for table in reversed(list(tables(evaluation)))]
+    parts += [markdown(table) for table in reversed(list(tables(evaluation)))]
     file = folder / "report.md"
     file.write_text("\n\n".join(parts) + "\n", "utf-8")
     return file
 
 
-def _markdown(table: TextTable) -> str:
+def markdown(table: TextTable) -> str:
+    """A table under its title as a heading."""
     rows = [tuple(map(_escaped, row)) for row in (table.header, *table.rows)]
     rows.insert(1, ("---",) * len(table.header))
     return "\n".join([f"## {_escaped(table.title)}", "", *(f"| {' | '.join(row)} |" for row in rows)])

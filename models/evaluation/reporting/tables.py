@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semblance.models.evaluation.calibration import Calibration
 from semblance.models.evaluation.panel import PANEL_MEAN
+from semblance.models.evaluation.reliability import MapReliability, Reliability
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
+from semblance.models.evaluation.thresholds import ThresholdCurve
 from semblance.models.evaluation.typical_scores import TypicalScores
 
 MARK = "*"  # marks a significant difference to the baseline
@@ -69,32 +70,69 @@ def typical_table(model: str, scores: Iterable[TypicalScores]) -> TextTable:
     return TextTable(f"{model}: the middle 80 % of scores", ("measure", "random", "related", "paraphrases"), rows)
 
 
-def calibration_table(name: str, calibration: Calibration) -> TextTable:
+def threshold_table(name: str, thresholds: ThresholdCurve) -> TextTable:
     """Thresholds about a tenth of the recall apart, and the one with the highest F1."""
     shown = sorted(
         {
-            *np.searchsorted(calibration.recall, np.arange(1, 10) / 10).tolist(),
-            calibration.best,
-            len(calibration.recall) - 1,
+            *np.searchsorted(thresholds.recall, np.arange(1, 10) / 10).tolist(),
+            thresholds.best,
+            len(thresholds.recall) - 1,
         }
     )
     rows = tuple(
         (
-            f"{calibration.thresholds[i]:.4f}{' best F1' if i == calibration.best else ''}",
-            *(f"{100 * each[i]:.1f}" for each in (calibration.precision, calibration.recall, calibration.f1)),
+            f"{thresholds.thresholds[i]:.4f}{' best F1' if i == thresholds.best else ''}",
+            *(f"{100 * each[i]:.1f}" for each in (thresholds.precision, thresholds.recall, thresholds.f1)),
         )
         for i in shown
     )
     return TextTable(f"{name}: what a threshold gives, times 100", ("threshold", "precision", "recall", "F1"), rows)
 
 
-def curve(calibration: Calibration) -> dict[str, list[float]]:
-    """The calibration at every score, as written to JSON."""
+def reliability_table(measure: str, tested: Sequence[MapReliability]) -> TextTable:
+    """The calibration error of each map on each set, a row for the set that it was fitted to."""
+    sets = list(dict.fromkeys(each.tested_on for each in tested))
+    errors = {(each.fitted_to, each.tested_on): error_cell(each.reliability) for each in tested}
+    rows = tuple(
+        (fitted_to, *(errors[fitted_to, name] for name in sets))
+        for fitted_to in dict.fromkeys(each.fitted_to for each in tested)
+    )
+    header = tuple(f"{name} (n = {_pairs(tested, name):,})" for name in sets)
+    return TextTable(f"{measure}: calibration error, on its own set by cross-fitting", ("fitted to", *header), rows)
+
+
+def error_cell(found: Reliability) -> str:
+    """A calibration error with its interval."""
+    low, high = found.interval
+    return f"{found.error:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _pairs(tested: Sequence[MapReliability], name: str) -> int:
+    return sum(next(each.reliability.pairs for each in tested if each.tested_on == name))
+
+
+def reliability_json(tested: MapReliability) -> dict[str, object]:
+    """The reliability of a map on a set, as written to JSON."""
+    found = tested.reliability
     return {
-        "threshold": calibration.thresholds.tolist(),
-        "precision": calibration.precision.tolist(),
-        "recall": calibration.recall.tolist(),
-        "f1": calibration.f1.tolist(),
+        "fitted_to": tested.fitted_to,
+        "tested_on": tested.tested_on,
+        "error": found.error,
+        "error_interval": list(found.interval),
+        "brier": found.brier,
+        "predicted": found.predicted.tolist(),
+        "observed": found.observed.tolist(),
+        "pairs": list(found.pairs),
+    }
+
+
+def curve(thresholds: ThresholdCurve) -> dict[str, list[float]]:
+    """Precision and recall at every score, as written to JSON."""
+    return {
+        "threshold": thresholds.thresholds.tolist(),
+        "precision": thresholds.precision.tolist(),
+        "recall": thresholds.recall.tolist(),
+        "f1": thresholds.f1.tolist(),
     }
 
 

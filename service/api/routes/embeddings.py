@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
+from semblance.service.api.schemas.other_apis.embeddings import EmbeddingsRequest, EmbeddingsResponse, embeddings_json
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, InputText, VectorParams
 

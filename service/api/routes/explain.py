@@ -115,6 +115,12 @@ def _warning(notice: RequestWarning) -> str:
     return f"Warning: text {'a' if notice.pointer == '/a' else 'b'}: {notice.detail}"
 
 
+def _probability(result: PairExplanation) -> tuple[float, str] | None:
+    if result.calibration is None:
+        return None
+    return result.calibration.probability_of(result.explanation.score), result.calibration.data
+
+
 async def _draw(
     result: PairExplanation, options: ExplainRequest, format_: Format, drawing: DrawingProcess
 ) -> str | bytes:
@@ -126,6 +132,7 @@ async def _draw(
         granularity=options.granularity,
         distance=catalogue.is_distance(result.measure),
         warnings=tuple(_warning(notice) for notice in result.warnings),
+        probability=_probability(result),
     )
     match format_:
         case "svg":

@@ -11,9 +11,17 @@ from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.refusals import responses, responses_in
 from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.fields import ModelInPath
-from semblance.service.api.schemas.operation import MeasureOut, ModelCard, ModelCards, ModelList, ModelOut
+from semblance.service.api.schemas.operation import (
+    CalibratedMeasure,
+    MeasureOut,
+    ModelCard,
+    ModelCards,
+    ModelList,
+    ModelOut,
+)
 from semblance.service.errors import UnknownModel
 from semblance.service.model_loading.registry import LazyModels
+from semblance.service.ports.calibration import Calibration
 
 router = APIRouter(tags=["models"], route_class=StrictRoute)
 
@@ -58,7 +66,12 @@ def _model(name: str, served: LazyModels) -> ModelOut:
         dim=encoder and encoder.dim,
         max_tokens=encoder.max_tokens if encoder else files.max_tokens,
         build=encoder and encoder.build,
+        calibrations=[_calibrated(*each) for each in served.calibrations.items() if each[0][0] == files.space],
     )
+
+
+def _calibrated(key: tuple[str, str], calibration: Calibration) -> CalibratedMeasure:
+    return CalibratedMeasure(measure=key[1], data=calibration.data, pairs=calibration.pairs, error=calibration.error)
 
 
 def _measure(name: str) -> MeasureOut:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.tei import OllamaEmbedRequest, OllamaEmbedResponse
+from semblance.service.api.schemas.other_apis.tei import OllamaEmbedRequest, OllamaEmbedResponse
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, InputText, VectorParams
 

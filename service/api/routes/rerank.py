@@ -11,8 +11,8 @@ from pydantic import BaseModel, RootModel
 from semblance.service.api.error_shapes import ErrorAnswer, TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
-from semblance.service.api.schemas.rerank import RerankOrTeiRequest, RerankRequest
-from semblance.service.api.schemas.rerank_answers import (
+from semblance.service.api.schemas.other_apis.rerank import RerankOrTeiRequest, RerankRequest
+from semblance.service.api.schemas.other_apis.rerank_answers import (
     RerankResponse,
     TeiRank,
     VoyageResponse,
@@ -26,7 +26,7 @@ from semblance.service.usecases.rerank import Rerank, RerankParams
 
 router = APIRouter(tags=["compare"], route_class=JsonRoute)
 
-_CODES = (*FIELDS, *TEXTS, *MODEL, *ENCODING, "not_finite", "unknown_measure", "not_explainable")
+_CODES = (*FIELDS, *TEXTS, *MODEL, *ENCODING, "not_calibrated", "not_finite", "unknown_measure", "not_explainable")
 _DOCUMENTED = responses_in([ErrorAnswer], *_CODES)
 
 
@@ -76,7 +76,15 @@ async def _answer(body: RerankRequest, rerank: Rerank, settings: Settings, versi
         require_at_most("/top_n", explained, settings.max_explained, "explanations")
     found = await rerank(
         RerankParams(
-            InputText(body.query, "/query"), texts, body.model, body.measure, body.top, body.end, spans, explain
+            query=InputText(body.query, "/query"),
+            documents=texts,
+            model=body.model,
+            measure=body.measure,
+            top=body.top,
+            truncate=body.end,
+            spans=spans,
+            explain=explain,
+            min_probability=body.min_probability,
         )
     )
 

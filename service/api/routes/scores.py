@@ -14,8 +14,8 @@ from semblance.models.embeddings import Floats
 from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
-from semblance.service.api.schemas.embeddings import EncodingFormat, TokenUsage, base64_of
-from semblance.service.api.schemas.scores import (
+from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, TokenUsage, base64_of
+from semblance.service.api.schemas.other_apis.scores import (
     PoolingRequest,
     PoolingResponse,
     ScoreOut,

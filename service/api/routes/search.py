@@ -6,14 +6,16 @@ from fastapi import APIRouter, Response
 
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.schemas.calibration import calibration_out, probability_of
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.search import HitOut, Hits, SearchRequest, SearchResponse
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.hits import SearchHit
-from semblance.service.usecases.search import Search, SearchParams, SearchResults
+from semblance.service.usecases.search.hits import SearchHit
+from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.search.session import SearchParams, SearchResults
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
 
@@ -29,6 +31,7 @@ _REFUSALS = responses(
     "bad_filter",
     "bad_version",
     "not_explainable",
+    "not_calibrated",
     "not_finite",
     "space_mismatch",
     "unknown_collection",
@@ -60,6 +63,7 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             measure=body.measure,
             truncate=body.truncate,
             min_score=body.min_score,
+            min_probability=body.min_probability,
             where=body.filter,
             explain=body.explain,
             min_version=body.min_version,
@@ -77,10 +81,11 @@ def _size(results: SearchResults) -> int:
 
 def _answer(results: SearchResults) -> SearchResponse:
     return SearchResponse(
-        results=[Hits(hits=[_hit(hit, results.measure) for hit in hits]) for hits in results.hits],
+        results=[Hits(hits=[_hit(hit, results) for hit in hits]) for hits in results.hits],
         model=results.encoder.name,
         space=results.encoder.space,
         measure=results.measure,
+        calibration=calibration_out(results.calibration),
         scored_from=results.scored_from,
         version=str(results.version),
         truncated=list(results.truncated),
@@ -89,13 +94,14 @@ def _answer(results: SearchResults) -> SearchResponse:
     )
 
 
-def _hit(hit: SearchHit, measure: str) -> HitOut:
+def _hit(hit: SearchHit, results: SearchResults) -> HitOut:
     document = hit.document
     return HitOut(
         id=document.id,
         score=hit.score,
+        probability=probability_of(results.calibration, hit.score),
         text=document.text,
         metadata=dict(document.metadata),
         truncated=document.truncated,
-        explanation=hit.why and word_links_out(hit.why, measure),
+        explanation=hit.why and word_links_out(hit.why, results.measure),
     )

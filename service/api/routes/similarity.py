@@ -10,10 +10,11 @@ from fastapi import APIRouter, Response
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
+from semblance.service.api.schemas.calibration import calibration_out, probabilities_of
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
+from semblance.service.api.schemas.other_apis.tei import TeiSource
 from semblance.service.api.schemas.similarity import Pair, SimilarityRequest, SimilarityResponse
-from semblance.service.api.schemas.tei import TeiSource
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.compare import Compare, CompareOptions
@@ -55,6 +56,8 @@ async def _pairs(body: SimilarityRequest, pairs: Sequence[Pair], compare: Compar
             space=result.encoder.space,
             measure=body.measure,
             scores=list(result.scores),
+            probabilities=probabilities_of(result.calibration, result.scores),
+            calibration=calibration_out(result.calibration),
             truncated=list(result.truncated),
             explanations=result.explanations and [word_links_out(why, body.measure) for why in result.explanations],
             warnings=warnings_out(result.warnings),
@@ -96,6 +99,8 @@ async def _matrix(
             space=result.encoder.space,
             measure=body.measure,
             scores=[list(row) for row in result.scores],
+            probabilities=probabilities_of(result.calibration, result.scores),
+            calibration=calibration_out(result.calibration),
             truncated=[*result.truncated_left, *result.truncated_right],
             warnings=warnings_out(result.warnings),
             usage=Usage(tokens=result.tokens),

@@ -14,7 +14,7 @@ from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
 from semblance.service.api.routes.similarity import compare_as_tei
 from semblance.service.api.routing import JsonRoute, StrictRoute, Use, json_answer, require_at_most, with_truncated
-from semblance.service.api.schemas.tei import (
+from semblance.service.api.schemas.other_apis.tei import (
     TeiDecodeRequest,
     TeiEmbedRequest,
     TeiInfo,

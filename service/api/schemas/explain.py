@@ -9,6 +9,12 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.explanation import LinkList, ReadText
 from semblance.models.text import Granularity, Truncate, Unit
+from semblance.service.api.schemas.calibration import (
+    CalibrationField,
+    Probability,
+    calibration_out,
+    probability_of,
+)
 from semblance.service.api.schemas.fields import (
     Measure,
     ModelName,
@@ -122,6 +128,8 @@ class ExplainResponse(ExplanationOut):
 
     model: str
     space: Space
+    probability: Probability = None
+    calibration: CalibrationField = None
     truncated: bool = Field(description="Whether either text was truncated.")
     warnings: Warnings
 
@@ -159,6 +167,8 @@ def explain_response(explained: PairExplanation, request: ExplainRequest) -> Exp
         **dict(out),
         model=explained.encoder.name,
         space=explained.encoder.space,
+        probability=probability_of(explained.calibration, explained.explanation.score),
+        calibration=calibration_out(explained.calibration),
         truncated=explained.a.truncated or explained.b.truncated,
         warnings=warnings_out(explained.warnings),
     )

@@ -6,7 +6,14 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from semblance.service.api.schemas.calibration import CalibrationOut
 from semblance.service.api.schemas.fields import Space
+
+
+class CalibratedMeasure(CalibrationOut):
+    """A measure whose scores come with probabilities."""
+
+    measure: str
 
 
 class ModelOut(BaseModel):
@@ -20,6 +27,7 @@ class ModelOut(BaseModel):
     dim: int | None
     max_tokens: int | None
     build: str | None
+    calibrations: list[CalibratedMeasure]
 
 
 class MeasureOut(BaseModel):

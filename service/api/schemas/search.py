@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from semblance.models.text import Truncate
+from semblance.service.api.schemas.calibration import CalibrationField, MinProbability, Probability
 from semblance.service.api.schemas.explain import ExplanationOut
 from semblance.service.api.schemas.fields import (
     AtMostTexts,
@@ -54,6 +55,7 @@ class SearchRequest(StrictBody):
         description="Nearest documents by vector, rescored by a measure other than cosine; null is 100, or k.",
     )
     min_score: float | None = Field(None, allow_inf_nan=False)
+    min_probability: MinProbability = None
     filter: FilterObject | None = None
     explain: bool = False
     min_version: VersionText | None = Field(
@@ -77,6 +79,7 @@ class HitOut(BaseModel):
 
     id: str
     score: float
+    probability: Probability = None
     text: str
     metadata: dict[str, JsonValue]
     truncated: bool = Field(description="Whether its text was truncated to fit the model.")
@@ -96,6 +99,7 @@ class SearchResponse(BaseModel):
     model: str
     space: Space
     measure: str
+    calibration: CalibrationField = None
     scored_from: Literal["index", "token_codes", "encoder"] = Field(
         description="Origin of the document vectors behind the scores: the index, the collection's token codes, "
         "or the encoder."

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from semblance.models.text import Truncate
+from semblance.service.api.schemas.calibration import CalibrationField
 from semblance.service.api.schemas.explain import ExplanationOut
 from semblance.service.api.schemas.fields import (
     AtMostTexts,
@@ -22,7 +23,7 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
-from semblance.service.api.schemas.tei import TeiSource, TruncationFields
+from semblance.service.api.schemas.other_apis.tei import TeiSource, TruncationFields
 from semblance.service.api.schemas.warnings import Warnings
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 
@@ -89,6 +90,10 @@ class SimilarityResponse(BaseModel):
     space: Space
     measure: str
     scores: list[float] | list[list[float]]
+    probabilities: list[float] | list[list[float]] | None = Field(
+        None, description="Probabilities that people call the pairs the same; null without a calibration."
+    )
+    calibration: CalibrationField = None
     truncated: list[bool] = Field(
         description="Whether a text of each pair was truncated; for a matrix, of each left, then each right text."
     )

@@ -11,7 +11,7 @@ from semblance.models.evaluation.contamination import texts_of
 from semblance.models.evaluation.datasets import DataSet, data_set, data_sets
 from semblance.models.evaluation.datasets.panel_parts import panel_name
 from semblance.models.evaluation.panel import PANEL
-from semblance.models.evaluation.tasks import Task
+from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
 from semblance.models.evaluation.user_data import column_names, read_user_data
 
 EVALUATION = "evaluation"  # every set that is not for training, and the panel
@@ -42,6 +42,21 @@ def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = 
         names = ", ".join(benchmark.files)
         raise BadDataSet(f"{name} is not in {data}: no such file as {names}; get it from {benchmark.source}")
     return benchmark.read(file)
+
+
+def labeled(name: str, task: Task, same_from: float | None) -> LabeledPairs:
+    """A task as labeled pairs; graded pairs match from the grade `same_from` on.
+
+    Raises:
+        BadDataSet: it has other annotations than labels, or grades and no `same_from` is given.
+    """
+    if isinstance(task, LabeledPairs):
+        return task
+    if not isinstance(task, GradedPairs):
+        raise BadDataSet(f"{name} has no labels of pairs; name sets such as turl_train, or labels:FILE")
+    if same_from is None:
+        raise BadDataSet(f"{name} has grades instead of labels: say by --same-from from which grade pairs match")
+    return LabeledPairs(task.left, task.right, [grade >= same_from for grade in task.gold])
 
 
 def renamed_columns(values: Sequence[str], sets: Sequence[str]) -> dict[str, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
+from semblance_client import Client, Explanation, StoredBatch
+from semblance_client import SemblanceError as ServiceError
 
 from semblance.models.catalogue import explains
 from semblance.models.embeddings import Doubles
@@ -15,7 +17,6 @@ from semblance.models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
-from semblance.service.client import Client, ServiceError
 
 PAIRS_PER_REQUEST = 128
 QUERIES_PER_REQUEST = 16
@@ -34,13 +35,13 @@ class RemoteScorer:
 
     def about(self) -> Mapping[str, str]:
         """Name and digests of the model. Raises ServiceError: the service has no model of that name."""
-        served = self._client.request("GET", "/models")["models"]
-        matches = (each for each in served if (each["default"] if self._model is None else each["name"] == self._model))
+        served = self._client.models()
+        matches = (each for each in served if (each.default if self._model is None else each.name == self._model))
         if (model := next(matches, None)) is None:
             raise ServiceError(
-                f"no model {self._model!r} is served; choose from {', '.join(each['name'] for each in served)}"
+                f"no model {self._model!r} is served; choose from {', '.join(each.name for each in served)}"
             )
-        return {"model": model["name"], "space": model["space"], "build": model["build"]}
+        return {"model": model.name, "space": model.space, "build": model.build or ""}
 
     def scores(self, measures: Sequence[str], left: Sequence[str], right: Sequence[str]) -> dict[str, Doubles]:
         """By POST /similarity."""
@@ -50,54 +51,60 @@ class RemoteScorer:
         self, measures: Sequence[str], left: Sequence[str], right: Sequence[str], granularity: Granularity
     ) -> Iterator[dict[str, LinkList]]:
         """By POST /explain."""
-        options = {"model": self._model, "granularity": granularity, "max_links": ALL_LINKS, "format": "json"}
+        explain = partial(self._client.explain, model=self._model, granularity=granularity, max_links=ALL_LINKS)
         explaining = [name for name in measures if explains(name) and self._explains(name)]
         for a, b in self.track(list(zip(left, right, strict=True)), "explaining"):
-            bodies = {name: {"a": a, "b": b, "measure": name, **options} for name in explaining}
-            yield {name: _link_list(self._client.request("POST", "/explain", body)) for name, body in bodies.items()}
+            yield {name: _link_list(explain(a, b, measure=name)) for name in explaining}
 
     def search(self, measures: Sequence[str], task: Retrieval, k: int) -> dict[str, dict[str, list[str]]]:
         """By POST /search, in a temporary collection."""
         name = f"evaluation-{secrets.token_hex(4)}"
-        self._client.request("PUT", f"/collections/{name}", {"model": self._model})
+        self._client.create_collection(name, model=self._model)
         try:
             lines = [json.dumps({"id": doc_id, "text": text}).encode() for doc_id, text in task.corpus.items()]
-            for stored in self._client.index(name, self.track(lines, "indexing")):
-                # local evaluations skip empty documents too; any other missing one would lower the figures unnoticed
-                if refused := [each for each in stored.refused if each.code != "empty_text"]:
-                    raise ServiceError(f"document {refused[0].line} of the corpus was refused: {refused[0].detail}")
+            self._client.upload(self.track(lines, "indexing"), name, progress=_require_stored)
             return {measure: dict(self._hits(name, measure, task.queries, k)) for measure in measures}
         finally:
-            self._client.request("DELETE", f"/collections/{name}")
+            self._client.delete_collection(name)
 
     def _explains(self, measure: str) -> bool:
         """Whether the measure can explain its scores with the pooling of this model."""
-        answer = self._client.send("POST", "/explain", {"a": "a", "b": "a", "measure": measure, "model": self._model})
-        return not (answer.status_code == 422 and answer.json().get("code") == "not_explainable")
+        try:
+            self._client.explain("a", "a", measure=measure, model=self._model)
+        except ServiceError as error:
+            return error.code != "not_explainable"
+        return True
 
     def _scores(self, measure: str, left: Sequence[str], right: Sequence[str]) -> Iterator[float]:
-        pairs = [{"a": a, "b": b} for a, b in zip(left, right, strict=True)]
+        pairs = list(zip(left, right, strict=True))
         parts = [pairs[start : start + PAIRS_PER_REQUEST] for start in range(0, len(pairs), PAIRS_PER_REQUEST)]
         for part in self.track(parts, measure):
-            body = {"pairs": part, "measure": measure, "model": self._model}
-            yield from self._client.request("POST", "/similarity", body)["scores"]
+            yield from self._client.similarity(part, measure=measure, model=self._model).scores
 
     def _hits(
         self, collection: str, measure: str, queries: Mapping[str, str], k: int
     ) -> Iterator[tuple[str, list[str]]]:
         ids = list(queries)
         parts = [ids[start : start + QUERIES_PER_REQUEST] for start in range(0, len(ids), QUERIES_PER_REQUEST)]
-        options = {"collection": collection, "measure": measure, "k": k, "candidates": max(k, CANDIDATES)}
+        search = partial(self._client.search, collection=collection, measure=measure, k=k)
         for part in self.track(parts, measure):
-            answer = self._client.request("POST", "/search", {"queries": [queries[each] for each in part], **options})
-            for query_id, result in zip(part, answer["results"], strict=True):
-                yield query_id, [hit["id"] for hit in result["hits"]]
+            answer = search([queries[each] for each in part], candidates=max(k, CANDIDATES))
+            for query_id, result in zip(part, answer.results, strict=True):
+                yield query_id, [hit.id for hit in result.hits]
 
 
-def _link_list(answer: Mapping[str, Any]) -> LinkList:
-    links = tuple(Link(each["a"], each["b"], each["similarity"], each["contribution"]) for each in answer["links"])
+def _require_stored(batch: StoredBatch) -> None:
+    """Refuse a corpus with a document that was refused, unless it is empty.
+
+    Local evaluations skip empty documents too; any other missing one would lower the figures unnoticed.
+    """
+    if refused := [each for each in batch.refused if each.code != "empty_text"]:
+        raise ServiceError(f"document {refused[0].line} of the corpus was refused: {refused[0].detail}")
+
+
+def _link_list(why: Explanation) -> LinkList:
+    links = tuple(Link(each.a, each.b, each.similarity, each.contribution) for each in why.links)
     left, right = (
-        tuple(Unit(each["text"], each["start"], each["end"], i) for i, each in enumerate(answer[side]["tokens"]))
-        for side in ("a", "b")
+        tuple(Unit(each.text, each.start, each.end, i) for i, each in enumerate(side.tokens)) for side in (why.a, why.b)
     )
-    return LinkList(answer["score"], left, right, links, answer["special"], answer["omitted"])
+    return LinkList(why.score, left, right, links, why.special, why.omitted)

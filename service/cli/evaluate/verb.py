@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import numpy as np
 import typer
 from rich.console import Console
+from semblance_client import SemblanceError as ServiceError
 
-from semblance.models.catalogue import similarity
 from semblance.models.errors import BadDataSet, NotExplainable, SemblanceError, UnknownName
 from semblance.models.evaluation.acceptance import (
     MEASURES,
@@ -24,25 +21,31 @@ from semblance.models.evaluation.acceptance import (
     conditions_table,
     quality_conditions,
 )
-from semblance.models.evaluation.calibration import Calibration, calibration
 from semblance.models.evaluation.evaluation import STS_SETS
 from semblance.models.evaluation.evaluation import evaluate as evaluate_tasks
-from semblance.models.evaluation.metrics.deletion import deletion_task
-from semblance.models.evaluation.reporting.tables import TextTable, calibration_table, curve, tables, typical_table
+from semblance.models.evaluation.reporting.tables import TextTable, tables, typical_table
 from semblance.models.evaluation.reproductions import claims, count_verdicts, papers
-from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
+from semblance.models.evaluation.scorer import LocalScorer, Track
 from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import GradedPairs, LabeledPairs, Task
+from semblance.models.evaluation.tasks import GradedPairs, Task
 from semblance.models.evaluation.typical_scores import GRADES, typical_scores
 from semblance.models.protocols import Encoder
-from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
-from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.cli.evaluate.data_sets import read_task
+from semblance.service.cli.evaluate.options import EvaluationOptions
+from semblance.service.cli.evaluate.reliability import print_reliability
 from semblance.service.cli.toolbox.console import loop_bars, print_line, print_table
-from semblance.service.cli.toolbox.options import Data, JsonFile, ReportFolder, Resamples, require_entries
-from semblance.service.cli.toolbox.outputs import raise_on_sigterm, save_json
-from semblance.service.client import Client, ServiceError
-from semblance.service.model_loading.device import load_default, load_model, load_source
-from semblance.service.settings import Settings, client_key, read_settings
+from semblance.service.cli.toolbox.options import (
+    Columns,
+    Data,
+    JsonFile,
+    ReportFolder,
+    Resamples,
+    SameFrom,
+    require_entries,
+)
+from semblance.service.cli.toolbox.outputs import save_json
+from semblance.service.model_loading.device import load_model, load_source
+from semblance.service.settings import read_settings
 
 SETS = "sts12,sts13,sts14,sts15,sts16,stsb,sickr,ists_images"
 DEFAULT_MEASURES = "cosine,rcmd,dynamax_jaccard"
@@ -74,12 +77,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         list[str],
         typer.Option(help="Data sets, comma-separated; KIND:PATH for your own file, panel for sets of many domains."),
     ] = [SETS],  # noqa: B006
-    columns: Annotated[
-        list[str],
-        typer.Option(
-            help="Columns of your own tables, comma-separated, as sentence1=NAME.", show_default="their names"
-        ),
-    ] = [],  # noqa: B006
+    columns: Columns = [],  # noqa: B006
     data: Data = None,
     url: Annotated[str | None, typer.Option(help="Evaluate the service running at this address.")] = None,
     json: JsonFile = None,
@@ -88,8 +86,14 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         str | None, typer.Option(metavar="PAPER", help="Test the claims of a paper instead: its name, or all.")
     ] = None,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Print precision and recall by threshold, for sets of labeled pairs.")
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Print precision and recall by threshold, and how reliable probabilities are, for sets of labeled "
+            "pairs instead.",
+        ),
     ] = False,
+    same_from: SameFrom = None,
     conditions: Annotated[
         bool,
         typer.Option(
@@ -126,16 +130,17 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets labels:mine.csv --columns sentence1=question,sentence2=other,label=same
       semblance evaluate --reproduce clrcmd
       semblance evaluate --calibrate --sets turl_train --measure cosine,rcmd
+      semblance evaluate --calibrate --sets qqp_dev,pit_dev --same-from 4 --measure rcmd_words --report out
       semblance evaluate --typical --model runs/mine --measure cosine,rcmd_words
       semblance evaluate --conditions --model minilm
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     if against is not None and (reproduce is not None or calibrate):
         raise typer.BadParameter("only figures can be compared, not claims or thresholds", param_hint="--against")
-    if report is not None and (reproduce is not None or calibrate):
-        raise typer.BadParameter("a report contains figures only; use --json for these", param_hint="--report")
+    if report is not None and reproduce is not None:
+        raise typer.BadParameter("a report contains no claims; use --json for these", param_hint="--report")
     measures, names = require_entries(measure, "--measure"), require_entries(sets, "--sets")
     options = EvaluationOptions(
-        model, url, measures, names, columns, data, Resampling(draws, seed), json, report, deletion, against
+        model, url, measures, names, columns, data, Resampling(draws, seed), json, report, deletion, against, same_from
     )
     try:
         if conditions:
@@ -143,60 +148,13 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
         if reproduce is not None:
             print_claims(reproduce, options)
         elif calibrate:
-            print_calibrations(options)
+            print_reliability(options)
         elif typical:
             print_typical_scores(options)
         else:
             print_evaluation(options)
     except (SemblanceError, ServiceError) as error:
         raise SystemExit(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationOptions:
-    """Options of `semblance evaluate`."""
-
-    model: str | None
-    url: str | None
-    measures: Sequence[str]
-    sets: Sequence[str]
-    columns: Sequence[str]
-    data: Path | None
-    resampling: Resampling
-    json: Path | None
-    report: Path | None
-    deletion: bool
-    against: str | None = None
-
-    @property
-    def baseline(self) -> str | None:
-        """The measure that the others are compared with: the first of several."""
-        return self.measures[0] if len(self.measures) > 1 else None
-
-    def tasks(self) -> dict[str, Task]:
-        """The data sets by name. Raises SemblanceError."""
-        for name in self.measures:
-            similarity(name)  # an unknown name fails before any work is done
-        columns = renamed_columns(self.columns, self.sets)
-        tasks = {name: read_task(name, self.data, columns) for name in expand_sets(self.sets)}
-        if self.deletion:
-            graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
-            tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}
-        return tasks
-
-    @contextmanager
-    def scorer(self, track: Track) -> Iterator[Scorer]:
-        """The running service at `url`, or a model in this process."""
-        if self.url is None:
-            yield LocalScorer(self.encoder(read_settings()), track)
-        else:
-            raise_on_sigterm()  # so that the temporary collections of retrieval sets are deleted
-            with Client(self.url, client_key()) as client:
-                yield RemoteScorer(client, self.model, track)
-
-    def encoder(self, settings: Settings) -> Encoder:
-        """The model in this process. Raises SemblanceError."""
-        return load_default(settings) if self.model is None else load_model(self.model, settings)
 
 
 def print_evaluation(options: EvaluationOptions) -> None:
@@ -276,27 +234,6 @@ class CachedInputs:
     def scorer(self, model: str) -> LocalScorer:
         """A scorer of that model."""
         return LocalScorer(self.encoder(model), self._track)
-
-
-def print_calibrations(options: EvaluationOptions) -> None:
-    """Print precision and recall by threshold, for each measure on each set of labeled pairs.
-
-    Raises:
-        SemblanceError, ServiceError: as `print_evaluation`; and a set whose pairs have no labels.
-    """
-    calibrations: dict[str, dict[str, Calibration]] = {}
-    with loop_bars(Console(stderr=True)) as track, options.scorer(track) as scorer:
-        for name, task in options.tasks().items():
-            if not isinstance(task, LabeledPairs):
-                raise BadDataSet(f"{name} has no labels to choose a threshold by; name sets such as turl_train")
-            scores = scorer.scores(options.measures, task.left, task.right)
-            matches = np.asarray(task.matches, np.bool_)
-            calibrations[name] = {measure: calibration(each, matches) for measure, each in scores.items()}
-    for name, each in calibrations.items():
-        for measure, calibrated in each.items():
-            print_table(calibration_table(f"{name}, {measure}", calibrated))
-    if options.json:
-        save_json({name: {m: curve(c) for m, c in each.items()} for name, each in calibrations.items()}, options.json)
 
 
 def print_typical_scores(options: EvaluationOptions) -> None:

@@ -12,6 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from semblance_client import Client, NotFound, Retries, StoredBatch
+from semblance_client import SemblanceError as ServiceError
+from semblance_client.upload import stored_batch
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.index.documents import DocumentFields
@@ -20,10 +23,9 @@ from semblance.service.cli.index.readers.source import RowSource
 from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
-from semblance.service.client import Client, ServiceError, StoredBatch, stored_batch
 from semblance.service.documents.lock import lock_home
 from semblance.service.errors import UnknownCollection
-from semblance.service.settings import Settings, client_key, read_settings
+from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.index_stream import IndexStream
 
@@ -126,14 +128,21 @@ class _Upload:
 
 
 def _store_online(url: str, collection: str, upload: _Upload) -> None:
-    with Client(url, client_key()) as client:
-        missing = client.send("GET", f"/collections/{collection}").status_code == 404
+    with Client(url, retries=Retries(attempts=1)) as client:
+        missing = _is_missing(client, collection)
         upload.infer_types()
         if missing:
-            client.request("PUT", f"/collections/{collection}")
+            client.create_collection(collection)
         with upload.bar() as acknowledge:
-            for batch in client.index(collection, upload.rows):
-                acknowledge(batch)
+            client.upload(upload.rows, collection, progress=acknowledge)
+
+
+def _is_missing(client: Client, collection: str) -> bool:
+    try:
+        client.collection(collection)
+    except NotFound:
+        return True
+    return False
 
 
 async def _store_offline(settings: Settings, collection: str, upload: _Upload) -> None:
@@ -151,7 +160,7 @@ async def _store_offline(settings: Settings, collection: str, upload: _Upload) -
             lines = read_lines(_ended(upload.rows), settings.max_body_bytes)
             with upload.bar() as acknowledge:
                 async for stored in services[IndexStream](collection, lines):
-                    acknowledge(stored_batch(stored_out(stored).model_dump(), 1))
+                    acknowledge(stored_batch(stored_out(stored).model_dump()))
 
 
 async def _ended(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

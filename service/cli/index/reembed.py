@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from semblance_client import Call, Client, Request, Retries
+from semblance_client import SemblanceError as ServiceError
 
 from semblance.service.cli.toolbox.console import counter_bar
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
-from semblance.service.client import Client, ServiceError
-from semblance.service.settings import client_key
+
+PATIENCE = Retries(attempts=sys.maxsize, total_s=60)  # through a restart of the service
 
 
 def reembed(
@@ -37,7 +41,7 @@ def reembed(
         raise typer.BadParameter("name a model, or pass --drop", param_hint="--model")
     console = Console(stderr=True)
     try:
-        with Client(url, client_key()) as client:
+        with Client(url, retries=PATIENCE) as client:
             result = _reembed(client, console, collection, model) if model and not drop else _drop(client, collection)
     except ServiceError as error:
         raise SystemExit(str(error)) from error
@@ -45,7 +49,7 @@ def reembed(
 
 
 def _drop(client: Client, collection: str) -> str:
-    client.request_with_retries("DELETE", f"/collections/{collection}/reembedding")
+    _send(client, "DELETE", collection)
     return f"{collection} keeps its current model; unfinished work was discarded"
 
 
@@ -58,7 +62,7 @@ def _reembed(client: Client, console: Console, collection: str, model: str) -> s
     resumed, embedded = started["count"] - left, 0
     with counter_bar(console, f"re-embedding {collection}", left) as advance:
         while left:
-            step = client.request_with_retries("POST", f"/collections/{collection}/reembedding/step")
+            step = _send(client, "POST", collection, "/step")
             embedded += step["embedded"]
             advance(left - step["left"])
             left = step["left"]
@@ -68,13 +72,20 @@ def _reembed(client: Client, console: Console, collection: str, model: str) -> s
 
 
 def _begin(client: Client, collection: str, model: str) -> Any:
-    return client.request_with_retries("PUT", f"/collections/{collection}/reembedding", {"model": model})
+    return _send(client, "PUT", collection, body={"model": model})
 
 
 def _switch(client: Client, collection: str, model: str) -> None:
     """Switch models; if the answer was lost, the retry finds that it has happened."""
     try:
-        client.request_with_retries("POST", f"/collections/{collection}/reembedding/switch")
+        _send(client, "POST", collection, "/switch")
     except ServiceError as error:
         if error.code != "no_reembedding" or _begin(client, collection, model)["reembedding"] is not None:
             raise
+
+
+def _send(client: Client, method: str, collection: str, step: str = "", body: object = None) -> Any:
+    """Send a request that may be served twice. Raises ServiceError."""
+    content = None if body is None else json.dumps(body).encode()
+    request = Request(method, f"/collections/{collection}/reembedding{step}", content)
+    return client.send(Call(request, lambda answer: json.loads(answer) if answer else None))

@@ -21,6 +21,13 @@ ReportFolder: TypeAlias = Annotated[
     Path | None, typer.Option(help="Write report.md with plots to this folder.", file_okay=False)
 ]
 Resamples: TypeAlias = Annotated[int, typer.Option(min=100, help="Bootstrap resamples for the intervals.")]
+SameFrom: TypeAlias = Annotated[
+    float | None, typer.Option(help="Grade from which graded pairs count as the same, such as 4.")
+]
+Columns: TypeAlias = Annotated[
+    list[str],
+    typer.Option(help="Columns of your own tables, comma-separated, as sentence1=NAME.", show_default="their names"),
+]
 Exclude: TypeAlias = Annotated[
     list[str],
     typer.Option(

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from semblance.service.api import errors
 from semblance.service.api.routing import JsonRoute, Services, Use
-from semblance.service.api.schemas.embeddings import EmbeddingsRequest
+from semblance.service.api.schemas.other_apis.embeddings import EmbeddingsRequest
 from semblance.service.api.schemas.similarity import SimilarityRequest
 from semblance.service.observability.metrics import Metrics
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -32,7 +33,7 @@ class RandomModel:
 
     async def get(self, name: str | None) -> Encoder:
         del name
-        return cast("Encoder", None)
+        return cast("Encoder", SimpleNamespace(space="random"))
 
     async def embed(
         self, encoder: Encoder, texts: Sequence[InputText], role: Role, want: Want, truncate: Truncate
@@ -44,7 +45,7 @@ class RandomModel:
 
 def compare() -> Compare:
     model: Any = RandomModel()
-    return Compare(cast("ServedModels", model), cast("TextEmbedder", model))
+    return Compare(cast("ServedModels", model), cast("TextEmbedder", model), {})
 
 
 def texts(*numbers: int) -> list[InputText]:

@@ -43,7 +43,8 @@ from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.reembed import Reembedder
-from semblance.service.usecases.search import Search, SearchParams, SearchResults
+from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.search.session import SearchParams, SearchResults
 from tests.support.random_encoder import RandomEncoder
 
 Result = TypeVar("Result")
@@ -115,7 +116,7 @@ async def process(
     collections = Collections(served, local)
     embedder = DocumentEmbedder(texts)
     index = IndexDocuments(collections, local, embedder)
-    search = Search(collections, local, texts, max_scores=10_000)
+    search = Search(collections, local, texts, {}, max_scores=10_000)
     try:
         yield Process(store, local, index, Reembedder(served, collections, local, embedder), search)
     finally:

@@ -37,7 +37,8 @@ from semblance.service.ports.documents import (
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.search import ATTEMPTS, Search, SearchParams
+from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.search.session import ATTEMPTS, SearchParams
 from tests.conftest import built_in_checkpoint
 from tests.support.vectors import unit_vector
 
@@ -69,7 +70,7 @@ async def open_search(
     local = LocalNode(store, IndexFolder(folder / "indexes"))
     served = LazyModels(read_served("minilm"), lambda *_: minilm, 30)
     texts = TextEmbedder(worker, MemoryCache(0), metrics, 1000)
-    yield Search(Collections(served, local), local, texts, max_scores=10_000), local, texts
+    yield Search(Collections(served, local), local, texts, {}, max_scores=10_000), local, texts
     local.close()
     await asyncio.to_thread(worker.stop)
 

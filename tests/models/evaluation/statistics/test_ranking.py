@@ -79,6 +79,14 @@ def test_ndcg_with_ties_equals_scikit_learn(candidates: list[tuple[int, int]], k
         assert ndcg_of_scores(scores, relevance, cut) == pytest.approx(oracle, abs=1e-12)
 
 
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=12), st.integers(1, 12))
+def test_ndcg_of_a_part_equals_scikit_learn_on_the_whole(relevance: list[int], found: int) -> None:
+    """Judged documents that a ranking lacks count as its last ones, beyond k."""
+    ranking, judged = by_rank(list(map(float, relevance)))
+    oracle = ndcg_score([relevance], [falling(len(relevance))], k=found)
+    assert ndcg(ranking[:found], judged, k=found) == pytest.approx(oracle, abs=1e-12)
+
+
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=12))
 def test_average_precision_without_ties_equals_scikit_learn(relevance: list[int]) -> None:
     if any(relevance):

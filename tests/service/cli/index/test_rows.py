@@ -8,12 +8,12 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from semblance_client import LineProblem, StoredBatch
 
 from semblance.models.errors import BadDataSet
 from semblance.service.cli.index.documents import DocumentFields
 from semblance.service.cli.index.readers.formats import open_source
 from semblance.service.cli.index.rows import SHOWN, DocumentRows
-from semblance.service.client import LineProblem, StoredBatch
 from tests.support.text_files import write
 
 

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from semblance.models.measures.relevant_spans import SpanOptions
 from semblance.models.text import Truncate
+from semblance.service.api.schemas.calibration import MinProbability
 from semblance.service.api.schemas.fields import (
     TEXT_PATTERN,
     AtMostTexts,
@@ -33,7 +34,7 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
-from semblance.service.api.schemas.tei import Direction
+from semblance.service.api.schemas.other_apis.tei import Direction
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import DEFAULT_MEASURE
@@ -121,6 +122,7 @@ class RerankRequest(StrictBody):
     )
     max_tokens_per_doc: int | None = Field(None, ge=1, description="Ignored: the model reads its own maximum.")
     relevant_spans: SpansIn | None = Field(None, description="Return the spans of each result that make its score.")
+    min_probability: MinProbability = None
     explain: bool | None = Field(None, description="Not Cohere's: also return the links between words.")
 
     _known_form = require_one_of("documents", otherwise=_DOCUMENTS_NEEDED)

@@ -1,4 +1,4 @@
-"""Classification of matching pairs by score: areas under curves, and threshold calibration.
+"""Classification of matching pairs by score: areas under curves, and precision by threshold.
 
 A pair is predicted to match if its score is at least the threshold, so equal scores get equal predictions.
 """
@@ -66,7 +66,7 @@ def roc_auc(scores: Doubles, matches: Booleans, counts: Doubles | None = None) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class ThresholdCurve:
     """Precision, recall and F1 (t,) at each threshold: t distinct scores, the highest first.
 
     `best` is the index of the threshold with the highest F1; of several, the highest threshold.
@@ -79,10 +79,10 @@ class Calibration:
     best: int
 
 
-def calibration(scores: Doubles, matches: Booleans) -> Calibration:
+def threshold_curve(scores: Doubles, matches: Booleans) -> ThresholdCurve:
     """Precision, recall and F1 at every score of n >= 1 pairs; all are 0 without a match.
 
-    >>> found = calibration(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False]))
+    >>> found = threshold_curve(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False]))
     >>> found.thresholds, found.f1.round(6), found.best
     (array([0.9, 0.8, 0.7, 0.6]), array([0.666667, 0.5     , 0.8     , 0.666667]), 2)
     """
@@ -91,7 +91,7 @@ def calibration(scores: Doubles, matches: Booleans) -> Calibration:
     precision = ratio(matching, matching + others)
     recall = ratio(matching, np.full_like(matching, matching[-1]))
     f1 = ratio(2 * matching, matching + others + matching[-1])
-    return Calibration(np.unique(scores)[::-1], precision, recall, f1, int(f1.argmax()))
+    return ThresholdCurve(np.unique(scores)[::-1], precision, recall, f1, int(f1.argmax()))
 
 
 def _at_scores(scores: Doubles, matches: Booleans) -> Callable[[Doubles], tuple[Doubles, Doubles]]:

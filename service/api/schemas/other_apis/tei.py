@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema
 
 from semblance.models.text import Role, Truncate
-from semblance.service.api.schemas.embeddings import Input, role_of
 from semblance.service.api.schemas.fields import AtMostTexts, Bounded, ModelName, StrictBody, String, Text, keywords
+from semblance.service.api.schemas.other_apis.embeddings import Input, role_of
 from semblance.service.settings import MAX_ENTRIES
 
 Direction = Annotated[

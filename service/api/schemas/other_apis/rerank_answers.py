@@ -9,10 +9,11 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from semblance.models.measures.relevant_spans import RelevantSpans
-from semblance.service.api.schemas.embeddings import TokenUsage
+from semblance.service.api.schemas.calibration import CalibrationField, Probability, calibration_out
 from semblance.service.api.schemas.explain import ExplanationOut, word_links_out
 from semblance.service.api.schemas.fields import Space
-from semblance.service.api.schemas.rerank import RerankOrTeiRequest, RerankRequest
+from semblance.service.api.schemas.other_apis.embeddings import TokenUsage
+from semblance.service.api.schemas.other_apis.rerank import RerankOrTeiRequest, RerankRequest
 from semblance.service.api.schemas.warnings import MAX_WARNINGS
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import RankedDocument, Reranking
@@ -38,7 +39,10 @@ class RerankResult(BaseModel):
     """A document by its position in the request."""
 
     index: int
-    relevance_score: float = Field(description="`raw_score`, mapped to [0, 1] by the bounds of the measure.")
+    relevance_score: float = Field(
+        description="`raw_score` in [0, 1]: its probability by `calibration`, or mapped by the bounds of the measure."
+    )
+    probability: Probability = None
     raw_score: float | None = Field(None, description="The measure itself; absent for a document without text.")
     document: RerankedDocument | None = Field(None, description="Absent if `return_documents` is false.")
     relevant_spans: list[SpanOut] | None = Field(None, description="Best first; absent if none was asked for or found.")
@@ -80,6 +84,7 @@ class RerankResponse(BaseModel):
     object: Literal["rerank"] = "rerank"
     model: str
     measure: str
+    calibration: CalibrationField = None
     space: Space
     results: list[RerankResult]
     meta: RerankMeta
@@ -120,8 +125,9 @@ def rerank_response(
         id=answer_id,
         model=found.encoder.name,
         measure=measure,
+        calibration=calibration_out(found.calibration),
         space=found.encoder.space,
-        results=[_result(each, measure, None if body.return_documents is False else texts) for each in found.results],
+        results=[_result(each, found, None if body.return_documents is False else texts) for each in found.results],
         meta=RerankMeta(
             api_version=ApiVersion(version=version),
             billed_units=BilledUnits(),
@@ -160,15 +166,16 @@ def tei_ranks(found: Reranking, body: RerankOrTeiRequest, texts: Sequence[InputT
     ]
 
 
-def _result(each: RankedDocument, measure: str, texts: Sequence[InputText] | None) -> RerankResult:
+def _result(each: RankedDocument, found: Reranking, texts: Sequence[InputText] | None) -> RerankResult:
     return RerankResult(
         index=each.index,
         relevance_score=each.relevance,
+        probability=each.relevance if found.calibration else None,
         raw_score=each.score if math.isfinite(each.score) else None,
         document=RerankedDocument(text=texts[each.index].text) if texts else None,
         relevant_spans=_spans(each.spans),
         rest=each.spans and each.spans.rest,
-        explanation=each.why and word_links_out(each.why, measure),
+        explanation=each.why and word_links_out(each.why, found.measure.name),
     )
 
 

@@ -1,4 +1,4 @@
-"""Find the documents of a collection that are most similar to a query."""
+"""A search in one epoch of a collection: rank by the index, rescore by the measure, explain."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from semblance.models.catalogue import explainable, required_vectors, similarity
+from semblance.models.catalogue import required_vectors
 from semblance.models.embeddings import TokenEmbeddings, Want, unit_rows
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.quantized_tokens import dequantize_many, is_codes
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import TokenizedText, Truncate
-from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
+from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import Filter
 from semblance.service.observability.stages import timed
+from semblance.service.ports.calibration import Calibration
 from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
 from semblance.service.ports.indexes import Hit, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain import word_links
-from semblance.service.usecases.hits import IndexHits, RankedHits, SearchHit, ids_of
+from semblance.service.usecases.search.hits import IndexHits, RankedHits, SearchHit, ids_of
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class SearchParams:
     measure: str | None
     truncate: Truncate = "END"
     min_score: float | None = None
+    min_probability: float | None = None
     where: Filter | None = None
     explain: bool = False
     min_version: Version | None = None
@@ -70,48 +71,7 @@ class SearchResults:
     hits: Sequence[Sequence[SearchHit]]
     tokens: int
     warnings: Sequence[RequestWarning]
-
-
-class Search:
-    """Finds documents in the index; rescores them if the measure is not the index's own."""
-
-    def __init__(
-        self, collections: Collections, access: CollectionAccess, texts: TextEmbedder, max_scores: int
-    ) -> None:
-        self._collections = collections
-        self._access = access
-        self._texts = texts
-        self._max_scores = max_scores  # queries times candidates of one request
-
-    async def __call__(self, params: SearchParams) -> SearchResults:
-        """Search for each query.
-
-        Raises:
-            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest, WriteConflict: see the errors of models and service.
-        """
-        for _ in range(ATTEMPTS):
-            try:
-                session = await self._open(params)
-                return await session.results(await session.consistent_ranking())
-            except CollectionReplaced:
-                # Start over: not even the encoder need be the same. The queries are in the cache. The refresh waits
-                # for the writer thread, and so for a replacement under way.
-                await self._access.refresh_index(params.collection)
-        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
-
-    async def _open(self, params: SearchParams) -> SearchSession:
-        collection, index = await self._access.current(params.collection, params.min_version)
-        measure = similarity(params.measure or collection.settings.measure)
-        explainer = explainable(measure.name) if params.explain else None
-        encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer else required_vectors(measure)
-        queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
-        scores = len(params.queries) * params.candidates
-        if measure.name != INDEX_MEASURE and scores > self._max_scores:
-            detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
-            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
-        return SearchSession(self._access, self._texts, params, collection, index, encoder, measure, explainer, queries)
+    calibration: Calibration | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +85,7 @@ class SearchSession:
     index: VectorIndex
     encoder: Encoder
     measure: Similarity
+    calibration: Calibration | None
     explainer: Explainable | None
     queries: TextEmbeddings
 
@@ -198,24 +159,32 @@ class SearchSession:
         return await self.access.read(lambda store: store.get_at(self.collection.name, ids))
 
     async def results(self, ranking: RankedHits) -> SearchResults:
-        """Explain the hits if requested, and drop those below the minimum score."""
+        """Explain the hits if requested, and drop those below the minimum score or probability."""
         hits, source = ranking.search_hits(), self.source
         if self.explainer:
             source = "encoder"
             hits = [
                 await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
             ]
-        least = -np.inf if self.params.min_score is None else self.params.min_score
         return SearchResults(
             encoder=self.encoder,
             measure=self.measure.name,
             version=ranking.index.version,
             scored_from=source,
             truncated=self.queries.truncated,
-            hits=[[hit for hit in each if hit.score >= least] for each in hits],
+            hits=[[hit for hit in each if self._is_enough(hit.score)] for each in hits],
             tokens=self.queries.tokens,
             warnings=[*self.queries.warnings, *ranking.index.warnings],
+            calibration=self.calibration,
         )
+
+    def _is_enough(self, score: float) -> bool:
+        least, least_probability = self.params.min_score, self.params.min_probability
+        if least is not None and score < least:
+            return False
+        if least_probability is None or self.calibration is None:
+            return True
+        return self.calibration.probability_of(score) >= least_probability
 
     def _require_same(self, collection: Collection) -> None:
         """Raise CollectionReplaced if the collection has another epoch or encoder than the session."""

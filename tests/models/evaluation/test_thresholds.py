@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
 from semblance.models.embeddings import Doubles
-from semblance.models.evaluation.calibration import calibration, pr_auc, roc_auc
+from semblance.models.evaluation.thresholds import pr_auc, roc_auc, threshold_curve
 from semblance.models.text import Booleans
 
 
@@ -40,7 +40,7 @@ def test_areas_of_counts_equal_scikit_learn_on_the_repeated_sample(
 @given(samples())
 def test_thresholds_equal_scikit_learn(sample: tuple[Doubles, Booleans, Doubles]) -> None:
     scores, matches = np.nan_to_num(sample[0]), sample[1]
-    found = calibration(scores, matches)
+    found = threshold_curve(scores, matches)
     if not matches.any():
         assert not found.precision.any()
         assert not found.recall.any()
@@ -56,7 +56,7 @@ def test_thresholds_equal_scikit_learn(sample: tuple[Doubles, Booleans, Doubles]
 
 
 def test_best_threshold_is_the_highest_of_equals() -> None:
-    found = calibration(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, False, True]))
+    found = threshold_curve(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, False, True]))
     assert found.f1 == pytest.approx([2 / 3, 1 / 2, 2 / 5, 2 / 3])
     assert (found.best, found.thresholds[found.best]) == (0, 0.9)
 
@@ -69,6 +69,6 @@ def test_without_counts_each_pair_counts_once() -> None:
 
 
 def test_nan_scores_raise() -> None:
-    for figure in (pr_auc, roc_auc, calibration):
+    for figure in (pr_auc, roc_auc, threshold_curve):
         with pytest.raises(ValueError, match="must not be nan"):
             figure(np.array([np.nan, 1.0]), np.array([True, False]))

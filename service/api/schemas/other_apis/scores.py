@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from semblance.service.api.schemas.embeddings import EncodingFormat, Input, TokenUsage
 from semblance.service.api.schemas.fields import (
     TEXT_PATTERN,
     AtMostTexts,
@@ -22,6 +21,7 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
+from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, Input, TokenUsage
 from semblance.service.usecases.collections import DEFAULT_MEASURE
 from semblance.service.usecases.embed import InputText
 

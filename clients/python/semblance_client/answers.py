@@ -1,0 +1,311 @@
+"""Answers of the calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from semblance_client.answer import Answer, Calibration, RequestWarning, TokenUsage, Usage
+from semblance_client.explanation import Explanation
+
+
+class Similarities(Answer):
+    """Scores of pairs, in their order.
+
+    Attributes:
+        scores: higher is more alike.
+        probabilities: that people call each pair the same, if the measure has a calibration.
+        truncated: whether a text of each pair is longer than the model reads.
+        explanations: one for each pair, if they were asked for.
+        space: digest of what decides what a vector means; scores are comparable within one.
+    """
+
+    scores: list[float]
+    probabilities: list[float] | None = None
+    calibration: Calibration | None = None
+    measure: str
+    model: str
+    space: str
+    truncated: list[bool]
+    explanations: list[Explanation] | None = None
+    warnings: list[RequestWarning]
+    usage: Usage
+
+
+class SimilarityMatrix(Answer):
+    """Scores of each left with each right text: one row for each left text."""
+
+    scores: list[list[float]]
+    probabilities: list[list[float]] | None = None
+    calibration: Calibration | None = None
+    measure: str
+    model: str
+    space: str
+    truncated: list[bool]
+    warnings: list[RequestWarning]
+    usage: Usage
+
+
+class Hit(Answer):
+    """A document found by a search, with its score."""
+
+    id: str
+    score: float
+    probability: float | None = None
+    text: str
+    metadata: dict[str, Any]
+    truncated: bool
+    explanation: Explanation | None = None
+
+
+class Hits(Answer):
+    """Results of one query, best first."""
+
+    hits: list[Hit]
+
+
+class SearchResults(Answer):
+    """Results in the order of the queries.
+
+    Attributes:
+        results: one for each query.
+        scored_from: where the vectors behind the scores come from: `index`, `token_codes` or `encoder`.
+        version: version of the collection that was searched.
+        truncated: whether each query is longer than the model reads.
+    """
+
+    results: list[Hits]
+    calibration: Calibration | None = None
+    measure: str
+    model: str
+    space: str
+    scored_from: str
+    version: str
+    truncated: list[bool]
+    warnings: list[RequestWarning]
+    usage: Usage
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits of the only query. Raises ValueError if there were several."""
+        if len(self.results) != 1:
+            raise ValueError(f"there are results of {len(self.results)} queries: read results[i].hits")
+        return self.results[0].hits
+
+
+class Embedding(Answer):
+    """The vector of one text, at unit length."""
+
+    index: int
+    embedding: list[float]
+
+
+class Embeddings(Answer):
+    """Vectors in the order of the texts.
+
+    Attributes:
+        data: one for each text.
+        space: vectors are comparable only within the same space.
+        truncated: whether each text is longer than the model reads.
+    """
+
+    data: list[Embedding]
+    model: str
+    space: str
+    truncated: list[bool]
+    warnings: list[RequestWarning]
+    usage: TokenUsage
+
+    @property
+    def vectors(self) -> list[list[float]]:
+        """The vectors alone."""
+        return [each.embedding for each in self.data]
+
+
+class Span(Answer):
+    """A part of a document, from `start` to before `end`, and its share of `raw_score`."""
+
+    start: int
+    end: int
+    score: float
+
+
+class RankedText(Answer):
+    """The text of a ranked document."""
+
+    text: str
+
+
+class RankedDocument(Answer):
+    """A document of a rerank, by its position in the request.
+
+    Attributes:
+        index: position in the request.
+        relevance_score: `raw_score` in [0, 1]: its probability, or mapped by the bounds of the measure.
+        probability: that people call query and document the same, if the measure has a calibration.
+        raw_score: score of the measure; None for a document without text.
+        document: its text.
+        relevant_spans: the parts that match the query, best first, if they were asked for and there are any.
+        rest: what the spans lack of `raw_score`.
+        explanation: links between words, if they were asked for.
+    """
+
+    index: int
+    relevance_score: float
+    probability: float | None = None
+    raw_score: float | None = None
+    document: RankedText
+    relevant_spans: list[Span] | None = None
+    rest: float | None = None
+    explanation: Explanation | None = None
+
+
+class RankingMeta(Answer):
+    """Warnings about the documents of a rerank."""
+
+    warnings: list[str] = Field(default_factory=list)
+
+
+class Ranking(Answer):
+    """Documents, best first."""
+
+    results: list[RankedDocument]
+    calibration: Calibration | None = None
+    measure: str
+    model: str
+    space: str
+    meta: RankingMeta
+    usage: TokenUsage
+
+
+class Collection(Answer):
+    """A collection and its size.
+
+    Attributes:
+        count: number of documents.
+        truncated: number of documents whose text is longer than the model reads.
+        version: state of the collection; it changes with every write.
+        token_error: largest error of a score from token codes; None without them.
+        reembedding: the model under which it is being re-embedded, and how many documents are left.
+    """
+
+    name: str
+    count: int
+    truncated: int
+    version: str
+    model: str
+    space: str
+    dim: int
+    measure: str
+    index: str
+    tokens: str
+    bytes_per_document: float
+    token_error: float | None
+    reembedding: dict[str, Any] | None
+
+
+class CollectionList(Answer):
+    """All collections, by name."""
+
+    collections: list[Collection]
+
+
+class Document(Answer):
+    """A document to store."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class StoredDocument(Document):
+    """A document as it is stored; `truncated` if its text is longer than the model reads."""
+
+    truncated: bool
+
+
+class ReadDocument(StoredDocument):
+    """A stored document, and the version of its collection when it was read.
+
+    `version` may be sent as `if_version` with a change and as `min_version` with a search.
+    """
+
+    version: str
+
+
+class DocumentPage(Answer):
+    """A page of documents, by id; `cursor` asks for the next, None on the last."""
+
+    documents: list[StoredDocument]
+    cursor: str | None
+
+
+class Stored(Answer):
+    """Number of stored documents, and the version of the collection that has them.
+
+    `truncated` has the ids of documents whose text is longer than the model reads.
+    """
+
+    upserted: int
+    version: str
+    truncated: list[str]
+    warnings: list[RequestWarning]
+    usage: Usage
+
+
+class Deleted(Answer):
+    """The version of the collection without the document."""
+
+    deleted: int
+    version: str
+
+
+class CalibratedMeasure(Calibration):
+    """A measure whose scores come with probabilities."""
+
+    measure: str
+
+
+class Model(Answer):
+    """A served model; what is known only once it is loaded is None until its first use."""
+
+    name: str
+    default: bool
+    loaded: bool
+    space: str
+    pooling: str
+    dim: int | None
+    max_tokens: int | None
+    build: str | None
+    calibrations: list[CalibratedMeasure] = Field(default_factory=list)
+
+
+class Measure(Answer):
+    """A measure that calls may name; a bound is None where there is none."""
+
+    name: str
+    summary: str
+    reference: str
+    bounds: tuple[float | None, float | None]
+    symmetric: bool
+    explainable: bool
+
+
+class ModelList(Answer):
+    """The served models, and the measures that compare their vectors."""
+
+    models: list[Model]
+    measures: list[Measure]
+
+
+class ModelName(Answer):
+    """A name that `model` may have: of a served model, or an alias."""
+
+    id: str
+
+
+class ModelNames(Answer):
+    """The names of the served models, and their aliases."""
+
+    data: list[ModelName]

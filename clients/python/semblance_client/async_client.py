@@ -1,0 +1,99 @@
+"""The client for code in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+
+import httpx2
+
+from semblance_client import calls
+from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
+from semblance_client.errors import unreachable
+from semblance_client.steps import Job, Retries, Steps
+from semblance_client.upload import upload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _method(build: Callable[P, Job[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """A method that does what `build` describes, with its arguments and documentation."""
+
+    @functools.wraps(build)
+    async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await client.send(build(*args, **kwargs))
+
+    return with_signature(method, build)
+
+
+class AsyncClient:
+    """`Client` for an event loop, used in an `async with` block: its methods are awaited.
+
+    Arguments and methods are those of `Client`.
+    """
+
+    def __init__(
+        self,
+        base_url: str = LOCAL_URL,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+    ) -> None:
+        self._http = httpx2.AsyncClient(**options_of(base_url, api_key, timeout_s))
+        self._address = address_of(self._http)
+        self._retries = retries
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def send(self, job: Job[T]) -> T:
+        """Do what a `Call` describes, such as for a route without a method here.
+
+        Raises:
+            SemblanceError: the service refused it, or could not be reached.
+        """
+        return await self._run(job.steps(self._retries))
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            request = next(steps)
+            while True:
+                await asyncio.sleep(request.after_s)
+                try:
+                    response = await self._http.send(self._http.build_request(**request.arguments()))
+                except httpx2.HTTPError as error:
+                    request = steps.throw(unreachable(self._address, error))
+                else:
+                    request = steps.send(response)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    similarity = _method(calls.similarity)
+    similarity_matrix = _method(calls.similarity_matrix)
+    search = _method(calls.search)
+    explain = _method(calls.explain)
+    embed = _method(calls.embed)
+    rerank = _method(calls.rerank)
+    create_collection = _method(calls.create_collection)
+    collections = _method(calls.collections)
+    collection = _method(calls.collection)
+    delete_collection = _method(calls.delete_collection)
+    add_documents = _method(calls.add_documents)
+    upload = _method(upload)
+    documents = _method(calls.documents)
+    document = _method(calls.document)
+    delete_document = _method(calls.delete_document)
+    models = _method(calls.models)
+    model_names = _method(calls.model_names)
+    measures = _method(calls.measures)

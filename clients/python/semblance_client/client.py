@@ -1,0 +1,107 @@
+"""The client for code without an event loop."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, Self, TypeVar, cast
+
+import httpx2
+
+from semblance_client import calls
+from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
+from semblance_client.errors import unreachable
+from semblance_client.steps import Job, Retries, Steps
+from semblance_client.upload import upload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _method(build: Callable[P, Job[T]]) -> Callable[Concatenate[Client, P], T]:
+    """A method that does what `build` describes, with its arguments and documentation."""
+
+    @functools.wraps(build)
+    def method(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return client.send(build(*args, **kwargs))
+
+    return with_signature(method, build)
+
+
+class Client:
+    """Client of a running service, used in a `with` block. It may be shared among threads.
+
+    Args:
+        base_url: address of the service.
+        api_key: key sent with every request; by default that of the environment variable SEMBLANCE_CLIENT_KEY.
+        timeout_s: seconds to wait for an answer, and for a connection 10 at most.
+        retries: how often a call is repeated while the service is overloaded or away. Calls that change something are
+            only repeated if it is certain that nothing has happened.
+
+    Raises:
+        ValueError: the address does not begin with http:// or https://.
+    """
+
+    def __init__(
+        self,
+        base_url: str = LOCAL_URL,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+    ) -> None:
+        self._http = httpx2.Client(**options_of(base_url, api_key, timeout_s))
+        self._address = address_of(self._http)
+        self._retries = retries
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def send(self, job: Job[T]) -> T:
+        """Do what a `Call` describes, such as for a route without a method here.
+
+        Raises:
+            SemblanceError: the service refused it, or could not be reached.
+        """
+        return self._run(job.steps(self._retries))
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            request = next(steps)
+            while True:
+                time.sleep(request.after_s)
+                try:
+                    response = self._http.send(self._http.build_request(**request.arguments()))
+                except httpx2.HTTPError as error:
+                    request = steps.throw(unreachable(self._address, error))
+                else:
+                    request = steps.send(response)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    similarity = _method(calls.similarity)
+    similarity_matrix = _method(calls.similarity_matrix)
+    search = _method(calls.search)
+    explain = _method(calls.explain)
+    embed = _method(calls.embed)
+    rerank = _method(calls.rerank)
+    create_collection = _method(calls.create_collection)
+    collections = _method(calls.collections)
+    collection = _method(calls.collection)
+    delete_collection = _method(calls.delete_collection)
+    add_documents = _method(calls.add_documents)
+    upload = _method(upload)
+    documents = _method(calls.documents)
+    document = _method(calls.document)
+    delete_document = _method(calls.delete_document)
+    models = _method(calls.models)
+    model_names = _method(calls.model_names)
+    measures = _method(calls.measures)

@@ -1,0 +1,53 @@
+"""What both clients share of their connection, and of the form of their methods."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
+
+import httpx2
+
+from semblance_client.errors import KEY_VARIABLE
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LOCAL_URL = "http://127.0.0.1:8000"
+TIMEOUT_S = 300.0
+CONNECT_TIMEOUT_S = 10.0
+
+
+class ConnectionOptions(TypedDict):
+    """Arguments of the clients of httpx2."""
+
+    base_url: str
+    timeout: httpx2.Timeout
+    headers: dict[str, str]
+
+
+def options_of(base_url: str, api_key: str | None, timeout_s: float) -> ConnectionOptions:
+    """Arguments of the client of httpx2. Raises ValueError if the address is none."""
+    if not base_url.startswith(("http://", "https://")):
+        raise ValueError(f"the address must begin with http:// or https://, such as {LOCAL_URL}: {base_url}")
+    key = api_key or os.environ.get(KEY_VARIABLE)
+    return ConnectionOptions(
+        base_url=base_url,
+        timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
+        headers={"authorization": f"Bearer {key}"} if key else {},
+    )
+
+
+def address_of(http: httpx2.Client | httpx2.AsyncClient) -> httpx2.URL:
+    """The address for messages: without a password."""
+    return http.base_url.copy_with(userinfo=b"")
+
+
+def with_signature(method: F, build: Callable[..., Any]) -> F:
+    """Give a method the parameters of `build` after `self`, and its answer as return type."""
+    parameters = inspect.signature(build).parameters.values()
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    answer = next(iter(get_args(get_type_hints(build)["return"])), None)
+    signature = inspect.Signature([me, *parameters], return_annotation=answer)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method

@@ -1,0 +1,218 @@
+"""Errors of the client: one root, and a leaf for each kind that callers treat differently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+KEY_VARIABLE = "SEMBLANCE_CLIENT_KEY"
+DETAIL_CHARS = 200  # shown of an answer that is not the service's
+
+# Codes of refusals after which nothing has happened, so that any request may be sent again.
+NOTHING_DONE = frozenset({"overloaded", "model_loading", "write_conflict"})
+# After these, a write may have happened; reads may be sent again.
+TRANSIENT = NOTHING_DONE | {"not_ready", "store_unavailable", "version_not_reached"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part of a request that was refused.
+
+    Attributes:
+        pointer: JSON pointer into the body, such as `/pairs/1/b`.
+        code: a code of the service's table of errors.
+        detail: what was wrong.
+    """
+
+    pointer: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a refusal says.
+
+    Attributes:
+        status: HTTP status.
+        code: stable code, such as `unknown_collection`; empty if a proxy refused.
+        message: the service's own words.
+        request_id: by which the request is found in the service's log.
+        retry_after_s: seconds after which to try again.
+        problems: the parts of the request that were refused, 100 at most.
+    """
+
+    status: int | None = None
+    code: str = ""
+    message: str = ""
+    request_id: str | None = None
+    retry_after_s: float | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class SemblanceError(Exception):
+    """A call failed: root of all errors of this package, and the error itself after status 500.
+
+    Attributes:
+        status: HTTP status, or None if there was no answer.
+        code: code of the service's table of errors, such as `unknown_collection`; may be empty.
+        message: the service's own words; `str(error)` also has method, path and status.
+        request_id: by which the request is found in the service's log; None if there was no answer.
+        retry_after_s: seconds after which to try again, if the service said so.
+        problems: the parts of the request that were refused, 100 at most.
+    """
+
+    def __init__(self, text: str, refusal: Refusal | None = None) -> None:
+        super().__init__(text)
+        refusal = refusal or Refusal()
+        self.status = refusal.status
+        self.code = refusal.code
+        self.message = refusal.message or text
+        self.request_id = refusal.request_id
+        self.retry_after_s = refusal.retry_after_s
+        self.problems = refusal.problems
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.code in TRANSIENT
+
+    @property
+    def nothing_done(self) -> bool:
+        """Whether it is certain that the request has changed nothing."""
+        return self.code in NOTHING_DONE
+
+
+class BadRequest(SemblanceError):
+    """The request is invalid, or too large: status 400, 413, 422 and the like."""
+
+
+class Unauthorized(SemblanceError):
+    """The service requires a key, and the client has none or an unknown one: status 401."""
+
+
+class Forbidden(SemblanceError):
+    """The key lacks the scope that the call requires: status 403."""
+
+
+class NotFound(SemblanceError):
+    """There is no collection, document or model of this name: status 404."""
+
+
+class Conflict(SemblanceError):
+    """The request contradicts what is stored, such as a document that has changed: status 409."""
+
+
+class Overloaded(SemblanceError):
+    """The queue of the model is full: status 429. The retries were used up."""
+
+    @property
+    def transient(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def nothing_done(self) -> bool:
+        """True."""
+        return True
+
+
+class Unavailable(SemblanceError):
+    """The service cannot answer now: status 502, 503 or 504. The retries were used up."""
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later: by the code, and if a proxy refused."""
+        return super().transient or not self.code
+
+
+class Unreachable(SemblanceError):
+    """No answer: the address is wrong, the service does not run, or the connection was lost.
+
+    Args:
+        text: what happened.
+        sent: whether the request may have arrived.
+    """
+
+    def __init__(self, text: str, *, sent: bool = True) -> None:
+        super().__init__(text)
+        self._sent = sent
+
+    @property
+    def transient(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def nothing_done(self) -> bool:
+        """Whether the request was never sent."""
+        return not self._sent
+
+
+class UnexpectedAnswer(SemblanceError):
+    """The answer is not one of Semblance: another service may run at this address."""
+
+
+_BY_STATUS: dict[int, type[SemblanceError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: Overloaded,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceError:
+    """The error for a refused request."""
+    status = response.status_code
+    body = _json(response)
+    message = str(body.get("detail") or response.text[:DETAIL_CHARS])
+    hint = f"; set {KEY_VARIABLE} to a key of this service" if status == 401 else ""
+    refusal = Refusal(
+        status=status,
+        code=str(body.get("code") or ""),
+        message=message,
+        request_id=response.headers.get("x-request-id"),
+        retry_after_s=_seconds(response.headers.get("retry-after", "")),
+        problems=_problems(body),
+    )
+    known = _BY_STATUS.get(status, BadRequest if status < 500 else SemblanceError)
+    return known(f"{method} {path}: {status} {message}{hint}", refusal)
+
+
+def unreachable(address: object, error: httpx2.HTTPError) -> Unreachable:
+    """The error for a request without an answer."""
+    reason = str(error) or type(error).__name__
+    if isinstance(error, _UNSENT):
+        return Unreachable(f"cannot reach {address}: {reason}; is the service running there?", sent=False)
+    return Unreachable(f"lost the connection to {address}: {reason}", sent=True)
+
+
+def _json(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _problems(body: dict[str, Any]) -> tuple[Problem, ...]:
+    """The refused parts that the body lists."""
+    listed = body.get("errors")
+    parts = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return tuple(Problem(*(str(each.get(name, "")) for name in ("pointer", "code", "detail"))) for each in parts)
+
+
+def _seconds(header: str) -> float | None:
+    """Seconds of a `retry-after`; None for a date, which the service never sends.
+
+    >>> _seconds("3"), _seconds(""), _seconds("Wed, 21 Oct 2026 07:28:00 GMT")
+    (3.0, None, None)
+    """
+    return float(header) if header.isascii() and header.isdigit() else None

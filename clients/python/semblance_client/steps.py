@@ -1,0 +1,135 @@
+"""What a call does, without input and output: requests, and what follows from answers.
+
+`Client` and `AsyncClient` send the requests; everything else is decided here, once for both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeAlias, TypedDict, TypeVar
+
+import httpx2
+from pydantic import ValidationError
+
+from semblance_client.errors import SemblanceError, UnexpectedAnswer, error_of
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+FIRST_PAUSE_S = 0.5  # doubled before each further retry
+LONGEST_PAUSE_S = 4.0
+
+
+class RequestArguments(TypedDict):
+    """A request as httpx2 has it."""
+
+    method: str
+    url: str
+    content: bytes | None
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to send after a pause."""
+
+    method: str
+    path: str
+    content: bytes | None = None
+    content_type: str = "application/json"
+    after_s: float = 0.0
+
+    def arguments(self) -> RequestArguments:
+        """Arguments of `build_request` of the clients of httpx2."""
+        headers = {} if self.content is None else {"content-type": self.content_type}
+        return RequestArguments(method=self.method, url=self.path, content=self.content, headers=headers)
+
+
+Steps: TypeAlias = Generator[Request, httpx2.Response, T]
+"""Requests to send, each answered by its response or an `Unreachable` thrown in; at last the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and how long a call is repeated.
+
+    A pause lasts as long as the service asks for by `retry-after`; otherwise 0.5 s, then twice that and so on, up to
+    4 s. A call that would have to wait for longer than `total_s` fails at once.
+
+    Args:
+        attempts: requests of one call, the first included; 1 for no retries.
+        total_s: seconds from the first failure in which further attempts begin.
+    """
+
+    attempts: int = 4
+    total_s: float = 30.0
+
+
+class RetryTimer:
+    """Pauses between the attempts of one call."""
+
+    def __init__(self, retries: Retries) -> None:
+        self._left = retries.attempts - 1
+        self._total_s = retries.total_s
+        self._deadline: float | None = None  # set at the first failure
+        self._pause_s = FIRST_PAUSE_S
+
+    def pause(self, error: SemblanceError) -> float:
+        """Seconds to wait before the next attempt. Raises `error` if there is none."""
+        now = time.monotonic()
+        self._deadline = now + self._total_s if self._deadline is None else self._deadline
+        pause = self._pause_s if error.retry_after_s is None else error.retry_after_s
+        if self._left < 1 or now + pause > self._deadline:
+            raise error
+        self._left -= 1
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        return pause
+
+
+class Job(Protocol[T_co]):
+    """What a method of the clients does."""
+
+    def steps(self, retries: Retries) -> Steps[T_co]:
+        """Its requests and result. Raises SemblanceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request with an answer of type T.
+
+    Attributes:
+        request: what is sent.
+        parse: reads the body of the answer. Raises ValueError.
+        repeatable: whether a second application has the same outcome as the first, as of every read. Others are only
+            sent again if it is certain that nothing has happened.
+    """
+
+    request: Request
+    parse: Callable[[bytes], T]
+    repeatable: bool = True
+
+    def steps(self, retries: Retries) -> Steps[T]:
+        """Send it until it is answered. Raises SemblanceError."""
+        timer, request = RetryTimer(retries), self.request
+        while True:
+            try:
+                response = yield request
+                if response.is_error:
+                    raise error_of(request.method, request.path, response)
+            except SemblanceError as error:
+                if not (error.nothing_done or (error.transient and self.repeatable)):
+                    raise
+                request = replace(request, after_s=timer.pause(error))
+            else:
+                return self._read(response)
+
+    def _read(self, response: httpx2.Response) -> T:
+        try:
+            return self.parse(response.content)
+        except (ValidationError, ValueError) as error:
+            place = f"{self.request.method} {self.request.path}"
+            raise UnexpectedAnswer(
+                f"{place}: the answer is not one of Semblance; does another service run at {response.url.host}? {error}"
+            ) from error

@@ -1,0 +1,1 @@
+"""Bodies in the shapes of other APIs: OpenAI, Cohere, Jina, Voyage, vLLM, TEI."""

@@ -1,0 +1,132 @@
+"""`semblance calibrate`: fit the probability that people call a pair the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from semblance.models.catalogue import similarity
+from semblance.models.embeddings import Doubles
+from semblance.models.errors import BadDataSet, SemblanceError
+from semblance.models.evaluation.reliability import Reliability, Scored, cross_fitted, reliability
+from semblance.models.evaluation.reporting.tables import TextTable
+from semblance.models.evaluation.scorer import LocalScorer
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import LabeledPairs
+from semblance.models.measures.centered_isotonic import centered_isotonic
+from semblance.models.text import Booleans
+from semblance.service.cli.evaluate.data_sets import labeled, read_task, renamed_columns
+from semblance.service.cli.toolbox.console import loop_bars, print_line, print_table
+from semblance.service.cli.toolbox.options import Columns, Data, SameFrom, require_entries
+from semblance.service.model_loading.calibrations import CalibrationFile, ReliabilityBin, save_calibration
+from semblance.service.model_loading.device import load_default, load_model
+from semblance.service.settings import read_settings
+
+MEASURES = "cosine,rcmd,rcmd_words,rcmd1_words"
+MIN_PAIRS = 100
+MIN_OF_A_LABEL = 10
+
+
+def calibrate(  # noqa: PLR0913 - one parameter an option
+    pairs: Annotated[
+        str,
+        typer.Argument(help="Labeled pairs: labels:FILE, pairs:FILE with --same-from, or the name of a benchmark."),
+    ],
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model, as for `semblance serve` or only its source.",
+            show_default="the first of SEMBLANCE_MODELS, or the default of the service",
+        ),
+    ] = None,
+    measure: Annotated[list[str], typer.Option(help="Measures, comma-separated.")] = [MEASURES],  # noqa: B006 - Typer copies it
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the data, shown beside each probability.", show_default="of the file or benchmark"),
+    ] = None,
+    same_from: SameFrom = None,
+    columns: Columns = [],  # noqa: B006
+    data: Data = None,
+    home: Annotated[
+        Path | None, typer.Option(help="Home folder of the service.", show_default="~/.semblance", file_okay=False)
+    ] = None,
+) -> None:
+    """Fit the probability that people call a pair the same.
+
+    A table of labeled pairs has the columns sentence1, sentence2 and label (1 or true for the same, 0 or false
+    otherwise). For each measure, the map from scores to probabilities is kept in the home folder, for this model only;
+    the service reads it at its next start, and gives a probability beside each score. The calibration error is computed
+    on pairs that the map was not fitted to. It holds for texts of the same kind only: fit to pairs of yours.
+
+    \b
+    Examples:
+      semblance calibrate labels:pairs.csv --name "support questions"
+      semblance calibrate pairs:graded.tsv --same-from 4 --measure rcmd_words
+      semblance calibrate qqp_dev --model minilm
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    measures, settings = require_entries(measure, "--measure"), read_settings(home=home)
+    try:
+        for each in measures:
+            similarity(each)  # an unknown name fails before any work is done
+        found = labeled(pairs, read_task(pairs, data, renamed_columns(columns, [pairs])), same_from)
+        _require_enough(pairs, found)
+        encoder = load_default(settings) if model is None else load_model(model, settings)
+        with loop_bars(Console(stderr=True)) as track:
+            scores = LocalScorer(encoder, track).scores(measures, found.left, found.right)
+        matches = np.asarray(found.matches, np.bool_)
+        shown = name or Path(pairs.partition(":")[2] or pairs).stem
+        fitted = [_fit(encoder.name, encoder.space, each, shown, (scores[each], matches)) for each in measures]
+        files = [save_calibration(settings.home.expanduser(), each) for each in fitted]
+    except (SemblanceError, OSError) as error:
+        raise SystemExit(str(error)) from error
+    header = ("measure", "pairs", "matches", "calibration error", "Brier score")
+    print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))
+    print_line(Console(), f"kept in {files[0].parent}; restart the service to use them")
+
+
+def _require_enough(name: str, pairs: LabeledPairs) -> None:
+    """Raises BadDataSet: too few pairs, or too few of a label."""
+    total, matches = len(pairs.matches), sum(pairs.matches)
+    if total < MIN_PAIRS or min(matches, total - matches) < MIN_OF_A_LABEL:
+        raise BadDataSet(
+            f"{name} has {total:,} pairs, {matches:,} of which match: a calibration needs {MIN_PAIRS} pairs or more, "
+            f"with {MIN_OF_A_LABEL} that match and {MIN_OF_A_LABEL} that do not"
+        )
+
+
+def _fit(model: str, space: str, measure: str, data: str, scored: Scored) -> CalibrationFile:
+    scores, matches = scored
+    fitted, found = centered_isotonic(scores, matches), _held_out_reliability(scores, matches)
+    bins = zip(found.predicted.tolist(), found.observed.tolist(), found.pairs, strict=True)
+    return CalibrationFile(
+        model=model,
+        space=space,
+        measure=measure,
+        data=data,
+        pairs=len(matches),
+        matches=int(matches.sum()),
+        error=found.error,
+        error_interval=found.interval,
+        brier=found.brier,
+        reliability=[ReliabilityBin(predicted=p, observed=share, pairs=pairs) for p, share, pairs in bins],
+        scores=fitted.scores.tolist(),
+        probabilities=fitted.probabilities.tolist(),
+    )
+
+
+def _held_out_reliability(scores: Doubles, matches: Booleans) -> Reliability:
+    probabilities, halves = cross_fitted(scores, matches)
+    return reliability(probabilities, matches, Resampling(), halves)
+
+
+def _rows(fitted: Sequence[CalibrationFile]) -> Iterator[tuple[str, ...]]:
+    for each in fitted:
+        low, high = each.error_interval
+        error = f"{each.error:.3f} [{low:.3f}, {high:.3f}]"
+        yield each.measure, f"{each.pairs:,}", f"{each.matches:,}", error, f"{each.brier:.4f}"

@@ -1,0 +1,70 @@
+"""Options of `semblance evaluate`, with the sets and the scorer that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from semblance_client import Client
+
+from semblance.models.catalogue import similarity
+from semblance.models.evaluation.metrics.deletion import deletion_task
+from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.evaluation.tasks import GradedPairs, Task
+from semblance.models.protocols import Encoder
+from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.cli.toolbox.outputs import raise_on_sigterm
+from semblance.service.model_loading.device import load_default, load_model
+from semblance.service.settings import Settings, read_settings
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOptions:
+    """Options of `semblance evaluate`."""
+
+    model: str | None
+    url: str | None
+    measures: Sequence[str]
+    sets: Sequence[str]
+    columns: Sequence[str]
+    data: Path | None
+    resampling: Resampling
+    json: Path | None
+    report: Path | None
+    deletion: bool
+    against: str | None = None
+    same_from: float | None = None
+
+    @property
+    def baseline(self) -> str | None:
+        """The measure that the others are compared with: the first of several."""
+        return self.measures[0] if len(self.measures) > 1 else None
+
+    def tasks(self) -> dict[str, Task]:
+        """The data sets by name. Raises SemblanceError."""
+        for name in self.measures:
+            similarity(name)  # an unknown name fails before any work is done
+        columns = renamed_columns(self.columns, self.sets)
+        tasks = {name: read_task(name, self.data, columns) for name in expand_sets(self.sets)}
+        if self.deletion:
+            graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
+            tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}
+        return tasks
+
+    @contextmanager
+    def scorer(self, track: Track) -> Iterator[Scorer]:
+        """The running service at `url`, or a model in this process."""
+        if self.url is None:
+            yield LocalScorer(self.encoder(read_settings()), track)
+        else:
+            raise_on_sigterm()  # so that the temporary collections of retrieval sets are deleted
+            with Client(self.url) as client:
+                yield RemoteScorer(client, self.model, track)
+
+    def encoder(self, settings: Settings) -> Encoder:
+        """The model in this process. Raises SemblanceError."""
+        return load_default(settings) if self.model is None else load_model(self.model, settings)

@@ -1,0 +1,32 @@
+"""`semblance mcp`: serve a language model on standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+
+from semblance_client import AsyncClient
+
+from semblance.service.cli.toolbox.options import LOCAL_URL, Url
+
+
+def mcp(url: Url = LOCAL_URL) -> None:
+    """Serve a language model by the Model Context Protocol.
+
+    It reads standard input and writes standard output. The tools similarity, search and explain ask a running service.
+    A key is read from SEMBLANCE_CLIENT_KEY.
+
+    \b
+    Examples:
+      semblance mcp
+      semblance mcp --url https://search.example.org
+    """  # noqa: D301 - click reads this backspace: keep the lines as they are
+    from semblance.service.mcp_tools import build_server  # noqa: PLC0415 - imports the extra mcp
+
+    async def serve() -> None:
+        async with AsyncClient(url) as client:
+            await build_server(client).run_stdio_async()
+
+    try:
+        asyncio.run(serve())
+    except ValueError as error:
+        raise SystemExit(str(error)) from error

@@ -1,0 +1,96 @@
+"""The running service as tools of a language model, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import BaseModel, Field
+from semblance_client import AsyncClient, Hit, SemblanceError
+
+INSTRUCTIONS = """Compare the meaning of texts, search collections of documents by meaning, and show which words made a
+score. Scores are higher for more similar texts; a score of 1 means the same. Explain a score before you rely on it."""
+
+MAX_LINKS = 12
+READ_ONLY = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
+
+MeasureName = Annotated[str | None, Field(description="Measure, such as cosine or rcmd_words; null for the default.")]
+
+
+class ScoredText(BaseModel):
+    """A text and its similarity."""
+
+    text: str
+    score: float
+    probability: float | None = Field(description="That people call the texts the same; null if not calibrated.")
+
+
+class FoundDocument(BaseModel):
+    """A document that a search found."""
+
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]
+    why: str | None = Field(description="The words that made the score.")
+
+
+def build_server(client: AsyncClient) -> MCPServer[Any]:
+    """A server whose tools ask the service of `client`."""
+    server: MCPServer[Any] = MCPServer(
+        "semblance", instructions=INSTRUCTIONS, version=version("semblance-server"), log_level="WARNING"
+    )
+
+    @server.tool(annotations=READ_ONLY)
+    async def similarity(text: str, others: list[str], measure: MeasureName = None) -> list[ScoredText]:
+        """Score how similar other texts are to a text, in their order."""
+        with _refusals():
+            answer = await client.similarity([(text, other) for other in others], measure=measure)
+        probabilities: Sequence[float | None] = answer.probabilities or [None] * len(others)
+        return [
+            ScoredText(text=other, score=score, probability=probability)
+            for other, score, probability in zip(others, answer.scores, probabilities, strict=True)
+        ]
+
+    @server.tool(annotations=READ_ONLY)
+    async def search(
+        query: str,
+        collection: str = "default",
+        k: Annotated[int, Field(ge=1, description="Number of documents.")] = 5,
+        filter: Annotated[  # noqa: A002 - the name of the field in the API
+            dict[str, Any] | None, Field(description='Conditions on metadata, such as {"category": "shipping"}.')
+        ] = None,
+        explain: Annotated[bool, Field(description="Whether to show the words that made each score.")] = False,
+        measure: MeasureName = None,
+    ) -> list[FoundDocument]:
+        """Find the documents of a collection that are most similar to a query, best first."""
+        with _refusals():
+            answer = await client.search(query, collection, k=k, filter=filter, explain=explain, measure=measure)
+        return [_found(hit) for hit in answer.hits]
+
+    @server.tool(annotations=READ_ONLY)
+    async def explain(a: str, b: str, measure: MeasureName = None) -> str:
+        """Show which words of two texts made their score, with the part of each pair of words."""
+        with _refusals():
+            return str(await client.explain(a, b, measure=measure, max_links=MAX_LINKS))
+
+    return server
+
+
+def _found(hit: Hit) -> FoundDocument:
+    why = None if hit.explanation is None else str(hit.explanation)
+    return FoundDocument(id=hit.id, score=hit.score, text=hit.text, metadata=dict(hit.metadata), why=why)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Show the model why the service refused a call, so that it can call again."""
+    try:
+        yield
+    except SemblanceError as error:
+        raise ToolError(str(error)) from error

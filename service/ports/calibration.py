@@ -1,0 +1,53 @@
+"""Calibrated measures: from a score to the probability that people call a pair the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from semblance.models.measures.centered_isotonic import ProbabilityMap
+from semblance.models.protocols import Encoder
+from semblance.service.errors import InvalidRequest, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The map of one measure under one model, and the labeled pairs it was fitted to.
+
+    Attributes:
+        data: name of the data.
+        pairs: number of pairs.
+        error: calibration error on such data, by cross-fitting.
+        probability: the map.
+    """
+
+    data: str
+    pairs: int
+    error: float
+    probability: ProbabilityMap
+
+    def probability_of(self, score: float) -> float:
+        """The probability of one score."""
+        return float(self.probability(np.array([score]))[0])
+
+
+Calibrations: TypeAlias = Mapping[tuple[str, str], Calibration]
+"""By the space of a model and the name of a measure."""
+
+
+def find_calibration(
+    calibrations: Calibrations, encoder: Encoder, measure: str, min_probability: float | None
+) -> Calibration | None:
+    """The calibration of a measure under a model, if it has one.
+
+    Raises:
+        InvalidRequest: it has none, and a least probability was requested.
+    """
+    found = calibrations.get((encoder.space, measure))
+    if found is None and min_probability is not None:
+        detail = f"{measure} has no calibration under {encoder.name}: fit one by `semblance calibrate`"
+        raise InvalidRequest([Problem("/min_probability", "not_calibrated", detail)])
+    return found

@@ -1,0 +1,78 @@
+"""Find the documents of a collection that are most similar to a query."""
+
+from __future__ import annotations
+
+from semblance.models.catalogue import explainable, required_vectors, similarity
+from semblance.models.embeddings import Want
+from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
+from semblance.service.ports.calibration import Calibrations, find_calibration
+from semblance.service.replication.access import CollectionAccess
+from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.embed import TextEmbedder
+from semblance.service.usecases.search.session import (
+    ATTEMPTS,
+    INDEX_MEASURE,
+    SearchParams,
+    SearchResults,
+    SearchSession,
+)
+
+
+class Search:
+    """Finds documents in the index; rescores them if the measure is not the index's own."""
+
+    def __init__(
+        self,
+        collections: Collections,
+        access: CollectionAccess,
+        texts: TextEmbedder,
+        calibrations: Calibrations,
+        max_scores: int,
+    ) -> None:
+        self._collections = collections
+        self._access = access
+        self._texts = texts
+        self._calibrations = calibrations
+        self._max_scores = max_scores  # queries times candidates of one request
+
+    async def __call__(self, params: SearchParams) -> SearchResults:
+        """Search for each query.
+
+        Raises:
+            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
+            InvalidRequest, WriteConflict: see the errors of models and service.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                session = await self._open(params)
+                return await session.results(await session.consistent_ranking())
+            except CollectionReplaced:
+                # Start over: not even the encoder need be the same. The queries are in the cache. The refresh waits
+                # for the writer thread, and so for a replacement under way.
+                await self._access.refresh_index(params.collection)
+        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
+
+    async def _open(self, params: SearchParams) -> SearchSession:
+        collection, index = await self._access.current(params.collection, params.min_version)
+        measure = similarity(params.measure or collection.settings.measure)
+        explainer = explainable(measure.name) if params.explain else None
+        encoder = await self._collections.encoder_of(collection)
+        want: Want = "tokens" if explainer else required_vectors(measure)
+        queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
+        scores = len(params.queries) * params.candidates
+        if measure.name != INDEX_MEASURE and scores > self._max_scores:
+            detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
+            raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
+        calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
+        return SearchSession(
+            access=self._access,
+            texts=self._texts,
+            params=params,
+            collection=collection,
+            index=index,
+            encoder=encoder,
+            measure=measure,
+            calibration=calibration,
+            explainer=explainer,
+            queries=queries,
+        )

@@ -1,0 +1,1 @@
+"""Clients of the service: semblance-client, and those of other APIs."""

@@ -1,0 +1,1 @@
+"""The package semblance-client against running services."""

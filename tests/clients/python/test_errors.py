@@ -1,0 +1,126 @@
+"""Refusals become exceptions that say what the service said."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from hashlib import sha256
+
+import httpx2
+import pytest
+from semblance_client import (
+    BadRequest,
+    Client,
+    Forbidden,
+    NotFound,
+    Problem,
+    Retries,
+    SemblanceError,
+    Unauthorized,
+    UnexpectedAnswer,
+    Unreachable,
+)
+
+from tests.clients.python.conftest import Connect
+from tests.clients.python.scripted_server import Reply, ScriptedServer, refusal
+from tests.support.running_service import free_port, running_service
+
+KEY = "k" * 43
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """A service that requires a key, with one key that may only read."""
+    entry = f"reader:read:{sha256(KEY.encode()).hexdigest()}"
+    with running_service(models="minilm", api_keys=entry) as url:
+        yield url
+
+
+def test_an_error_says_what_the_service_said(client: Client, http: httpx2.Client) -> None:
+    with pytest.raises(BadRequest) as refused:
+        client.similarity([("a", "b"), ("c", " ")])
+    said = http.post("/similarity", json={"pairs": [{"a": "a", "b": "b"}, {"a": "c", "b": " "}]}).json()
+    error = refused.value
+    assert (error.status, error.code, error.message) == (422, said["code"], said["detail"])
+    assert error.problems == (Problem("/pairs/1/b", "empty_text", "it has no visible character"),)
+    assert error.request_id is not None
+    assert len(error.request_id) == 32
+    assert str(error) == "POST /similarity: 422 /pairs/1/b: it has no visible character"
+
+
+def test_refusals_of_other_shapes_have_codes_too(client: Client) -> None:
+    with pytest.raises(BadRequest) as refused:
+        client.embed(["a", "\x00"], "minilm-words")
+    assert (refused.value.status, refused.value.code) == (400, "ill_formed_text")
+    with pytest.raises(NotFound) as unknown:
+        client.embed("a", "no-such-model")
+    assert unknown.value.code == "unknown_model"
+
+
+def test_a_lone_surrogate_is_refused_by_the_service(client: Client) -> None:
+    with pytest.raises(BadRequest) as refused:
+        client.similarity([("a", "\ud800")])
+    assert refused.value.code == "ill_formed_text"
+
+
+@pytest.mark.parametrize("key", [None, "wrong" * 9])
+def test_a_missing_or_wrong_key_is_unauthorized(
+    connect: Connect, guarded: str, key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SEMBLANCE_CLIENT_KEY", raising=False)
+    with pytest.raises(Unauthorized, match="set SEMBLANCE_CLIENT_KEY to a key of this service") as refused:
+        connect(guarded, key).similarity([("a", "b")])
+    assert (refused.value.status, refused.value.code) == (401, "unauthorized")
+
+
+def test_a_key_is_an_argument_or_a_variable(connect: Connect, guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_CLIENT_KEY", "wrong" * 9)
+    assert connect(guarded, KEY).similarity([("a", "a")]).scores == pytest.approx([1.0])
+    monkeypatch.setenv("SEMBLANCE_CLIENT_KEY", KEY)
+    assert connect(guarded).similarity([("a", "a")]).scores == pytest.approx([1.0])
+    with pytest.raises(Forbidden) as refused:
+        connect(guarded).create_collection("mine")
+    assert refused.value.code == "forbidden"
+
+
+def test_another_service_at_the_address_is_recognized(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [Reply(body=b"<html>Welcome</html>")]
+    with pytest.raises(UnexpectedAnswer, match=r"POST /similarity: the answer is not one of Semblance"):
+        connect(server.url).similarity([("a", "b")])
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'{"detail": null, "errors": [1, {}], "code": 3}', b"\xff"])
+def test_refusals_in_no_known_shape_are_errors(connect: Connect, server: ScriptedServer, body: bytes) -> None:
+    server.replies = [Reply(418, body)]
+    with pytest.raises(BadRequest) as refused:
+        connect(server.url).models()
+    assert refused.value.status == 418
+
+
+def test_status_500_is_the_root_error(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(500, "internal_error")]
+    with pytest.raises(SemblanceError) as failed:
+        connect(server.url).models()
+    assert type(failed.value) is SemblanceError
+    assert len(server.arrivals) == 1
+
+
+def test_errors_do_not_contain_the_password_of_the_address(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [Reply(body=b"{}", cut_after=1)]
+    for port in (free_port(), int(server.url.rpartition(":")[2])):
+        client = connect(f"http://user:hunter2@127.0.0.1:{port}", retries=Retries(attempts=1))
+        with pytest.raises(Unreachable, match=rf"http://127\.0\.0\.1:{port}") as failed:
+            client.models()
+        assert "hunter2" not in f"{failed.value!r} {failed.value}"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "", "ftp://127.0.0.1"])
+def test_an_address_without_http_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="must begin with http://"):
+        Client(address)
+
+
+def test_errors_survive_pickling() -> None:
+    error = Unreachable("cannot reach it", sent=False)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.nothing_done) == (Unreachable, "cannot reach it", True)

@@ -1,0 +1,59 @@
+"""The examples of the package run: its docstrings, its README, and those of the project's pages."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+import semblance_client
+from semblance_client import Client
+
+from tests.support.project import PROJECT
+
+PACKAGE = PROJECT / "clients" / "python"
+MODULES = [each.name for each in iter_modules([str(PACKAGE / "semblance_client")])]
+README = PACKAGE / "README.md"
+PAGES = [README, PROJECT / "docs" / "clients.md", PROJECT / "README.md"]
+
+
+@pytest.fixture
+def fresh(url: str) -> Iterator[Client]:
+    """A client of the service, which has the sample and no other collection."""
+    with Client(url) as client:
+        for each in client.collections():
+            if each.name != "default":
+                client.delete_collection(each.name)
+        yield client
+
+
+@pytest.mark.parametrize("name", [each for each in MODULES if each not in ("client", "async_client")])
+def test_the_examples_of_docstrings_hold(name: str, fresh: Client) -> None:
+    """The methods of the clients have the docstrings of `calls` and `upload`."""
+    public = {each: getattr(semblance_client, each) for each in semblance_client.__all__}
+    module = import_module(f"semblance_client.{name}")
+    results = doctest.testmod(module, extraglobs={**public, "client": fresh})
+    assert results.failed == 0
+    assert results.attempted > 20 or name != "calls"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_the_examples_of_a_page_print_what_it_shows(page: Path, url: str, fresh: Client, tmp_path: Path) -> None:
+    """They are one program: an example may use what an earlier one has made."""
+    del fresh
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text("utf-8"), re.DOTALL)
+    if page != README:
+        blocks = [(code, shown) for code, shown in blocks if "semblance_client" in code]
+    assert blocks
+    (tmp_path / "documents.jsonl").write_text('{"id": "1", "text": "The lamp flickers."}\n{"id": "2", "text": ""}\n')
+    program = "\n".join(code for code, _ in blocks).replace("http://127.0.0.1:8000", url)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ran.stderr, ran.stdout) == ("", "".join(shown for _, shown in blocks))

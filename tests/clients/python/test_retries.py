@@ -1,0 +1,157 @@
+"""Calls are repeated while that can help and cannot do harm, for a bounded time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import httpx2
+import pytest
+from semblance_client import Client, Overloaded, Retries, SemblanceError, Unavailable, Unreachable
+
+from tests.clients.python.conftest import Connect
+from tests.clients.python.scripted_server import Reply, ScriptedServer, refusal
+from tests.support.running_service import free_port, running_service
+
+SCORES = Reply(
+    body=b'{"scores": [0.5], "measure": "cosine", "model": "m", "space": "s", "truncated": [false],'
+    b' "warnings": [], "usage": {"tokens": 1}}'
+)
+STORED = Reply(body=b'{"upserted": 1, "version": "a:1:b", "truncated": [], "warnings": [], "usage": {"tokens": 1}}')
+CUT = Reply(body=SCORES.body, cut_after=10)
+
+
+def read(client: Client) -> object:
+    return client.similarity([("a", "b")]).scores
+
+
+def write(client: Client) -> object:
+    return client.add_documents([{"id": "1", "text": "a"}]).upserted
+
+
+def delete(client: Client) -> object:
+    return client.delete_document("1")
+
+
+def test_a_busy_service_serves_every_caller_in_the_end(connect: Connect) -> None:
+    def score(i: int) -> float:
+        text = f"{i} " + "word " * 200
+        return connect(url, retries=Retries(attempts=50, total_s=120)).similarity([(text, text)]).scores[0]
+
+    with (
+        running_service(models="minilm", cache="none", max_queued_tokens="512", max_request_tokens="512") as url,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        assert list(pool.map(score, range(24))) == pytest.approx([1.0] * 24, abs=1e-4)
+        metrics = httpx2.get(f"{url}/metrics").text
+    [refused] = [line for line in metrics.splitlines() if line.startswith('semblance_errors_total{code="overloaded"}')]
+    assert float(refused.split()[-1]) > 0, "the service was never overloaded"
+
+
+def test_a_retry_waits_for_as_long_as_the_service_asks(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(429, "overloaded", "1"), refusal(503, "model_loading", "1"), SCORES]
+    assert read(connect(server.url)) == [0.5]
+    arrivals = [each.at for each in server.arrivals]
+    assert [round(later - earlier) for earlier, later in pairwise(arrivals)] == [1, 1]
+    assert all(later - earlier >= 1 for earlier, later in pairwise(arrivals))
+    assert len({each.body for each in server.arrivals}) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        refusal(503, "not_ready"),
+        refusal(503, "store_unavailable"),
+        refusal(503, "version_not_reached"),
+        refusal(409, "write_conflict"),
+        Reply(502, b"<html>Bad Gateway</html>"),
+        Reply(429, b"slow down", {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}),
+        CUT,
+    ],
+    ids=["not_ready", "store_unavailable", "version_not_reached", "write_conflict", "proxy", "date", "cut"],
+)
+def test_reads_are_repeated_after_passing_faults(connect: Connect, server: ScriptedServer, reply: Reply) -> None:
+    server.replies = [reply, SCORES]
+    assert read(connect(server.url)) == [0.5]
+    assert len(server.arrivals) == 2
+
+
+@pytest.mark.parametrize("code", ["store_full", "store_failed", "store_damaged", "model_unavailable"])
+def test_faults_that_stay_fail_at_once(connect: Connect, server: ScriptedServer, code: str) -> None:
+    server.replies = [refusal(503, code, "1"), SCORES]
+    with pytest.raises(Unavailable) as failed:
+        read(connect(server.url))
+    assert (failed.value.code, failed.value.retry_after_s, len(server.arrivals)) == (code, 1.0, 1)
+
+
+@pytest.mark.parametrize("call", [write, delete])
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (refusal(503, "not_ready", "0"), Unavailable),
+        (refusal(503, "store_unavailable", "0"), Unavailable),
+        (Reply(504, b"timeout"), Unavailable),
+        (CUT, Unreachable),
+    ],
+    ids=["not_ready", "store_unavailable", "proxy", "cut"],
+)
+def test_a_change_that_may_have_happened_is_not_repeated(
+    connect: Connect,
+    server: ScriptedServer,
+    call: Callable[[Client], object],
+    reply: Reply,
+    error: type[SemblanceError],
+) -> None:
+    server.replies = [reply, STORED]
+    with pytest.raises(error):
+        call(connect(server.url))
+    assert len(server.arrivals) == 1
+
+
+@pytest.mark.parametrize("code", ["overloaded", "model_loading", "write_conflict"])
+def test_a_change_that_has_not_happened_is_repeated(connect: Connect, server: ScriptedServer, code: str) -> None:
+    server.replies = [refusal({"overloaded": 429, "write_conflict": 409}.get(code, 503), code, "0"), STORED]
+    assert write(connect(server.url)) == 1
+    assert len(server.arrivals) == 2
+
+
+def test_attempts_are_bounded(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(429, "overloaded", "0")]
+    with pytest.raises(Overloaded):
+        read(connect(server.url, retries=Retries(attempts=3)))
+    assert len(server.arrivals) == 3
+
+
+def test_a_wait_beyond_the_total_time_fails_at_once(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(429, "overloaded", "120")]
+    start = time.monotonic()
+    with pytest.raises(Overloaded) as failed:
+        read(connect(server.url))
+    assert time.monotonic() - start < 5
+    assert (failed.value.retry_after_s, len(server.arrivals)) == (120, 1)
+
+
+def test_pauses_grow_until_the_total_time_is_over(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(503, "not_ready")]
+    with pytest.raises(Unavailable):
+        read(connect(server.url, retries=Retries(attempts=100, total_s=2)))
+    arrivals = [each.at for each in server.arrivals]
+    assert [later - earlier for earlier, later in pairwise(arrivals)] == pytest.approx([0.5, 1.0], abs=0.3)
+
+
+@pytest.mark.parametrize("call", [read, write])
+def test_an_address_without_a_service_is_tried_for_seconds(connect: Connect, call: Callable[[Client], object]) -> None:
+    client = connect(f"http://user:hunter2@127.0.0.1:{free_port()}", retries=Retries(attempts=2))
+    start = time.monotonic()
+    with pytest.raises(Unreachable, match=r"cannot reach http://127\.0\.0\.1:\d+: .*; is the service running there\?"):
+        call(client)
+    assert 0.5 <= time.monotonic() - start < 5
+
+
+def test_one_attempt_means_no_retry(connect: Connect, server: ScriptedServer) -> None:
+    server.replies = [refusal(429, "overloaded", "0"), SCORES]
+    with pytest.raises(Overloaded):
+        read(connect(server.url, retries=Retries(attempts=1)))
+    assert len(server.arrivals) == 1

@@ -1,0 +1,187 @@
+"""`semblance calibrate`, and the probabilities that the service then gives."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import numpy as np
+import pytest
+
+from tests.support.command_line import semblance
+from tests.support.running_service import running_process
+from tests.support.text_files import write_table
+
+NOUNS = ("cat", "train", "violin", "river", "teacher", "storm", "market", "bridge", "doctor", "garden")
+NAME = "small questions"
+
+
+class Calibrated(NamedTuple):
+    """A running service with one calibrated measure, and the file of that calibration."""
+
+    http: httpx2.Client
+    file: dict[str, Any]
+
+
+def labeled_pairs(folder: Path) -> Path:
+    """120 pairs: paraphrases that match, and half as many sentences about something else."""
+    rows: list[tuple[str, str, int]] = []
+    for a, b in itertools.product(NOUNS, NOUNS[:8]):
+        rows.append((f"Where can I see the {a}?", f"At which place is the {b} to be seen?", int(a == b)))
+    rows += [(f"The {a} is old.", f"An old {a}.", 1) for a in NOUNS] * 4
+    return write_table(folder / "pairs.tsv", [("sentence1", "sentence2", "label"), *rows])
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
+    folder = tmp_path_factory.mktemp("calibrate")
+    home = folder / "home"
+    pairs = f"labels:{labeled_pairs(folder)}"
+    ran = semblance("calibrate", pairs, "--measure", "rcmd_words", "--name", NAME, "--home", str(home))
+    assert ran.returncode == 0, ran.stderr
+    assert "restart the service" in ran.stdout
+    [file] = (home / "calibrations").iterdir()
+    with running_process(home=home, sample="1") as process, httpx2.Client(base_url=process.url, timeout=120) as http:
+        yield Calibrated(http, json.loads(file.read_text("utf-8")))
+
+
+@pytest.fixture(autouse=True)
+def no_internal_errors() -> None:
+    """Override the fixture of this folder, which would start another service."""
+
+
+def post(service: Calibrated, path: str, body: dict[str, Any], status: int = 200) -> Any:
+    answer = service.http.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def expected(service: Calibrated, scores: Any) -> Any:
+    return pytest.approx(np.interp(scores, service.file["scores"], service.file["probabilities"]))
+
+
+def test_the_file_tells_its_data_and_reliability(service: Calibrated) -> None:
+    file = service.file
+    assert (file["model"], file["measure"], file["data"], file["pairs"]) == ("minilm-words", "rcmd_words", NAME, 120)
+    assert file["matches"] == 48
+    assert sum(each["pairs"] for each in file["reliability"]) == 120
+    low, high = file["error_interval"]
+    assert low <= file["error"] <= high < 0.3
+
+
+def test_scores_of_pairs_come_with_probabilities(service: Calibrated) -> None:
+    pairs = [{"a": "The cat is old.", "b": "An old cat."}, {"a": "The cat is old.", "b": "It rains in the market."}]
+    found = post(service, "/similarity", {"pairs": pairs, "measure": "rcmd_words"})
+    assert found["probabilities"] == expected(service, found["scores"])
+    first, second = found["probabilities"]
+    assert first > 0.8
+    assert second < 0.3
+    assert found["calibration"] == {"data": NAME, "pairs": 120, "error": service.file["error"]}
+    texts = ["The cat is old.", "An old cat.", "It rains in the market."]
+    matrix = post(service, "/similarity", {"left": texts[:1], "right": texts, "measure": "rcmd_words"})
+    assert np.ravel(matrix["probabilities"]) == expected(service, np.ravel(matrix["scores"]))
+
+
+def test_measures_without_calibration_have_no_probability(service: Calibrated) -> None:
+    pairs = [{"a": "The cat is old.", "b": "An old cat."}]
+    for options in ({"measure": "cosine"}, {"measure": "rcmd_words", "model": "minilm"}):
+        found = post(service, "/similarity", {"pairs": pairs, **options})
+        assert found["probabilities"] is None
+        assert found["calibration"] is None
+    for path, body in (
+        ("/search", {"query": "parcel", "min_probability": 0.5}),
+        ("/v2/rerank", {"query": "parcel", "documents": ["a parcel"], "measure": "cosine", "min_probability": 0.5}),
+    ):
+        refused = post(service, path, body, 422 if path == "/search" else 400)
+        assert refused["code"] == "not_calibrated"
+        assert "cosine has no calibration under minilm-words" in json.dumps(refused)
+
+
+def test_hits_below_the_least_probability_are_left_out(service: Calibrated) -> None:
+    body = {"query": "my parcel never came", "k": 20, "measure": "rcmd_words"}
+    everything = post(service, "/search", body)
+    [hits] = [each["hits"] for each in everything["results"]]
+    probabilities = [each["probability"] for each in hits]
+    assert probabilities == expected(service, [each["score"] for each in hits])
+    assert everything["calibration"]["data"] == NAME
+    least = (probabilities[0] + probabilities[-1]) / 2
+    [kept] = [each["hits"] for each in post(service, "/search", {**body, "min_probability": least})["results"]]
+    assert [each["id"] for each in kept] == [each["id"] for each in hits if each["probability"] >= least]
+    assert 0 < len(kept) < len(hits)
+
+
+def test_reranked_documents_have_the_probability_as_relevance(service: Calibrated) -> None:
+    documents = ["The weather is fine.", "An old cat.", "The cat is very old.", " "]
+    body = {"query": "The cat is old.", "documents": documents, "measure": "rcmd_words"}
+    found = post(service, "/v2/rerank", body)
+    assert found["calibration"]["data"] == NAME
+    read = [each for each in found["results"] if each["index"] != 3]
+    assert [each["relevance_score"] for each in read] == expected(service, [each["raw_score"] for each in read])
+    assert [each["probability"] for each in read] == [each["relevance_score"] for each in read]
+    assert found["results"][-1]["relevance_score"] == 0
+    kept = post(service, "/v2/rerank", {**body, "min_probability": 0.5})["results"]
+    assert {each["index"] for each in kept} == {each["index"] for each in read if each["relevance_score"] >= 0.5}
+    assert "calibration" not in post(service, "/v2/rerank", {**body, "measure": "rcmd"})
+
+
+def test_explanations_have_a_probability(service: Calibrated) -> None:
+    found = service.http.get("/explain", params={"a": "The cat is old.", "b": "An old cat."}).json()
+    assert found["probability"] == expected(service, found["score"])
+    assert found["calibration"]["pairs"] == 120
+    for kind in ("svg", "html"):
+        picture = service.http.get("/explain", params={"a": "The cat is old.", "b": "An old cat.", "format": kind}).text
+        assert f"{100 * found['probability']:.0f} % probability, judging by {NAME}" in picture
+
+
+def test_models_list_their_calibrations(service: Calibrated) -> None:
+    models = {each["name"]: each["calibrations"] for each in service.http.get("/models").json()["models"]}
+    assert models["minilm"] == []
+    assert models["minilm-words"] == [
+        {"measure": "rcmd_words", "data": NAME, "pairs": 120, "error": service.file["error"]}
+    ]
+
+
+def test_unusable_pairs_are_refused_by_name(tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    few = write_table(tmp_path / "few.tsv", [("sentence1", "sentence2", "label"), ("a cat", "a dog", 1), ("a", "b", 0)])
+    ran = semblance("calibrate", f"labels:{few}", "--home", home)
+    assert "has 2 pairs, 1 of which match: a calibration needs 100 pairs or more" in ran.stderr
+    graded = write_table(tmp_path / "graded.tsv", [("sentence1", "sentence2", "score"), ("a", "b", 1), ("c", "d", 2)])
+    ran = semblance("calibrate", f"pairs:{graded}", "--home", home)
+    assert "--same-from" in ran.stderr
+    ran = semblance("calibrate", f"triplets:{few}", "--home", home, "--measure", "nosuch")
+    assert "nosuch" in ran.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_damaged_calibration_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "calibrations").mkdir()
+    (tmp_path / "calibrations" / "x.json").write_text("{}")
+    refusal = r"x\.json is not a calibration .*delete it"
+    with pytest.raises(RuntimeError, match=refusal), running_process(home=tmp_path):
+        pytest.fail("the service started")
+
+
+def test_evaluate_prints_the_reliability_of_every_map_on_every_set(service: Calibrated, tmp_path: Path) -> None:
+    labels = f"labels:{labeled_pairs(tmp_path)}"
+    rows = [(f"A {a} on a hill.", f"On a hill, a {b}.", 5 if a == b else 1) for a in NOUNS for b in NOUNS]
+    graded = f"pairs:{write_table(tmp_path / 'graded.tsv', [('sentence1', 'sentence2', 'score'), *rows])}"
+    out, report = tmp_path / "reliability.json", tmp_path / "report"
+    ran = semblance(
+        *("evaluate", "--calibrate", "--sets", f"{labels},{graded}", "--same-from", "4", "--measure", "rcmd_words"),
+        *("--draws", "100", "--json", str(out), "--report", str(report), "--url", str(service.http.base_url)),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "calibration error, on its own set by cross-fitting" in ran.stdout
+    found = json.loads(out.read_text("utf-8"))["reliability"]["rcmd_words"]
+    assert [(each["fitted_to"], each["tested_on"]) for each in found] == [
+        *itertools.product((labels, graded), (labels, graded))
+    ]
+    errors = {(each["fitted_to"], each["tested_on"]): each["error"] for each in found}
+    assert errors[labels, labels] == pytest.approx(service.file["error"], abs=0.02)  # another runtime of the network
+    assert (report / "reliability_rcmd_words.png").read_bytes().startswith(b"\x89PNG")
+    assert "reliability_rcmd_words.png" in (report / "report.md").read_text("utf-8")

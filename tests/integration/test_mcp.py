@@ -1,0 +1,85 @@
+"""`semblance mcp` as a client of the Model Context Protocol starts it, in front of a running service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.integration.conftest import Api
+from tests.support.project import PROJECT
+from tests.support.running_service import SEMBLANCE
+
+PAIR = {"a": "my parcel never came", "b": "the package is lost"}
+
+
+def server(url: str) -> StdioServerParameters:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", SEMBLANCE, "mcp", "--url", url], env=environment, cwd=PROJECT
+    )
+
+
+async def call(url: str, tool: str, arguments: dict[str, Any]) -> Any:
+    """The answer of one tool."""
+    async with Client(server(url)) as client:
+        return await client.call_tool(tool, arguments)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_the_tools_describe_themselves(url: str) -> None:
+    async with Client(server(url)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert client.server_info is not None
+        assert client.server_info.name == "semblance"
+    assert set(tools) == {"similarity", "search", "explain"}
+    for tool in tools.values():
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+    assert tools["search"].input_schema["required"] == ["query"]
+
+
+async def test_similarity_gives_the_scores_of_the_service(url: str, api: Api) -> None:
+    others = ["the package is lost", "It rains.", "mein Paket 📦"]
+    answer = await call(url, "similarity", {"text": PAIR["a"], "others": others, "measure": "rcmd"})
+    pairs = [{"a": PAIR["a"], "b": other} for other in others]
+    expected = api.ok("/similarity", {"pairs": pairs, "measure": "rcmd"})["scores"]
+    found = answer.structured_content["result"]
+    assert [each["text"] for each in found] == others
+    assert [each["score"] for each in found] == pytest.approx(expected, abs=1e-5)
+
+
+async def test_search_finds_and_explains_documents(url: str, api: Api) -> None:
+    arguments = {"query": PAIR["a"], "k": 2, "filter": {"category": "shipping"}, "explain": True}
+    found = (await call(url, "search", {**arguments, "measure": "rcmd_words"})).structured_content["result"]
+    [expected] = api.ok("/search", {**arguments, "measure": "rcmd_words"})["results"]
+    assert [each["id"] for each in found] == [hit["id"] for hit in expected["hits"]]
+    assert found[0]["metadata"]["category"] == "shipping"
+    assert "by rcmd_words" in found[0]["why"]
+
+
+async def test_explain_shows_the_words_behind_a_score(url: str) -> None:
+    answer = await call(url, "explain", PAIR)
+    assert "parcel = package" in answer.content[0].text
+
+
+async def test_refusals_tell_the_model_what_to_change(url: str) -> None:
+    for tool, arguments, reason in (
+        ("search", {"query": "x", "collection": "nosuch"}, "nosuch"),
+        ("similarity", {"text": "a", "others": ["b"], "measure": "nosuch"}, "rcmd_words"),
+        ("explain", {"a": " ", "b": "x"}, "visible character"),
+    ):
+        answer = await call(url, tool, arguments)
+        assert answer.is_error
+        assert reason in answer.content[0].text
+    unreachable = await call("http://127.0.0.1:9", "explain", PAIR)
+    assert unreachable.is_error
+    assert "127.0.0.1:9" in unreachable.content[0].text

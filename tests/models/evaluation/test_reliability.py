@@ -1,0 +1,101 @@
+"""Calibration errors, by sums over bins and by pairs drawn with known probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from semblance.models.embeddings import Doubles
+from semblance.models.evaluation.reliability import (
+    BINS,
+    calibration_error,
+    cross_fitted,
+    reliability,
+    reliability_of_maps,
+)
+from semblance.models.evaluation.statistics.bootstrap import Resampling
+from semblance.models.measures.centered_isotonic import centered_isotonic
+from semblance.models.text import Booleans
+
+FEW = Resampling(draws=100)
+
+
+def drawn(n: int, seed: int = 5) -> tuple[Doubles, Booleans]:
+    """Probabilities, and labels drawn by them."""
+    random = np.random.default_rng(seed)
+    probabilities = random.uniform(size=n)
+    return probabilities, random.uniform(size=n) < probabilities
+
+
+@given(st.data())
+def test_errors_are_the_mean_gaps_of_equal_bins(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 40))
+    probabilities = data.draw(arrays(np.float64, n, elements=st.floats(0, 1), unique=True))
+    matches = data.draw(arrays(np.bool_, n))
+    bins = np.array_split(np.argsort(probabilities), min(BINS, n))
+    expected = sum(abs((probabilities[each] - matches[each]).sum()) for each in bins) / n
+    assert calibration_error(probabilities, matches) == pytest.approx(expected)
+    found = reliability(probabilities, matches, FEW)
+    assert found.error == pytest.approx(expected)
+    assert found.pairs == tuple(map(len, bins))
+    assert found.predicted == pytest.approx([probabilities[each].mean() for each in bins])
+    assert found.observed == pytest.approx([matches[each].mean() for each in bins])
+    assert found.brier == pytest.approx(np.mean((probabilities - matches) ** 2))
+
+
+def test_parts_have_bins_of_their_own() -> None:
+    random = np.random.default_rng(2)
+    probabilities, parts = random.uniform(0.3, 0.7, size=4_000), np.arange(4_000) % 2
+    truth = probabilities + np.where(parts == 0, 0.2, -0.2)  # two maps that are off by opposite amounts
+    matches = random.uniform(size=4_000) < truth
+    assert calibration_error(probabilities, matches) < 0.05
+    assert calibration_error(probabilities, matches, parts) == pytest.approx(0.2, abs=0.03)
+    halves = [calibration_error(probabilities[parts == half], matches[parts == half]) for half in (0, 1)]
+    assert calibration_error(probabilities, matches, parts) == pytest.approx(np.mean(halves))
+
+
+def test_perfect_probabilities_have_an_error_of_about_two_percent() -> None:
+    errors = [calibration_error(*drawn(3_000, seed)) for seed in range(20)]
+    assert 0.01 < np.mean(errors) < 0.025
+
+
+def test_shifted_probabilities_have_the_shift_as_error() -> None:
+    probabilities, matches = drawn(50_000)
+    error = calibration_error(0.8 * probabilities, matches)
+    assert error == pytest.approx(0.2 * probabilities.mean(), abs=0.01)
+
+
+def test_intervals_contain_the_errors_of_other_samples() -> None:
+    samples = [drawn(1_000, seed) for seed in range(40)]
+    errors = [calibration_error(0.7 * probabilities, matches) for probabilities, matches in samples]
+    truth = 0.3 * 0.5
+    intervals = [reliability(0.7 * each, matches, FEW).interval for each, matches in samples]
+    assert sum(low <= truth <= high for low, high in intervals) >= 34
+    assert all(low <= error <= high for error, (low, high) in zip(errors, intervals, strict=True))
+
+
+def test_cross_fitting_never_uses_a_pairs_own_label() -> None:
+    scores, matches = drawn(60)
+    before, halves = cross_fitted(scores, matches)
+    assert halves.sum() == 30
+    for i in range(60):
+        changed = matches.copy()
+        changed[i] = not changed[i]
+        assert cross_fitted(scores, changed)[0][i] == before[i]
+    with pytest.raises(ValueError, match="at least one"):
+        cross_fitted(scores[:1], matches[:1])
+
+
+def test_maps_are_tested_on_every_set() -> None:
+    sets = {"a": drawn(200, 1), "b": drawn(300, 2)}
+    stored = {"old": centered_isotonic(*drawn(100, 3))}
+    found = {(each.fitted_to, each.tested_on): each.reliability for each in reliability_of_maps(sets, FEW, stored)}
+    assert set(found) == {(fitted, tested) for fitted in ("a", "b", "old") for tested in ("a", "b")}
+    probabilities, halves = cross_fitted(*sets["a"])
+    assert found["a", "a"].error == calibration_error(probabilities, sets["a"][1], halves)
+    other = centered_isotonic(*sets["a"])(sets["b"][0])
+    assert found["a", "b"].error == calibration_error(other, sets["b"][1])
+    assert sum(found["old", "b"].pairs) == 300
