@@ -1,0 +1,7 @@
+"""Semblance in LangChain: search, storage and reranking that show which words made a score."""
+
+from langchain_semblance.rerank import SemblanceRerank
+from langchain_semblance.retriever import SemblanceRetriever
+from langchain_semblance.vector_store import RefusedDocuments, SemblanceVectorStore
+
+__all__ = ["RefusedDocuments", "SemblanceRerank", "SemblanceRetriever", "SemblanceVectorStore"]

@@ -1,0 +1,43 @@
+"""Search as a retriever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from semblance_client import Client
+
+from langchain_semblance.hits import document_of
+
+
+class SemblanceRetriever(BaseRetriever):
+    """Retriever over a collection.
+
+    `invoke` takes the same options for a single query, such as `k=3`. Awaited methods run in threads.
+
+    Attributes:
+        client: client of the service.
+        collection: where to search.
+        k: number of documents.
+        measure: the collection's own by default.
+        filter: conditions on metadata, such as `{"category": "shipping"}`.
+        min_score: least score of a document.
+        explain: whether metadata get `score` and `explanation`, the words behind the score.
+    """
+
+    client: Client
+    collection: str = "default"
+    k: int = 4
+    measure: str | None = None
+    filter: dict[str, Any] | None = None
+    min_score: float | None = None
+    explain: bool = False
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        del run_manager  # there are no steps to report
+        own = {name: getattr(self, name) for name in ("k", "measure", "filter", "min_score", "explain")}
+        return [document_of(hit) for hit in self.client.search(query, self.collection, **{**own, **options}).hits]

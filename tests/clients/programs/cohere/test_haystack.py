@@ -1,0 +1,95 @@
+"""Rankers and embedders of Haystack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cohere
+import pytest
+from haystack import Document
+from haystack.utils import Secret
+from haystack_integrations.components.embedders.huggingface_api import (
+    HuggingFaceAPIDocumentEmbedder,
+    HuggingFaceAPITextEmbedder,
+)
+from haystack_integrations.components.rankers.cohere import CohereRanker
+from haystack_integrations.components.rankers.huggingface_api import HuggingFaceTEIRanker
+from haystack_integrations.components.rankers.jina import JinaRanker
+
+from tests.clients.programs.task import (
+    BEST,
+    DOCUMENTS,
+    KEY,
+    MODEL,
+    QUERY,
+    URL,
+    call_while_busy,
+    check_ranking,
+    check_vectors,
+)
+
+RANKERS: dict[str, Callable[..., Any]] = {
+    "cohere": lambda key=KEY, **more: CohereRanker(MODEL, api_key=Secret.from_token(key), api_base_url=URL, **more),
+    "jina": lambda key=KEY, **more: JinaRanker(
+        MODEL, api_key=Secret.from_token(key), base_url=f"{URL}/v1/rerank", **more
+    ),
+    "tei": lambda key=KEY, **more: HuggingFaceTEIRanker(url=URL, token=Secret.from_token(key), **more),
+}
+EACH = pytest.mark.parametrize("ranker", RANKERS)
+
+
+@EACH
+def test_documents_are_ranked(ranker: str) -> None:
+    def rank(documents: list[str], top_n: int) -> list[int]:
+        given = [Document(content=text) for text in documents]
+        found = RANKERS[ranker](top_k=top_n).run(query=QUERY, documents=given)["documents"]
+        return [documents.index(each.content) for each in found]
+
+    check_ranking(rank)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "message"), [("cohere", "no visible character"), ("jina", "no visible character"), ("tei", "422")]
+)
+def test_refusals_raise_its_own_errors(ranker: str, message: str) -> None:
+    given = [Document(content=text) for text in DOCUMENTS]
+    with pytest.raises((cohere.BadRequestError, RuntimeError), match=message):
+        RANKERS[ranker]().run(query=" ", documents=given)
+    with pytest.raises((cohere.UnauthorizedError, RuntimeError), match=r"unknown key|401"):
+        RANKERS[ranker](key="wrong").run(query=QUERY, documents=given)
+
+
+def test_no_documents_are_refused_or_never_sent() -> None:
+    with pytest.raises(cohere.BadRequestError, match="must not be empty"):
+        RANKERS["cohere"]().run(query=QUERY, documents=[])
+    for ranker in ("jina", "tei"):
+        assert RANKERS[ranker]().run(query=QUERY, documents=[]) == {"documents": []}
+
+
+@EACH
+def test_a_busy_service_is_asked_again(ranker: str) -> None:
+    def rank(texts: list[str]) -> Any:
+        given = [Document(content=text) for text in texts]
+        return RANKERS[ranker](top_k=1).run(query=QUERY, documents=given)
+
+    made = call_while_busy(rank)
+    if ranker == "jina":  # it does not try again
+        assert isinstance(made.result, RuntimeError)
+        assert "try again later" in str(made.result)
+    else:
+        [best] = made.check_retried()["documents"]
+        assert best.content == DOCUMENTS[BEST]
+
+
+def test_vectors_are_those_of_the_service() -> None:
+    server = {"api_type": "text_embeddings_inference", "api_params": {"url": URL}, "token": Secret.from_token(KEY)}
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        if len(texts) == 1:
+            return [HuggingFaceAPITextEmbedder(**server).run(text=texts[0])["embedding"]]
+        embedder = HuggingFaceAPIDocumentEmbedder(**server, batch_size=1000, progress_bar=False)
+        found = embedder.run(documents=[Document(content=text) for text in texts])["documents"]
+        return [each.embedding for each in found]
+
+    check_vectors(embed)

@@ -1,0 +1,54 @@
+"""Voyage's client."""
+
+from __future__ import annotations
+
+import pytest
+import voyageai
+
+from tests.clients.programs.task import (
+    BEST,
+    DOCUMENTS,
+    KEY,
+    MODEL,
+    QUERY,
+    UNKNOWN_MODEL,
+    URL,
+    call_while_busy,
+    check_ranking,
+    check_vectors,
+)
+
+
+def client(key: str = KEY, retries: int = 0) -> voyageai.Client:
+    return voyageai.Client(api_key=key, base_url=f"{URL}/v1", max_retries=retries)
+
+
+def test_documents_are_ranked() -> None:
+    def rank(documents: list[str], top_n: int) -> list[int]:
+        return [each.index for each in client().rerank(QUERY, documents, MODEL, top_k=top_n).results]
+
+    check_ranking(rank)
+    whole = client().rerank(QUERY, DOCUMENTS, MODEL)
+    assert whole.results[0].document == DOCUMENTS[BEST]
+    assert len(whole.results) == 3
+    assert whole.total_tokens > 20
+
+
+def test_vectors_are_those_of_the_service() -> None:
+    check_vectors(lambda texts: client().embed(texts, model=MODEL, input_type="document").embeddings)
+
+
+def test_refusals_raise_its_own_errors() -> None:
+    with pytest.raises(voyageai.error.InvalidRequestError, match="documents"):
+        client().rerank(QUERY, [], MODEL)
+    with pytest.raises(voyageai.error.APIError, match=MODEL):
+        client().rerank(QUERY, DOCUMENTS, UNKNOWN_MODEL)
+    with pytest.raises(voyageai.error.AuthenticationError):
+        client("wrong").rerank(QUERY, DOCUMENTS, MODEL)
+
+
+def test_a_busy_service_is_asked_again() -> None:
+    made = call_while_busy(lambda texts: client(retries=3).rerank(QUERY, texts, MODEL))
+    assert made.check_retried().results[0].index == 999
+    once = call_while_busy(lambda texts: client().rerank(QUERY, texts, MODEL))
+    assert isinstance(once.result, voyageai.error.RateLimitError)

@@ -1,0 +1,1 @@
+"""Run in the environment of environments/langchain.txt."""

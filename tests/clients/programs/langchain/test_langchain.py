@@ -1,0 +1,69 @@
+"""Rerankers and embeddings of LangChain."""
+
+from __future__ import annotations
+
+import cohere
+import openai
+import pytest
+from langchain_cohere import CohereRerank
+from langchain_core.documents import Document
+from langchain_openai import OpenAIEmbeddings
+from pydantic import SecretStr
+
+from tests.clients.programs.task import (
+    BEST,
+    DOCUMENTS,
+    KEY,
+    MODEL,
+    QUERY,
+    UNKNOWN_MODEL,
+    URL,
+    call_while_busy,
+    check_ranking,
+    check_vectors,
+)
+
+
+def reranker(key: str = KEY, model: str = MODEL) -> CohereRerank:
+    return CohereRerank(model=model, cohere_api_key=SecretStr(key), base_url=URL, top_n=2)
+
+
+def embeddings(key: str = KEY) -> OpenAIEmbeddings:
+    return OpenAIEmbeddings(model=MODEL, base_url=f"{URL}/v1", api_key=SecretStr(key), check_embedding_ctx_length=False)
+
+
+def test_documents_are_ranked() -> None:
+    check_ranking(lambda documents, top_n: [each["index"] for each in reranker().rerank(documents, QUERY, top_n=top_n)])
+    found = reranker().compress_documents([Document(text) for text in DOCUMENTS], QUERY)
+    assert found[0].page_content == DOCUMENTS[BEST]
+    assert 0 < found[1].metadata["relevance_score"] < found[0].metadata["relevance_score"] < 1
+    assert reranker().compress_documents([], QUERY) == []
+
+
+def test_documents_may_be_objects() -> None:
+    objects = [{"title": text, "note": "x"} for text in DOCUMENTS]
+    assert reranker().rerank(objects, QUERY)[0]["index"] == BEST
+
+
+def test_refusals_raise_its_own_errors() -> None:
+    with pytest.raises(cohere.BadRequestError, match="query"):
+        reranker().rerank(DOCUMENTS, " ")
+    with pytest.raises(cohere.NotFoundError, match=MODEL):
+        reranker(model=UNKNOWN_MODEL).rerank(DOCUMENTS, QUERY)
+    with pytest.raises(cohere.UnauthorizedError):
+        reranker("wrong").rerank(DOCUMENTS, QUERY)
+    with pytest.raises(openai.BadRequestError, match="no visible character"):
+        embeddings().embed_documents(["x", " "])
+    with pytest.raises(openai.AuthenticationError):
+        embeddings("wrong").embed_query(QUERY)
+
+
+def test_vectors_are_those_of_the_service() -> None:
+    check_vectors(embeddings().embed_documents)
+
+
+def test_a_busy_service_is_asked_again() -> None:
+    ranked = call_while_busy(lambda texts: reranker().rerank(texts, QUERY, top_n=1))
+    assert ranked.check_retried()[0]["index"] == 999
+    embedded = call_while_busy(embeddings().embed_documents)
+    assert len(embedded.check_retried()) == 1000

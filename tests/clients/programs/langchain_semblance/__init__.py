@@ -1,0 +1,1 @@
+"""langchain-semblance in its environment."""

@@ -1,0 +1,36 @@
+"""OpenAI's client."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+
+from tests.clients.programs.task import DOCUMENTS, KEY, MODEL, UNKNOWN_MODEL, URL, call_while_busy, check_vectors
+
+
+def client(key: str = KEY, retries: int = 2) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{URL}/v1", api_key=key, max_retries=retries)
+
+
+def test_vectors_are_those_of_the_service() -> None:
+    check_vectors(lambda texts: [each.embedding for each in client().embeddings.create(model=MODEL, input=texts).data])
+
+
+def test_models_are_listed() -> None:
+    assert MODEL in [each.id for each in client().models.list()]
+
+
+def test_refusals_raise_its_own_errors() -> None:
+    with pytest.raises(openai.BadRequestError, match="must not be empty"):
+        client().embeddings.create(model=MODEL, input=[])
+    with pytest.raises(openai.NotFoundError, match=MODEL):
+        client().embeddings.create(model=UNKNOWN_MODEL, input=DOCUMENTS)
+    with pytest.raises(openai.AuthenticationError):
+        client("wrong").models.list()
+
+
+def test_a_busy_service_is_asked_again() -> None:
+    made = call_while_busy(lambda texts: client().embeddings.create(model=MODEL, input=texts))
+    assert len(made.check_retried().data) == 1000
+    once = call_while_busy(lambda texts: client(retries=0).embeddings.create(model=MODEL, input=texts))
+    assert isinstance(once.result, openai.RateLimitError)

@@ -1,0 +1,101 @@
+"""Real clients of other APIs work unchanged: the programs of tests/clients/programs run in their environments."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import missing
+from tests.support.project import PROJECT
+from tests.support.running_service import running_process
+
+pytestmark = [pytest.mark.timed, pytest.mark.timeout(600)]
+
+KEY = "smb_clients"
+QUEUED_TOKENS = 10_000  # tests/clients/programs/task.py fills the queue
+PINS = {each.stem: each for each in sorted((PROJECT / "tests" / "clients" / "programs" / "environments").glob("*.txt"))}
+OURS = ("PYTHONPATH", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")  # Hugging Face's client would not even call loopback
+PAGE = (PROJECT / "docs" / "integrations.md").read_text("utf-8")
+SNIPPETS = re.findall(
+    r"^## (.+)\n(?:(?!## ).*\n)*?```python\n((?:.*\n)*?)```\n\n```text\n((?:.*\n)*?)```", PAGE, re.MULTILINE
+)
+ENVIRONMENTS = {
+    "Cohere": "cohere",
+    "Haystack": "cohere",
+    "LangChain": "langchain",
+    "LlamaIndex": "langchain",
+}
+QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HAYSTACK_TELEMETRY_ENABLED": "False", "DO_NOT_TRACK": "1"}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A service with a key and a small queue; langchain-semblance creates collections."""
+    with running_process(
+        api_keys=f"clients:read+write+admin:{hashlib.sha256(KEY.encode()).hexdigest()}",
+        max_queued_tokens=str(QUEUED_TOKENS),
+        max_request_tokens=str(QUEUED_TOKENS),
+        device="cpu",
+        threads="1",
+    ) as service:
+        yield service.url
+
+
+@pytest.fixture(autouse=True)
+def no_internal_errors(url: str) -> Iterator[None]:
+    """No client may cause a 500."""
+    yield
+    metrics = httpx2.get(f"{url}/metrics", headers={"authorization": f"Bearer {KEY}"}).text
+    assert 'semblance_errors_total{code="internal_error"} 0.0' in metrics
+
+
+@pytest.mark.parametrize("environment", PINS)
+def test_clients_work_unchanged(url: str, environment: str) -> None:
+    options = [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(PROJECT),
+        "--confcutdir",
+        "tests/clients/programs",
+        "-p",
+        "no:cacheprovider",
+    ]
+    ran = run(environment, url, "-m", "pytest", "-q", *options, f"tests/clients/programs/{environment}")
+    assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
+    assert re.search(r"^\d+ passed(, \d+ warnings?)? in ", ran.stdout, re.MULTILINE), ran.stdout
+
+
+def test_every_snippet_with_an_output_is_found() -> None:
+    assert sorted(name for name, _, _ in SNIPPETS) == sorted(ENVIRONMENTS)
+
+
+@pytest.mark.parametrize(("section", "code", "shown"), SNIPPETS, ids=[name for name, _, _ in SNIPPETS])
+def test_snippets_print_what_the_page_shows(url: str, section: str, code: str, shown: str) -> None:
+    placed = code.replace("http://127.0.0.1:8000", url).replace('"KEY"', f'"{KEY}"')
+    ran = run(ENVIRONMENTS[section], url, "-c", placed)
+    assert ran.stdout == shown, ran.stderr
+
+
+def run(environment: str, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in an environment of the clients."""
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    variables = inherited | QUIET | {"SEMBLANCE_URL": url, "SEMBLANCE_KEY": KEY}
+    command = [str(python_of(environment)), *words]
+    return subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=False, timeout=540)
+
+
+def python_of(environment: str) -> Path:
+    """Python of an environment that was made from the present pins."""
+    folder = PROJECT / "build" / "clients" / environment
+    stamp, digest = folder / "installed", hashlib.sha256(PINS[environment].read_bytes()).hexdigest()
+    if not stamp.is_file() or stamp.read_text("utf-8").split()[0] != digest:
+        missing(f"the environment {environment} of scripts/client-environments")
+    return folder / "bin" / "python"
