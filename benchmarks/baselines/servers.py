@@ -69,19 +69,22 @@ class Server:
 @contextmanager
 def running_servers(names: Sequence[str]) -> Iterator[list[Server]]:
     """Start these servers, and keep them suspended until the block ends."""
-    os.environ.pop("OMP_NUM_THREADS", None)  # our service, too, uses its default number of threads
     with ExitStack() as stack:
-        servers = []
-        for name in names:
-            folder = Path(stack.enter_context(TemporaryDirectory()))
-            print(f"starting {name} ...", flush=True)
-            server = SERVERS[name](name, folder)
-            stack.callback(server.process.stop)
-            server.process.start()
-            stack.callback(server.process.resume)  # runs before `stop`, which a suspended process would ignore
-            server.process.pause()
-            servers.append(server)
-        yield servers
+        yield [stack.enter_context(suspended(name, SERVERS[name])) for name in names]
+
+
+@contextmanager
+def suspended(name: str, create: Callable[[str, Path], Server]) -> Iterator[Server]:
+    """Start a server in a temporary folder, and keep it suspended until the block ends."""
+    os.environ.pop("OMP_NUM_THREADS", None)  # our service, too, uses its default number of threads
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        print(f"starting {name} ...", flush=True)
+        server = create(name, Path(folder))
+        stack.callback(server.process.stop)
+        server.process.start()
+        stack.callback(server.process.resume)  # runs before `stop`, which a suspended process would ignore
+        server.process.pause()
+        yield server
 
 
 def model_folder() -> Path:
@@ -98,18 +101,24 @@ def _semblance(name: str, folder: Path) -> Server:
     return Server(name, service.url, service)
 
 
-def _infinity(name: str, folder: Path) -> Server:
-    python = environment("infinity", INFINITY)
-    model = model_folder()
-    if name == "infinity-onnx":
-        model = folder / "onnx"
-        run_command([str(python), str(INFINITY_ONNX), str(model_folder()), str(model)])
-    port = str(free_port())
+def infinity_server(
+    name: str, folder: Path, model: Path, options: Sequence[str], answers: Callable[[str], bool]
+) -> Server:
+    """infinity with a model, ready when `answers` is true of its URL; its API is below /v1."""
+    python, port = environment("infinity", INFINITY), str(free_port())
     address = ("--host", "127.0.0.1", "--port", port, "--url-prefix", "/v1", "--device", "cpu")
     served = ("--model-id", str(model), "--served-model-name", MODEL, "--pooling-method", "mean")
     plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--no-compile")
-    command = [str(python.with_name("infinity_emb")), "v2", *address, *served, *plain, *INFINITY_OPTIONS[name]]
-    return _server(name, port, command, folder, HF_HOME=str(folder))
+    command = [str(python.with_name("infinity_emb")), "v2", *address, *served, *plain, *options]
+    return _server(name, port, command, folder, answers, HF_HOME=str(folder))
+
+
+def _infinity(name: str, folder: Path) -> Server:
+    model = model_folder()
+    if name == "infinity-onnx":
+        model = folder / "onnx"
+        run_command([str(environment("infinity", INFINITY)), str(INFINITY_ONNX), str(model_folder()), str(model)])
+    return infinity_server(name, folder, model, INFINITY_OPTIONS[name], _answers)
 
 
 def _txtai(name: str, folder: Path) -> Server:
@@ -118,14 +127,16 @@ def _txtai(name: str, folder: Path) -> Server:
     (folder / "config.yml").write_text(json.dumps(config), "utf-8")  # JSON is YAML
     port = str(free_port())
     command = [str(python), "-m", "uvicorn", "--host", "127.0.0.1", "--port", port, "txtai.api:app"]
-    return _server(name, port, command, folder, CONFIG=str(folder / "config.yml"))
+    return _server(name, port, command, folder, _answers, CONFIG=str(folder / "config.yml"))
 
 
-def _server(name: str, port: str, command: Sequence[str], folder: Path, **variables: str) -> Server:
+def _server(
+    name: str, port: str, command: Sequence[str], folder: Path, answers: Callable[[str], bool], **variables: str
+) -> Server:
     url = f"http://127.0.0.1:{port}"
     assignments = (f"{key}={value}" for key, value in child_environment(**variables).items())
     isolated = ["env", "--ignore-environment", *assignments, *command]
-    process = ServerProcess(isolated, lambda: _answers(url), folder, start_s=START_S)
+    process = ServerProcess(isolated, lambda: answers(url), folder, start_s=START_S)
     return Server(name, url, process)
 
 

@@ -29,6 +29,11 @@ SECTIONS = (
     ),
     Section("benchmarks.speed.rescoring", "Rescoring by tokens"),
     Section(
+        "benchmarks.speed.reranking",
+        "Documents reranked per second, compared with cross-encoders",
+        results_name="reranking_speed",
+    ),
+    Section(
         "benchmarks.quality.candidates", "Recall of rescoring by number of candidates", ("--data", "$SEMBLANCE_DATA")
     ),
     Section(

@@ -28,6 +28,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from semblance_client import Client
 
 from benchmarks.speed.measures import random_texts
 from semblance.models import catalogue
@@ -35,7 +36,6 @@ from semblance.models.embeddings import Floats
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.runtime import RUNTIMES, Compute
-from semblance.service.client import LINES_PER_REQUEST, Client
 from semblance.service.indexes.collection_index import SCANNED_ROWS, CollectionIndex
 from semblance.service.model_loading.registry import read_source
 from semblance.service.ports.documents import VectorChange
@@ -95,18 +95,12 @@ def storing(documents: int) -> Iterator[Cost]:
     with TemporaryDirectory() as folder:
         model = write_model(Path(folder) / "words.npz", seed=0)
         with running_service(models=f"words={model}", cache="none") as url, Client(url) as client:
-            client.request("PUT", "/collections/growth")
+            client.create_collection("growth")
             for before, size in track(list(pairwise(_sizes(documents))), "storing"):
                 entries = [{"id": str(number), "text": sentence(rng)} for number in range(before, size)]
                 lines = [json.dumps(entry).encode() + b"\n" for entry in entries]
-                seconds = _seconds(partial(_store, client, lines))
+                seconds = _seconds(partial(client.upload, lines, "growth"))
                 yield Cost("storing", size, 1e6 * seconds / len(lines))
-
-
-def _store(client: Client, lines: Sequence[bytes]) -> None:
-    for start in range(0, len(lines), LINES_PER_REQUEST):
-        for _ in client.index("growth", lines[start : start + LINES_PER_REQUEST]):
-            pass
 
 
 def collections(vectors: Floats, queries: Floats) -> Iterator[Cost]:

@@ -25,8 +25,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from semblance_client import Client
 
-from semblance.service.client import LINES_PER_REQUEST, Client
 from semblance.service.ports.documents import Version
 from tests.support.results import save_results
 from tests.support.running_service import Service
@@ -132,11 +132,9 @@ def _fill(url: str, documents: int, console: Console) -> float:
         for number in range(documents)
     ]
     with Client(url) as client:
-        client.request("PUT", f"/collections/{COLLECTION}")
+        client.create_collection(COLLECTION)
         start_s = time.perf_counter()
-        for start in track(range(0, documents, LINES_PER_REQUEST), "storing", console=console):
-            for _ in client.index(COLLECTION, lines[start : start + LINES_PER_REQUEST]):
-                pass
+        client.upload(track(lines, "storing", console=console), COLLECTION)
     return documents / (time.perf_counter() - start_s)
 
 

@@ -41,7 +41,8 @@ from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.search import Search, SearchParams
+from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.search.session import SearchParams
 from tests.support.random_encoder import RandomEncoder
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
@@ -87,8 +88,8 @@ class UseCases:
         self.texts = TextEmbedder(worker, MemoryCache(1 << 30), metrics, UNLIMITED)
         self.collections = Collections(self, self.local)
         self.index = IndexDocuments(self.collections, self.local, DocumentEmbedder(self.texts))
-        self.search = Search(self.collections, self.local, self.texts, UNLIMITED)
-        self.compare = Compare(self, self.texts)
+        self.search = Search(self.collections, self.local, self.texts, {}, UNLIMITED)
+        self.compare = Compare(self, self.texts, {})
 
     async def get(self, name: str | None) -> RandomEncoder:
         """The model, whatever the name."""
