@@ -75,7 +75,7 @@ class Origin:
         self.max_tokens = max_tokens
         self.corpus = components.corpus
         self._provenance = {} if provenance is None else provenance
-        self._table = TermTable(components, max_tokens)
+        self._table = TermTable(components, max_tokens, contexts.weights)
         self._search = CandidateSearch(components, self._table, contexts, max_tokens)
         sentences, count = components.corpus.contexts(), contexts.references
         drawn = np.random.default_rng(REFERENCE_SEED).permutation(sentences)[:count]

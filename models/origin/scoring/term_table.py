@@ -113,12 +113,18 @@ _NO_TERMS = _SentenceTerms(np.zeros(0, np.int64), np.zeros((0, len(TERMS))))
 class TermTable:
     """Cached terms of sentences in contexts, computed in large batches of sentences.
 
+    Args:
+        components: corpus and models.
+        max_tokens: that texts are truncated to.
+        weights: of Eq. 3. Terms of Eq. 2 whose weight is 0 are not computed, but 0.
+
     Attributes:
         rows_per_batch: sentences that are compared with the whole corpus at once, limited by memory.
     """
 
-    def __init__(self, components: OriginComponents, max_tokens: int) -> None:
+    def __init__(self, components: OriginComponents, max_tokens: int, weights: Sequence[float]) -> None:
         self._components = components
+        self._weights = dict(zip(TERMS, weights, strict=True))
         self._max_tokens = max_tokens
         self._contexts = components.corpus.contexts()
         self._cache: LRUCache[str, _SentenceTerms] = LRUCache(CACHED_TERMS, getsizeof=lambda each: len(each.contexts))
@@ -168,8 +174,11 @@ class TermTable:
     def _generation_terms(self, center: Sequence[Ids], contexts: Integers) -> Doubles:
         """(n, 3) the terms of Eq. 2 of n sentences, each in one context."""
         left, right = (self._components.tokens.rows(contexts + step) for step in (-1, 1))
-        columns = [self._components.generation.log_likelihoods(part, left, center, right) for part in _PARTS]
-        return np.stack(columns, axis=1).astype(np.float64)
+        terms = np.zeros((len(contexts), len(_PARTS)))
+        for column, part in enumerate(_PARTS):
+            if self._weights[part] > 0:
+                terms[:, column] = self._components.generation.log_likelihoods(part, left, center, right)
+        return terms
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
         return self._components.vocabulary.encode(texts, self._max_tokens)

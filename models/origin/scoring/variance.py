@@ -59,7 +59,7 @@ def decompose_variance(values: Doubles) -> VarianceDecomposition:
 
 
 def variance_by_term(origin: Origin, texts: Sequence[str]) -> dict[str, VarianceDecomposition]:
-    """Decompose the scores of some texts, at least two, in some contexts of each, by term.
+    """Decompose the scores of some texts, at least two, in some contexts of each, by term with a weight above 0.
 
     Raises:
         BadTexts, BadCorpus: as `Origin.context_sets`.
@@ -67,8 +67,10 @@ def variance_by_term(origin: Origin, texts: Sequence[str]) -> dict[str, Variance
     sample = list(dict.fromkeys(texts))[:SENTENCES]
     contexts = np.concatenate([each.contexts[:CONTEXTS_EACH] for each in origin.context_sets(sample)])
     terms = np.stack(origin.terms(sample, [contexts] * len(sample)))
-    by_term = {name: decompose_variance(terms[:, :, i]) for i, name in enumerate(TERMS)}
-    return {"all terms": decompose_variance(scores(terms, origin.contexts.weights)), **by_term}
+    weights = origin.contexts.weights
+    used = [i for i, weight in enumerate(weights) if weight > 0]
+    by_term = {TERMS[i]: decompose_variance(terms[:, :, i]) for i in used}
+    return {"all terms": decompose_variance(scores(terms, weights)), **by_term}
 
 
 def _pair_cosines(vectors: Doubles) -> tuple[float, float]:

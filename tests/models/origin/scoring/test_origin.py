@@ -133,6 +133,14 @@ def test_every_variant_is_symmetric_and_reflexive(form: Form, ablation: Ablation
     assert origin.similarities(known_texts, known_texts, form, ablation) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_models_with_a_weight_of_zero_are_not_called(form: Form) -> None:
+    alone = Counted(weights=(1, 0, 0, 0))
+    found = all_similarities(alone, form)
+    assert alone.generation.calls == 0
+    assert found == pytest.approx(all_similarities(Counted(), form, Ablation(without=frozenset(TERMS[1:]))), abs=1e-12)
+
+
 def test_a_factor_on_all_weights_changes_nothing() -> None:
     assert all_similarities(Counted(weights=(3, 3, 3, 3)), "cosine") == pytest.approx(
         all_similarities(Counted(), "cosine"), abs=1e-9

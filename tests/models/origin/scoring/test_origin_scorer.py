@@ -163,3 +163,7 @@ def test_the_variance_by_term_is_that_of_the_scores() -> None:
         means = scores.mean(axis=0)
         assert found[name].context == pytest.approx(np.var(means) / np.var(scores), abs=1e-5)
         assert found[name].sentence + found[name].context + found[name].both == pytest.approx(1)
+
+
+def test_the_variance_has_no_rows_for_terms_without_weight() -> None:
+    assert list(variance_by_term(Counted(weights=(1, 0, 2, 0)).origin, TEXTS[:4])) == ["all terms", "coherence", "left"]
