@@ -2,11 +2,12 @@
 
 Compare and explain texts without a server, under a model built in or from a folder, or a `SentenceTransformer`::
 
-    from semblance import explain, similarity
+    from semblance import explain, load, similarity
 
     similarity("Owls hoot at night.", "At night you can hear owls.")
     explain("Owls hoot at night.", "At night you can hear owls.").links
-    similarity(["Owls hoot."], ["It rains.", "An owl is heard."], measure="rcmd", model=SentenceTransformer(...))
+    model = load(SentenceTransformer(...))
+    similarity("Owls hoot.", ["It rains.", "An owl is heard."], measure="rcmd", model=model)
 
 The same with token vectors from elsewhere:
 
@@ -35,8 +36,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, overload
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -68,8 +68,6 @@ __all__ = [
     "similarity",
 ]
 
-_PREPARED: WeakKeyDictionary[object, Encoder] = WeakKeyDictionary()
-
 _MODULES = {
     "Compute": "semblance.models.runtime",
     "Encoder": "semblance.models.protocols",
@@ -90,16 +88,24 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'semblance' has no attribute {name!r}")
 
 
-def load(source: str, compute: Compute | None = None) -> Encoder:
+def load(source: str | SentenceTransformer, compute: Compute | None = None) -> Encoder:
     """Load a model.
 
     Args:
-        source: a built-in name, a folder or a file, with options as in `minilm?pooling=max`.
-        compute: where and how it runs; by default torch in float32 on the CPU.
+        source: a built-in name, a folder or a file, with options as in `minilm?pooling=max`; or a `SentenceTransformer`
+            with its present settings, such as its maximum length.
+        compute: where and how it runs; by default torch in float32 on the CPU. A `SentenceTransformer` stays as it is.
 
     Raises:
-        BadCheckpoint: files are missing, damaged or not supported, or an option is unknown.
+        BadCheckpoint: files are missing, damaged or not supported, an option is unknown, or a `SentenceTransformer` has
+            no fast tokenizer.
     """
+    if not isinstance(source, str):
+        from semblance.models.encoders.sentence_transformer import (  # noqa: PLC0415 - imports torch
+            SentenceTransformerEncoder,
+        )
+
+        return SentenceTransformerEncoder(source)
     from semblance.models.runtime import Compute  # noqa: PLC0415 - imports numpy
     from semblance.service.model_loading.registry import read_source  # noqa: PLC0415 - imports numpy and tokenizers
 
@@ -125,7 +131,7 @@ def similarity(  # type: ignore[overload-overlap]  # a str is also a sequence of
 
 @overload
 def similarity(
-    a: Sequence[Text], b: Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
+    a: Text | Sequence[Text], b: Text | Sequence[Text], *, measure: str = "cosine", model: Model = "minilm-words"
 ) -> Doubles: ...
 
 
@@ -134,19 +140,23 @@ def similarity(
 ) -> float | Doubles:
     """Score two texts, or every text of a list with every text of another.
 
+    What exceeds the length of the model is not read, as `TokenizedText.truncated` tells.
+
     Args:
         a: a text or its embeddings, or a list of them.
         b: the same.
         measure: one of `measures()`; higher is more similar.
-        model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`.
+        model: a built-in name, a folder or a file, loaded once; a loaded model; or a `SentenceTransformer`, which is
+            prepared at every call: `load` does it once.
 
     Returns:
-        The score, or (len(a), len(b)) scores of lists.
+        The score of two texts; if one is a list, the scores (len(a), len(b)), where a single text counts as a list.
 
     Raises:
         BadTexts: a text has no token or is ill-formed.
         UnknownName: no such measure.
-        BadCheckpoint: the model cannot be loaded, or has no fast tokenizer.
+        BadCheckpoint: as `load`.
+        TypeError: `model` is none of these.
     """
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
     from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
@@ -156,8 +166,8 @@ def similarity(
     left, right = ([each] if isinstance(each, str | TokenEmbeddings) else [*each] for each in (a, b))
     embedded = _embedded([*left, *right], model)
     scores = score_all_pairs(found, embedded[: len(left)], embedded[len(left) :])
-    lists = not isinstance(a, str | TokenEmbeddings)
-    return scores if lists else float(scores[0, 0])
+    one = isinstance(a, str | TokenEmbeddings) and isinstance(b, str | TokenEmbeddings)
+    return float(scores[0, 0]) if one else scores
 
 
 def explain(
@@ -175,9 +185,13 @@ def explain(
     Raises:
         NotExplainable: the score does not decompose.
         BadTexts, UnknownName, BadCheckpoint: as for `similarity`.
+        TypeError: `a` or `b` is a list, or `model` is no model.
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy
+    from semblance.models.embeddings import TokenEmbeddings  # noqa: PLC0415 - imports numpy
 
+    if not all(isinstance(each, str | TokenEmbeddings) for each in (a, b)):
+        raise TypeError("explain takes two texts, or their embeddings: call it for each pair of a list")
     explanation = explainable(measure).explain(*_embedded([a, b], model))
     return explanation.by_word() if words else explanation
 
@@ -190,18 +204,16 @@ def _embedded(texts: Sequence[Text], model: Model) -> list[TokenEmbeddings]:
 
 
 def _encoder(model: Model) -> Encoder:
-    """The encoder of a model. Built-in ones, files and each `SentenceTransformer` are prepared once."""
+    """The encoder of a model; that of a name or a file is loaded once."""
     if isinstance(model, str):
         return _loaded(model)
-    if not hasattr(model, "state_dict"):  # every module of torch has it, and no encoder
-        return model
-    if model not in _PREPARED:
-        from semblance.models.encoders.sentence_transformer import (  # noqa: PLC0415 - imports torch
-            SentenceTransformerEncoder,
+    if not hasattr(model, "encode"):
+        raise TypeError(
+            f"model must be a built-in name, a folder, a file, a loaded model or a SentenceTransformer, not {model!r}"
         )
-
-        _PREPARED[model] = SentenceTransformerEncoder(model)
-    return _PREPARED[model]
+    if hasattr(model, "state_dict"):  # every module of torch has it, and no encoder
+        return load(cast("SentenceTransformer", model))
+    return model
 
 
 @lru_cache

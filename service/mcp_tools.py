@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 from semblance_client import AsyncClient, Hit, SemblanceError
 
 INSTRUCTIONS = """Compare the meaning of texts, search collections of documents by meaning, and show which words made a
-score. Scores are higher for more similar texts; a score of 1 means the same. Explain a score before you rely on it."""
+score. Scores are higher for more similar texts. The default measures give 1 for the same text; distances give 0, and
+less than 0 for all others. Explain a score before you rely on it."""
 
 MAX_LINKS = 12
 READ_ONLY = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
@@ -35,6 +36,7 @@ class FoundDocument(BaseModel):
 
     id: str
     score: float
+    probability: float | None = Field(description="That people call it the same as the query; null if not calibrated.")
     text: str
     metadata: dict[str, Any]
     why: str | None = Field(description="The words that made the score.")
@@ -49,7 +51,7 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
     @server.tool(annotations=READ_ONLY)
     async def similarity(text: str, others: list[str], measure: MeasureName = None) -> list[ScoredText]:
         """Score how similar other texts are to a text, in their order."""
-        with _refusals():
+        with _tool_errors():
             answer = await client.similarity([(text, other) for other in others], measure=measure)
         probabilities: Sequence[float | None] = answer.probabilities or [None] * len(others)
         return [
@@ -69,14 +71,14 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
         measure: MeasureName = None,
     ) -> list[FoundDocument]:
         """Find the documents of a collection that are most similar to a query, best first."""
-        with _refusals():
+        with _tool_errors():
             answer = await client.search(query, collection, k=k, filter=filter, explain=explain, measure=measure)
         return [_found(hit) for hit in answer.hits]
 
     @server.tool(annotations=READ_ONLY)
     async def explain(a: str, b: str, measure: MeasureName = None) -> str:
         """Show which words of two texts made their score, with the part of each pair of words."""
-        with _refusals():
+        with _tool_errors():
             return str(await client.explain(a, b, measure=measure, max_links=MAX_LINKS))
 
     return server
@@ -84,11 +86,18 @@ def build_server(client: AsyncClient) -> MCPServer[Any]:
 
 def _found(hit: Hit) -> FoundDocument:
     why = None if hit.explanation is None else str(hit.explanation)
-    return FoundDocument(id=hit.id, score=hit.score, text=hit.text, metadata=dict(hit.metadata), why=why)
+    return FoundDocument(
+        id=hit.id,
+        score=hit.score,
+        probability=hit.probability,
+        text=hit.text,
+        metadata=dict(hit.metadata),
+        why=why,
+    )
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _tool_errors() -> Iterator[None]:
     """Show the model why the service refused a call, so that it can call again."""
     try:
         yield

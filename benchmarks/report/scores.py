@@ -1,4 +1,4 @@
-"""Write the figures of docs/scores.md: typical scores, texts with a warning, links of hits.
+"""Write the figures of docs/scores.md: typical scores, texts with a warning, links of hits, orders by measure.
 
     scripts/bench report.scores
 
@@ -14,6 +14,7 @@ SECTIONS = (
     Section("benchmarks.quality.typical_scores", "The middle 80 % of scores", ("--data", "$SEMBLANCE_DATA")),
     Section("benchmarks.quality.unread_texts", "Texts with a warning", ("--data", "$SEMBLANCE_DATA")),
     Section("benchmarks.quality.hit_reasons", "The strongest links of search hits"),
+    Section("benchmarks.quality.reranking", "Documents ordered by each measure", ("--data", "$SEMBLANCE_DATA")),
 )
 
 

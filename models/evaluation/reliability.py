@@ -134,7 +134,7 @@ def reliability_of_maps(
 ) -> Iterator[MapReliability]:
     """Test the map fitted to each set on every set, by cross-fitting on its own.
 
-    The stored maps follow.
+    The stored maps follow. On the set that one was fitted to, if it is among these, it is tested by cross-fitting too.
 
     Raises:
         ValueError: a set has fewer than two pairs, or a score that is not finite.
@@ -142,7 +142,8 @@ def reliability_of_maps(
     fitted = {name: centered_isotonic(*scored) for name, scored in sets.items()}
     for fitted_to, each in {**fitted, **stored}.items():
         for tested_on, (scores, matches) in sets.items():
-            probabilities, parts = cross_fitted(scores, matches) if tested_on == fitted_to else (each(scores), None)
+            seen = each.equals(fitted[tested_on])
+            probabilities, parts = cross_fitted(scores, matches) if seen else (each(scores), None)
             yield MapReliability(fitted_to, tested_on, reliability(probabilities, matches, resampling, parts))
 
 

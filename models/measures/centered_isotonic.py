@@ -32,6 +32,11 @@ class ProbabilityMap:
         """The probability of each score, in the same shape."""
         return np.interp(scores, self.scores, self.probabilities)
 
+    def equals(self, other: ProbabilityMap) -> bool:
+        """Whether both have the same knots, to rounding."""
+        both = ((self.scores, other.scores), (self.probabilities, other.probabilities))
+        return all(a.shape == b.shape and np.allclose(a, b, rtol=0, atol=1e-6) for a, b in both)
+
 
 def centered_isotonic(scores: Doubles, matches: Booleans) -> ProbabilityMap:
     """Fit a map to n >= 1 labeled pairs.

@@ -62,7 +62,8 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     A table of labeled pairs has the columns sentence1, sentence2 and label (1 or true for the same, 0 or false
     otherwise). For each measure, the map from scores to probabilities is kept in the home folder, for this model only;
     the service reads it at its next start, and gives a probability beside each score. The calibration error is computed
-    on pairs that the map was not fitted to. It holds for texts of the same kind only: fit to pairs of yours.
+    on pairs that the map was not fitted to. It holds for texts of the same kind only: fit to pairs of yours. Both texts
+    are encoded as queries; for models that encode documents differently, it does not hold for search.
 
     \b
     Examples:
@@ -74,7 +75,10 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
     try:
         for each in measures:
             similarity(each)  # an unknown name fails before any work is done
-        found = labeled(pairs, read_task(pairs, data, renamed_columns(columns, [pairs])), same_from)
+        task = read_task(pairs, data, renamed_columns(columns, [pairs]))
+        if isinstance(task, LabeledPairs) and same_from is not None:
+            raise BadDataSet(f"{pairs} has labels instead of grades: leave out --same-from")
+        found = labeled(pairs, task, same_from)
         _require_enough(pairs, found)
         encoder = load_default(settings) if model is None else load_model(model, settings)
         with loop_bars(Console(stderr=True)) as track:
@@ -83,7 +87,7 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
         shown = name or Path(pairs.partition(":")[2] or pairs).stem
         fitted = [_fit(encoder.name, encoder.space, each, shown, (scores[each], matches)) for each in measures]
         files = [save_calibration(settings.home.expanduser(), each) for each in fitted]
-    except (SemblanceError, OSError) as error:
+    except (SemblanceError, OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
     header = ("measure", "pairs", "matches", "calibration error", "Brier score")
     print_table(TextTable(f"{encoder.name}, fitted to {shown}", header, tuple(_rows(fitted))))

@@ -57,13 +57,14 @@ class RankedDocument:
     """A document by its position in the request, its score, and what explains it.
 
     Attributes:
-        relevance: the probability by the calibration of the measure, or the score mapped to [0, 1] by its bounds.
-        score: by the measure; of a document without text its lower bound, which may be infinite.
+        relevance: the probability by the calibration of the measure, or the score mapped to [0, 1] by its bounds; 0 of
+            a document without text.
+        score: by the measure; None of a document without text.
     """
 
     index: int
     relevance: float
-    score: float
+    score: float | None
     spans: RelevantSpans | None = None
     why: WordLinks | None = None
 
@@ -91,7 +92,7 @@ class Rerank:
         self._offload = Offload()
 
     async def __call__(self, params: RerankParams) -> Reranking:
-        """Order the documents. Those without a visible character, which clients send, score lowest.
+        """Order the documents. Those without a visible character, which clients send, come last.
 
         Raises:
             UnknownModel, UnknownMeasure, NotExplainable, InvalidRequest: see the errors of models and service.
@@ -104,14 +105,15 @@ class Rerank:
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
         query = await self._texts.embed(encoder, [params.query], "query", want, params.truncate)
         places, documents, warnings = await self._embed_documents(encoder, params, want)
-        scores, relevance = np.full(len(params.documents), measure.bounds[0]), np.zeros(len(params.documents))
+        scores, relevance = np.full(len(params.documents), -np.inf), np.zeros(len(params.documents))
         scores[places] = await self._score(measure, query.embeddings[0], documents.embeddings)
         relevance[places] = (
             calibration.probability(scores[places]) if calibration else to_unit_interval(scores[places], measure.bounds)
         )
         order = np.argsort(-scores, kind="stable")
         best = order[relevance[order] >= (params.min_probability or 0)][: params.top].tolist()
-        results = [RankedDocument(i, float(relevance[i]), float(scores[i])) for i in best]
+        with_text = set(places)
+        results = [RankedDocument(i, float(relevance[i]), float(scores[i]) if i in with_text else None) for i in best]
         if explainer:
             embedded = dict(zip(places, documents.embeddings, strict=True))
             explain = partial(_explain, explainer, query.embeddings[0], embedded, results, params)
@@ -141,7 +143,7 @@ class Rerank:
                     raise
                 empty = {problem.pointer: problem.detail for problem in error.problems}
                 warnings += [
-                    RequestWarning(pointer, EMPTY, f"{detail}: it scores 0") for pointer, detail in empty.items()
+                    RequestWarning(pointer, EMPTY, f"{detail}, and is ranked last") for pointer, detail in empty.items()
                 ]
                 places = [place for place in places if params.documents[place].pointer not in empty]
 

@@ -64,6 +64,20 @@ def test_lists_give_a_matrix() -> None:
     assert matrix[1, 2] == pytest.approx(1)
     assert matrix[0, 1] == pytest.approx(semblance.similarity(left[0], right[1], measure="rcmd"), abs=1e-6)
     assert semblance.similarity(left[:1], right[:1]).shape == (1, 1)
+    for a, b, expected in (
+        (left[0], right, matrix[:1]),
+        (left, right[1], matrix[:, 1:2]),
+        (left[0], [], matrix[:1, :0]),
+    ):
+        np.testing.assert_allclose(semblance.similarity(a, b, measure="rcmd"), expected, atol=1e-6)
+
+
+def test_what_is_no_text_or_no_model_is_refused() -> None:
+    with pytest.raises(TypeError, match="two texts, or their embeddings"):
+        semblance.explain(["a cat"], ["a dog"])  # type: ignore[arg-type]
+    for wrong in (None, torch.nn.Linear(2, 2)):
+        with pytest.raises(TypeError, match="model must be a built-in name"):
+            semblance.similarity("a cat", "a dog", model=wrong)  # type: ignore[call-overload]
 
 
 def test_a_loaded_model_and_embeddings_give_the_same() -> None:
@@ -118,6 +132,17 @@ def test_sentence_transformers_keep_their_vectors(prompted: SentenceTransformer,
             semblance.explain(texts[0], texts[2], measure="cosine", model=model)
 
 
+def test_a_changed_length_of_a_sentence_transformer_counts_at_once(prompted: SentenceTransformer) -> None:
+    model = deepcopy(prompted)
+    texts = "owls hoot at night", "owls hoot by day in the rain"
+    whole = semblance.similarity(*texts, model=model)
+    model.max_seq_length = 6
+    vectors = model.encode(list(texts), prompt="query: ")
+    assert semblance.similarity(*texts, model=model) == pytest.approx(float(cos_sim(*vectors)), abs=1e-5)
+    assert semblance.similarity(*texts, model=model) != pytest.approx(whole, abs=1e-5)
+    assert semblance.similarity(*texts, model=semblance.load(model)) == semblance.similarity(*texts, model=model)
+
+
 def test_the_space_of_a_sentence_transformer_follows_its_weights(prompted: SentenceTransformer) -> None:
     before = SentenceTransformerEncoder(prompted).space
     assert SentenceTransformerEncoder(prompted).space == before
@@ -129,6 +154,7 @@ def test_the_space_of_a_sentence_transformer_follows_its_weights(prompted: Sente
 def test_a_model_without_fast_tokenizer_is_refused() -> None:
     class WithoutTokenizer(torch.nn.Module):
         tokenizer = None
+        encode = None
 
     with pytest.raises(BadCheckpoint, match="fast tokenizer"):
         semblance.similarity("a", "b", model=cast("SentenceTransformer", WithoutTokenizer()))

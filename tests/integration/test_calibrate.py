@@ -123,6 +123,7 @@ def test_reranked_documents_have_the_probability_as_relevance(service: Calibrate
     assert [each["relevance_score"] for each in read] == expected(service, [each["raw_score"] for each in read])
     assert [each["probability"] for each in read] == [each["relevance_score"] for each in read]
     assert found["results"][-1]["relevance_score"] == 0
+    assert "probability" not in found["results"][-1]  # it has no text
     kept = post(service, "/v2/rerank", {**body, "min_probability": 0.5})["results"]
     assert {each["index"] for each in kept} == {each["index"] for each in read if each["relevance_score"] >= 0.5}
     assert "calibration" not in post(service, "/v2/rerank", {**body, "measure": "rcmd"})

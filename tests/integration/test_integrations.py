@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -141,8 +142,8 @@ def test_n8n_lists_a_model_and_embeds(url: str, http: httpx2.Client) -> None:
 
 def test_n8n_reranks_by_an_http_request(url: str) -> None:
     [body] = re.findall(r'^(\{"model".*\})$', TEXT.partition("\n## n8n\n")[2], re.MULTILINE)
-    sent = body.replace('"={{ $json.query }}"', f'"{QUERY}"')
-    sent = sent.replace('"={{ $json.documents }}"', str(DOCUMENTS).replace("'", '"'))
+    item = {"query": f'{QUERY}, "tracked"', "documents": DOCUMENTS}  # quotes must not break the body
+    sent = re.sub(r"\{\{ JSON\.stringify\(\$json\.(\w+)\) \}\}", lambda found: json.dumps(item[found[1]]), body)
     headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
     answer = httpx2.post(f"{url}/v1/rerank", content=sent.encode(), headers=headers)
     assert answer.status_code == 200, answer.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,13 @@ def test_a_thousand_documents_are_one_request(api: Api) -> None:
     assert "document" not in found[0]
 
 
-def test_documents_without_text_score_zero_with_a_warning(api: Api) -> None:
+def test_documents_without_text_are_last_with_a_warning(api: Api) -> None:
     body = {"query": QUERY, "documents": ["", DOCUMENTS[1], " \n", "\u200b"]}
-    for measure, lowest in (("rcmd1_words", -1), ("word_movers", None)):
+    for measure in ("rcmd1_words", "word_movers"):
         answer = api.ok("/v2/rerank", {**body, "measure": measure})
         assert order(answer["results"]) == [1, 0, 2, 3]
         assert [each["relevance_score"] for each in answer["results"][1:]] == [0, 0, 0]
-        assert [each.get("raw_score") for each in answer["results"][1:]] == [lowest] * 3
+        assert not any("raw_score" in each for each in answer["results"][1:])
         assert [each.split(":")[0] for each in answer["meta"]["warnings"]] == [
             "/documents/0",
             "/documents/2",
@@ -117,6 +118,10 @@ def test_documents_without_text_score_zero_with_a_warning(api: Api) -> None:
         ]
     empty = api.ok("/v2/rerank", {"query": QUERY, "documents": ["", " "], "relevant_spans": {}, "explain": True})
     assert [each["relevance_score"] for each in empty["results"]] == [0, 0]
+    texts = {"query": QUERY, "texts": ["", *DOCUMENTS], "raw_scores": True, "measure": "word_movers"}
+    ranks = api.ok("/rerank", texts)
+    assert ranks[-1]["index"] == 0
+    assert all(a["score"] >= b["score"] for a, b in pairwise(ranks))
 
 
 def test_objects_are_read_by_their_text_or_rank_fields(api: Api) -> None:
@@ -199,7 +204,13 @@ def test_the_form_of_voyage(api: Api) -> None:
         }
         for each in found
     ]
-    assert "document" not in api.ok("/v1/rerank", body)["data"][0]
+    assert "document" not in api.ok("/v1/rerank", {**body, "top_k": None})["data"][0]
+    assert order(api.ok("/v1/rerank", body)["results"]) == order(
+        results(api, model="minilm")
+    )  # Jina's, which has it too
+    cohere = api.ok("/v2/rerank", {**body, "top_k": 2, "relevant_spans": {}, "measure": "rcmd1_words"})
+    assert "relevant_spans" in cohere["results"][0]
+    assert len(cohere["results"]) == 2
 
 
 def test_other_fields_are_ignored_and_null_is_the_default(api: Api) -> None:

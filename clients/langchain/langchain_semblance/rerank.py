@@ -21,6 +21,7 @@ class SemblanceRerank(BaseDocumentCompressor):
         top_n: most documents to keep; None for all.
         measure: `rcmd1_words` by default.
         model: a served model.
+        min_probability: least probability of a document; the measure needs a calibration.
         explain: whether metadata get `highlights`, the parts that match the query, and `explanation`, the words
             behind the score.
     """
@@ -31,6 +32,7 @@ class SemblanceRerank(BaseDocumentCompressor):
     top_n: int | None = 3
     measure: str | None = None
     model: str | None = None
+    min_probability: float | None = None
     explain: bool = False
 
     def compress_documents(
@@ -46,6 +48,7 @@ class SemblanceRerank(BaseDocumentCompressor):
             top_n=self.top_n,
             measure=self.measure,
             model=self.model,
+            min_probability=self.min_probability,
             relevant_spans=Spans() if self.explain else None,
             explain=self.explain,
         )

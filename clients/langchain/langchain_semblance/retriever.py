@@ -11,6 +11,8 @@ from semblance_client import Client
 
 from langchain_semblance.hits import document_of
 
+_OPTIONS = ("k", "measure", "filter", "min_score", "min_probability", "explain")
+
 
 class SemblanceRetriever(BaseRetriever):
     """Retriever over a collection.
@@ -24,6 +26,7 @@ class SemblanceRetriever(BaseRetriever):
         measure: the collection's own by default.
         filter: conditions on metadata, such as `{"category": "shipping"}`.
         min_score: least score of a document.
+        min_probability: least probability of a document; the measure needs a calibration.
         explain: whether metadata get `score` and `explanation`, the words behind the score.
     """
 
@@ -33,11 +36,12 @@ class SemblanceRetriever(BaseRetriever):
     measure: str | None = None
     filter: dict[str, Any] | None = None
     min_score: float | None = None
+    min_probability: float | None = None
     explain: bool = False
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         del run_manager  # there are no steps to report
-        own = {name: getattr(self, name) for name in ("k", "measure", "filter", "min_score", "explain")}
+        own = {name: getattr(self, name) for name in _OPTIONS}
         return [document_of(hit) for hit in self.client.search(query, self.collection, **{**own, **options}).hits]

@@ -24,7 +24,7 @@ class RefusedDocuments(ValueError):
     def __init__(self, result: Uploaded) -> None:
         first = result.refused[0]
         place = f"document {first.line}: {first.field}: {first.detail}"
-        super().__init__(f"{result.failed} documents were refused, {result.upserted} stored; {place}")
+        super().__init__(f"refused: {result.failed}, stored: {result.upserted}; {place}")
         self.result = result
 
 

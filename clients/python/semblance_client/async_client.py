@@ -32,7 +32,8 @@ def _method(build: Callable[P, Job[T]]) -> Callable[Concatenate[AsyncClient, P],
 class AsyncClient:
     """`Client` for an event loop, used in an `async with` block: its methods are awaited.
 
-    Arguments and methods are those of `Client`.
+    Arguments and methods are those of `Client`. `upload` iterates over its documents in the event loop, which waits
+    meanwhile: an iterator that reads a slow source belongs into a thread, with a `Client`.
     """
 
     def __init__(

@@ -219,7 +219,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
 
     Args:
         query: the query.
-        documents: texts; an empty one scores 0.
+        documents: texts; empty ones are ranked last.
         model: a served model, which may have a measure after `@`, such as `minilm@cosine`.
         measure: that of the model's name, or `rcmd1_words`, by default.
         top_n: most results; all by default.
@@ -426,11 +426,25 @@ def _request(method: str, path: str, body: object = None) -> Request:
 
 
 def _collection(name: str) -> str:
-    return f"/collections/{quote(name, safe='')}"
+    return f"/collections/{_segment(name)}"
 
 
 def _document(collection: str, id_: str) -> str:
-    return f"{documents_path(collection)}/{quote(id_, safe='')}"
+    return f"{documents_path(collection)}/{_segment(id_)}"
+
+
+def _segment(name: str) -> str:
+    """A name as a segment of a path.
+
+    >>> _segment("a/b")
+    'a%2Fb'
+
+    Raises:
+        ValueError: it is empty, or dots, which would lead to another path, such as that of the whole collection.
+    """
+    if name in ("", ".", ".."):
+        raise ValueError(f"{name!r} cannot be part of an address: it would name another path")
+    return quote(name, safe="")
 
 
 def _get(path: str, parse: Callable[[bytes], T]) -> Call[T]:

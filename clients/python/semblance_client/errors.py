@@ -173,10 +173,11 @@ def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceErro
     status = response.status_code
     body = _json(response)
     message = str(body.get("detail") or response.text[:DETAIL_CHARS])
-    hint = f"; set {KEY_VARIABLE} to a key of this service" if status == 401 else ""
+    code = str(body.get("code") or "")
+    hint = _hint(status, code, response)
     refusal = Refusal(
         status=status,
-        code=str(body.get("code") or ""),
+        code=code,
         message=message,
         request_id=response.headers.get("x-request-id"),
         retry_after_s=_seconds(response.headers.get("retry-after", "")),
@@ -192,6 +193,14 @@ def unreachable(address: object, error: httpx2.HTTPError) -> Unreachable:
     if isinstance(error, _UNSENT):
         return Unreachable(f"cannot reach {address}: {reason}; is the service running there?", sent=False)
     return Unreachable(f"lost the connection to {address}: {reason}", sent=True)
+
+
+def _hint(status: int, code: str, response: httpx2.Response) -> str:
+    if status == 401:
+        return f"; set {KEY_VARIABLE} to a key of this service"
+    if status == 404 and code in ("", "unknown_route"):
+        return f"; asked for {response.url}: the address of Semblance has no path such as /v1"
+    return ""
 
 
 def _json(response: httpx2.Response) -> dict[str, Any]:

@@ -105,18 +105,20 @@ class Upload:
 
     def steps(self, retries: Retries) -> Steps[Uploaded]:
         """Send all documents, and those not acknowledged again. Raises SemblanceError."""
-        del retries  # those of a single call; an upload ends after a time without progress
-        patience = Retries(attempts=sys.maxsize, total_s=self.retry_for_s)
-        result = Uploaded()
+        result, contact = Uploaded(), RetryTimer(retries)
         first = 1
         for lines in _chunks(self.documents):
-            yield from self._store(lines, first, patience, result)
+            yield from self._store(lines, first, contact, result)
             first += len(lines)
         return result
 
-    def _store(self, lines: list[bytes], first: int, patience: Retries, result: Uploaded) -> Steps[None]:
-        """Send lines, numbered from `first`, until each is acknowledged."""
+    def _store(self, lines: list[bytes], first: int, contact: RetryTimer, result: Uploaded) -> Steps[None]:
+        """Send lines, numbered from `first`, until each is acknowledged.
+
+        `contact` times the attempts to reach a service that has stored nothing yet: the address may be wrong.
+        """
         path = documents_path(self.collection)
+        patience = Retries(attempts=sys.maxsize, total_s=self.retry_for_s)
         timer, acknowledged, pause = RetryTimer(patience), 0, 0.0
         while acknowledged < len(lines):
             content = b"".join(lines[acknowledged:])
@@ -137,7 +139,8 @@ class Upload:
                 return
             if not answer.error.transient:
                 raise answer.error
-            pause = timer.pause(answer.error)
+            away = isinstance(answer.error, Unreachable) and not result.upserted + result.failed
+            pause = (contact if away else timer).pause(answer.error)
 
 
 def upload(
@@ -150,7 +153,8 @@ def upload(
     """Store any number of documents; those that cannot be stored are reported.
 
     They are read while they are sent, 256 or a megabyte a request. After an interruption, documents whose storage was
-    not acknowledged are sent again: an id that another client has changed meanwhile gets the uploaded text.
+    not acknowledged are sent again: an id that another client has changed meanwhile gets the uploaded text. Until the
+    first is stored, a service that cannot be reached is tried as often as by other calls.
 
     Args:
         documents: `Document`s, dictionaries with `id`, `text` and `metadata`, or lines of JSON, such as a file opened

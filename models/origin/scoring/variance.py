@@ -59,7 +59,9 @@ def decompose_variance(values: Doubles) -> VarianceDecomposition:
 
 
 def variance_by_term(origin: Origin, texts: Sequence[str]) -> dict[str, VarianceDecomposition]:
-    """Decompose the scores of some texts, at least two, in some contexts of each, by term with a weight above 0.
+    """Decompose the scores of some texts, at least two, in some contexts of each, by term.
+
+    Terms whose weight is 0 are left out.
 
     Raises:
         BadTexts, BadCorpus: as `Origin.context_sets`.

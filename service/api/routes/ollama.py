@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from semblance.service.api.error_shapes import TeiErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
 from semblance.service.api.schemas.other_apis.tei import OllamaEmbedRequest, OllamaEmbedResponse
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import Embed, InputText, VectorParams
@@ -45,4 +45,4 @@ async def embed_as_ollama(body: OllamaEmbedRequest, embed: Use[Embed], settings:
         )
         return answer.model_dump_json()
 
-    return await json_answer("float", result.vectors.size, write)
+    return with_truncated(await json_answer("float", result.vectors.size, write), sum(result.truncated))

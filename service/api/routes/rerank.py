@@ -38,7 +38,7 @@ _DOCUMENTED = responses_in([ErrorAnswer], *_CODES)
 )
 async def rerank_texts(body: RerankOrTeiRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first."""
-    return await _answer(body, rerank, settings, "2")
+    return await _answer(body, rerank, settings, "2", voyage=body.is_voyage)
 
 
 @router.post(
@@ -52,21 +52,23 @@ async def rerank_as_jina(body: RerankRequest, rerank: Use[Rerank], settings: Use
 
     Cohere's API v1 and Voyage's have the same path.
     """
-    return await _answer(body, rerank, settings, "1")
+    return await _answer(body, rerank, settings, "1", voyage=body.is_voyage)
 
 
 @router.post(
     "/v2/rerank",
     summary="Order documents, as Cohere's API does",
-    response_model=RerankResponse | VoyageResponse,
+    response_model=RerankResponse,
     responses=_DOCUMENTED,
 )
 async def rerank_as_cohere(body: RerankRequest, rerank: Use[Rerank], settings: Use[Settings]) -> Response:
     """Order documents by their relevance to a query, best first."""
-    return await _answer(body, rerank, settings, "2")
+    return await _answer(body, rerank, settings, "2", voyage=False)
 
 
-async def _answer(body: RerankRequest, rerank: Rerank, settings: Settings, version: Literal["1", "2"]) -> Response:
+async def _answer(
+    body: RerankRequest, rerank: Rerank, settings: Settings, version: Literal["1", "2"], *, voyage: bool
+) -> Response:
     texts = body.inputs()
     tei = body if isinstance(body, RerankOrTeiRequest) and body.texts is not None else None
     require_at_most("/texts" if tei else "/documents", len(texts), settings.max_texts, "documents")
@@ -92,7 +94,7 @@ async def _answer(body: RerankRequest, rerank: Rerank, settings: Settings, versi
         answer: BaseModel
         if tei:
             answer = RootModel[list[TeiRank]](tei_ranks(found, tei, texts))
-        elif body.is_voyage:
+        elif voyage:
             answer = voyage_response(found, body, texts)
         else:
             answer = rerank_response(found, body, texts, version, uuid.uuid4().hex)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Response
 from semblance.models.embeddings import Floats
 from semblance.service.api.error_shapes import ErrorAnswer
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, TEXTS, responses_in
-from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
+from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most, with_truncated
 from semblance.service.api.schemas.other_apis.embeddings import EncodingFormat, TokenUsage, base64_of
 from semblance.service.api.schemas.other_apis.scores import (
     PoolingRequest,
@@ -68,7 +68,7 @@ async def _score(body: ScoreRequest, compare: Compare, models: LazyModels, setti
         )
         return answer.model_dump_json()
 
-    return await json_answer("pairs", len(right), write)
+    return with_truncated(await json_answer("pairs", len(right), write), sum(result.truncated))
 
 
 @router.post(
@@ -84,7 +84,9 @@ async def pool_texts(body: PoolingRequest, embed: Use[Embed], settings: Use[Sett
     params = VectorParams(texts, body.model, None, "END")
     result = await (embed(params) if body.task == "embed" else embed.tokens(params))
     format_ = body.encoding_format or "float"
-    return await json_answer(format_, result.tokens * result.encoder.dim, lambda: _pooling_json(result, format_))
+    numbers = result.tokens * result.encoder.dim
+    answer = await json_answer(format_, numbers, lambda: _pooling_json(result, format_))
+    return with_truncated(answer, sum(result.truncated))
 
 
 def _pooling_json(result: TextVectors | TokenVectors, format_: EncodingFormat) -> bytes:

@@ -34,6 +34,8 @@ def read_task(name: str, data: Path | None, columns: Mapping[str, str] | None = 
     kind, colon, path = name.partition(":")
     if colon:
         return read_user_data(kind, Path(path), columns)
+    if Path(name).is_file():
+        raise BadDataSet(f"{name} is a file: say what it holds, as in labels:{name} or pairs:{name} (docs/measures.md)")
     benchmark = data_set(name)
     if data is None:
         raise BadDataSet(f"{name} needs a folder of data: pass --data or set SEMBLANCE_DATA (docs/measures.md)")
@@ -74,7 +76,11 @@ def renamed_columns(values: Sequence[str], sets: Sequence[str]) -> dict[str, str
     for entry in (each.strip() for value in values for each in re.split(r",(?=\s*\w+=)", value)):
         column, _, name = entry.partition("=")
         if column not in known or not name:
-            allowed = f"COLUMN=NAME with one of {', '.join(known)}" if known else "used: --sets names no table of yours"
+            allowed = (
+                f"COLUMN=NAME with one of {', '.join(known)}"
+                if known
+                else "used: no table of yours, such as labels:FILE, is named"
+            )
             raise BadDataSet(f"--columns {entry} is not {allowed}")
         columns[column] = name
     return columns

@@ -40,7 +40,8 @@ def print_reliability(options: EvaluationOptions) -> None:
     console = Console(stderr=True)
     with loop_bars(console) as track, options.scorer(track) as scorer:
         scores, about = _scores(options, scorer), scorer.about()
-    calibrations = read_calibrations(read_settings().home.expanduser(), {about["space"]})
+    home = read_settings().home.expanduser()
+    calibrations = {} if options.url else read_calibrations(home, {about["space"]})  # a service has maps of its own
     thresholds = {
         measure: {name: threshold_curve(*each) for name, each in sets.items()} for measure, sets in scores.items()
     }

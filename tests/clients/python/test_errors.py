@@ -57,6 +57,25 @@ def test_refusals_of_other_shapes_have_codes_too(client: Client) -> None:
     assert unknown.value.code == "unknown_model"
 
 
+def test_an_address_with_a_path_is_named_in_the_error(connect: Connect, url: str) -> None:
+    with pytest.raises(NotFound, match=rf"asked for {url}/v1/similarity: the address of Semblance has no path"):
+        connect(f"{url}/v1").similarity([("a", "b")])
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_names_that_lead_to_another_path_are_never_sent(connect: Connect, server: ScriptedServer, name: str) -> None:
+    client = connect(server.url)
+    for call in (
+        lambda: client.delete_document(name, "mine"),
+        lambda: client.document("1", name),
+        lambda: client.delete_collection(name),
+        lambda: client.upload([{"id": "1", "text": "a"}], name),
+    ):
+        with pytest.raises(ValueError, match="cannot be part of an address"):
+            call()
+    assert not server.arrivals
+
+
 def test_a_lone_surrogate_is_refused_by_the_service(client: Client) -> None:
     with pytest.raises(BadRequest) as refused:
         client.similarity([("a", "\ud800")])

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from semblance_client import (
     Client,
     Document,
     NotFound,
+    Retries,
     StoredBatch,
     Unavailable,
     UnexpectedAnswer,
@@ -138,6 +140,13 @@ def test_an_upload_without_progress_fails_in_time(connect: Connect, server: Scri
     assert len(server.arrivals) == 2
     with pytest.raises(Unreachable, match="cannot reach"):
         connect(f"http://127.0.0.1:{free_port()}").upload(documents(5), retry_for_s=0)
+
+
+def test_an_address_without_a_service_fails_as_other_calls_do(connect: Connect) -> None:
+    began = monotonic()
+    with pytest.raises(Unreachable, match="is the service running there"):
+        connect(f"http://127.0.0.1:{free_port()}", retries=Retries(attempts=2)).upload(documents(5))
+    assert monotonic() - began < 5
 
 
 def test_faults_that_stay_end_the_upload_at_once(connect: Connect, server: ScriptedServer) -> None:

@@ -99,3 +99,5 @@ def test_maps_are_tested_on_every_set() -> None:
     other = centered_isotonic(*sets["a"])(sets["b"][0])
     assert found["a", "b"].error == calibration_error(other, sets["b"][1])
     assert sum(found["old", "b"].pairs) == 300
+    [*_, kept, _] = reliability_of_maps(sets, FEW, {"kept": centered_isotonic(*sets["a"])})
+    assert (kept.fitted_to, kept.tested_on, kept.reliability.error) == ("kept", "a", found["a", "a"].error)

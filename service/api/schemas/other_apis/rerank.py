@@ -113,7 +113,7 @@ class RerankRequest(StrictBody):
     )
     top_n: int | None = Field(None, ge=0, description="Most results; 0, null or more than there are: all.")
     top_k: int | None = Field(None, ge=0, description="The same in Voyage's API, whose answer has `data`.")
-    truncation: bool | None = Field(None, description="Voyage's: documents are always truncated.")
+    truncation: bool | None = Field(None, description="Ignored: long documents are always truncated.")
     rank_fields: list[String] | None = Field(
         None, min_length=1, description="Fields of documents that are objects, read as lines `field: value`."
     )
@@ -129,8 +129,8 @@ class RerankRequest(StrictBody):
 
     @property
     def is_voyage(self) -> bool:
-        """Whether it has a field that only Voyage's API has."""
-        return self.top_n is None and (self.top_k is not None or self.truncation is not None)
+        """Whether it has the field of Voyage's API alone, which its client sends even if null."""
+        return self.top_n is None and "top_k" in self.model_fields_set
 
     @property
     def top(self) -> int | None:

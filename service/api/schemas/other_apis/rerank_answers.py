@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from semblance.models.measures.relevant_spans import RelevantSpans
@@ -19,6 +19,7 @@ from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.rerank import RankedDocument, Reranking
 
 MAX_PLACES = 20  # truncated documents that a warning names
+LOWEST = float(np.finfo(np.float32).min)  # raw score of a document without text: TEI's clients need a number
 
 
 class SpanOut(BaseModel):
@@ -46,7 +47,7 @@ class RerankResult(BaseModel):
     raw_score: float | None = Field(None, description="The measure itself; absent for a document without text.")
     document: RerankedDocument | None = Field(None, description="Absent if `return_documents` is false.")
     relevant_spans: list[SpanOut] | None = Field(None, description="Best first; absent if none was asked for or found.")
-    rest: float | None = Field(None, description="What the spans lack of `raw_score`.")
+    rest: float | None = Field(None, description="`raw_score` less the scores of all spans.")
     explanation: ExplanationOut | None = None
 
 
@@ -159,7 +160,7 @@ def tei_ranks(found: Reranking, body: RerankOrTeiRequest, texts: Sequence[InputT
     return [
         TeiRank(
             index=each.index,
-            score=each.score if body.raw_scores and math.isfinite(each.score) else each.relevance,
+            score=(LOWEST if each.score is None else each.score) if body.raw_scores else each.relevance,
             text=texts[each.index].text if body.return_text else None,
         )
         for each in found.results
@@ -170,8 +171,8 @@ def _result(each: RankedDocument, found: Reranking, texts: Sequence[InputText] |
     return RerankResult(
         index=each.index,
         relevance_score=each.relevance,
-        probability=each.relevance if found.calibration else None,
-        raw_score=each.score if math.isfinite(each.score) else None,
+        probability=None if found.calibration is None or each.score is None else each.relevance,
+        raw_score=each.score,
         document=RerankedDocument(text=texts[each.index].text) if texts else None,
         relevant_spans=_spans(each.spans),
         rest=each.spans and each.spans.rest,

@@ -146,7 +146,7 @@ class TeiInfo(BaseModel):
 
     model_id: str
     model_sha: str | None = None
-    model_dtype: Literal["float32"] = "float32"
+    model_dtype: Literal["float32"] = Field("float32", description="Of the vectors; the network may use bfloat16.")
     served_model_name: str
     model_type: TeiModelType
     max_concurrent_requests: int

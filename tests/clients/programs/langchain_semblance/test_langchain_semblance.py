@@ -109,7 +109,7 @@ def test_from_texts_creates_the_collection() -> None:
 
 
 def test_documents_that_are_refused_are_named(store: SemblanceVectorStore) -> None:
-    with pytest.raises(RefusedDocuments, match="1 documents were refused, 1 stored; document 2: text: ") as refused:
+    with pytest.raises(RefusedDocuments, match="refused: 1, stored: 1; document 2: text: ") as refused:
         store.add_texts(["A cat.", " "])
     assert [problem.code for problem in refused.value.result.refused] == ["empty_text"]
     with pytest.raises(ValueError, match="1 ids for 2 documents"):

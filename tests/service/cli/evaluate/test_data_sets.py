@@ -29,7 +29,7 @@ def test_entries_are_separated_by_commas_before_a_column() -> None:
         ("sentence1", SETS, "--columns sentence1 is not COLUMN=NAME with one of sentence1, sentence2, label, anchor"),
         ("sentence1=", SETS, "--columns sentence1= is not COLUMN=NAME"),
         ("score=grade", SETS, "--columns score=grade is not COLUMN=NAME with one of"),
-        ("score=grade", ["stsb", "ranking:a.jsonl"], "is not used: --sets names no table of yours"),
+        ("score=grade", ["stsb", "ranking:a.jsonl"], "is not used: no table of yours, such as labels:FILE, is named"),
     ],
 )
 def test_other_entries_are_refused(value: str, sets: list[str], message: str) -> None:
