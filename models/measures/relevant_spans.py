@@ -45,8 +45,8 @@ class RelevantSpans:
 def relevant_spans(explanation: Explanation, options: SpanOptions) -> RelevantSpans:
     """Join the words of the right text that contribute most into spans.
 
-    These are as many as the left text has words, as if each had one match; a span is a longest run of such words that
-    are consecutive.
+    Selected are the n words with the largest contributions, where n is the number of words of the left text; a span is
+    a longest run of selected words.
 
     Args:
         explanation: by words.

@@ -70,7 +70,9 @@ def test_clients_work_unchanged(url: str, environment: str) -> None:
     ]
     ran = run(environment, url, "-m", "pytest", "-q", *options, f"tests/clients/programs/{environment}")
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
-    assert re.search(r"^\d+ passed(, \d+ warnings?)? in ", ran.stdout, re.MULTILINE), ran.stdout
+    summary = re.search(r"^\d+ passed(, \d+ warnings?)? in .*", ran.stdout, re.MULTILINE)
+    assert summary, ran.stdout
+    print(f"{environment}: {summary[0]}")
 
 
 def test_every_snippet_with_an_output_is_found() -> None:

@@ -111,7 +111,7 @@ class _Scale:
 
     @classmethod
     def over(cls, values: Sequence[float]) -> _Scale:
-        return cls(min(0.0, 0.0, *values), max(0.0, 0.0, *values))
+        return cls(min([0.0, *values]), max([0.0, *values]))
 
     def bar(self, value: float) -> str:
         """A bar from 0 to a value, and a line at 0 if bars go both ways."""

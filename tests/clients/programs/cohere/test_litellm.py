@@ -84,7 +84,7 @@ def test_a_busy_service_raises_its_own_error(provider: str) -> None:
 
 
 def test_a_router_asks_a_busy_service_again() -> None:
-    """With the models of the page, as the proxy reads them."""
+    """A router with the `model_list` of the page, as the proxy reads it."""
     [text] = re.findall(r"```yaml\n(model_list:.*?)```", PAGE, re.DOTALL)
     listed = yaml.safe_load(text.replace("http://127.0.0.1:8000", URL).replace("KEY", KEY))["model_list"]
     router = litellm.Router(listed, num_retries=3)
