@@ -35,6 +35,8 @@ SPLIT = ("--dev", "0.05", "--test", "0.06")  # a hundredth would be three bundle
 STARTS = ("scratch", "static", "minilm")
 SIZES = (1_000, 2_500, 5_000)  # training pairs of surrogates
 DEV, TEST = "stsb_dev", "stsb"
+TEST_PAIRS = 1_379  # all: coherence alone scores them in minutes
+COHERENCE_ALONE = {"contexts": {"weights": [1, 0, 0, 0]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
         texts: folder of the corpus.
         out: output folder.
         form: form of the similarity for ablations and surrogates.
-        pairs: pairs that Origin scores of the dev set, of the test set, and of the dev set with 500 contexts.
+        pairs: pairs that Origin scores by all terms of the dev set, of the test set, and of the dev set with 500
+            contexts.
     """
     full, tenth = str(out / "full"), str(out / "tenth")
     ablated, tested, wide = map(str, pairs)
@@ -64,6 +67,11 @@ def steps(texts: str, out: Path, form: str, pairs: tuple[int, int, int]) -> Iter
     yield _semblance("tenth-dev", "origin", "evaluate", tenth, *chosen, *both, *_figures(out, "tenth-dev"))
     many = _options(sets=TEST, pairs=tested)
     yield _semblance("full-test", "origin", "evaluate", full, *many, *both, *_figures(out, "full-test"))
+    config = _yaml(out / "coherence.yaml", COHERENCE_ALONE)
+    for each in FORMS:
+        alone = _options(sets=TEST, pairs=str(TEST_PAIRS), config=config, variants=f"{each},random_{each}")
+        name = f"coherence-{each}-test"
+        yield _semblance(name, "origin", "evaluate", full, *alone, *_figures(out, name))
     sized = _options(variants="contexts_500,contexts_100,contexts_20,random", size="500")
     few = _options(sets=DEV, pairs=wide, form=form)
     yield _semblance("wide-dev", "origin", "evaluate", full, *few, *sized, *_figures(out, "wide-dev"))
@@ -190,7 +198,7 @@ def main() -> None:
     parser.add_argument("texts", help="folder of the corpus")
     parser.add_argument("--out", type=Path, required=True, help="output folder; SEMBLANCE_DATA has the data sets")
     parser.add_argument("--form", choices=FORMS, default="centred", help="form of the similarity")
-    parser.add_argument("--pairs", type=int, nargs=3, default=(200, 1379, 40), help="of dev, of test, and with N = 500")
+    parser.add_argument("--pairs", type=int, nargs=3, default=(200, 400, 40), help="of dev, of test, and with N = 500")
     options = parser.parse_args()
     out: Path = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
