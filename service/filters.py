@@ -3,7 +3,10 @@
 {"category": "billing"}                       equal; for a list, one of its entries is equal
 {"category": {"in": ["billing", "plans"]}}    equal to one of the values
 {"views": {"gte": 100, "lt": 5000}}           within bounds, all numbers or all strings
+{"team": {"prefix": "hr-"}}                   a string that begins with these characters
+{"team": {"exists": true}}                    a value that can be compared, null included; false: none
 {"and": [...]}, {"or": [...]}                 all or at least one; several keys in one object are an "and"
+{"not": {...}}                                documents that do not match, also those without the field
 """
 
 from __future__ import annotations
@@ -65,6 +68,34 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """The field has a string that begins with `start`. `pointer` as in `OneOf`."""
+
+    field: str
+    start: str
+    pointer: str = dataclass_field(default="", compare=False, repr=False)
+
+    @property
+    def types(self) -> frozenset[ValueType]:
+        """Strings only."""
+        return frozenset(["string"])
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The field has a value that can be compared."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not match."""
+
+    part: Filter
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """Every part matches."""
 
@@ -78,7 +109,10 @@ class Either:
     parts: tuple[Filter, ...]
 
 
-Filter: TypeAlias = OneOf | Between | All | Either
+Condition: TypeAlias = OneOf | Between | Prefix
+"""Compares the values of a field."""
+
+Filter: TypeAlias = Condition | Exists | Not | All | Either
 
 
 def parse_filter(json: object) -> Filter:
@@ -116,6 +150,8 @@ def type_of(value: Scalar) -> ValueType:
 def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[RequestWarning]:
     """Warnings of the conditions that no document can meet, whatever the values.
 
+    Also inside of a `Not`, which then matches everything.
+
     Args:
         where: the filter.
         types_in: the types of the values that documents have in a field; empty if none has the field.
@@ -123,16 +159,20 @@ def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) 
     return [notice for each in _conditions(where) if (notice := _mismatch(each, types_in(each.field)))]
 
 
-def _conditions(where: Filter) -> Iterator[OneOf | Between]:
+def _conditions(where: Filter) -> Iterator[Condition]:
     match where:
         case All(parts) | Either(parts):
             for part in parts:
                 yield from _conditions(part)
+        case Not(part):
+            yield from _conditions(part)
+        case Exists():
+            return  # it asks whether the field is there
         case _:
             yield where
 
 
-def _mismatch(condition: OneOf | Between, present: Collection[ValueType]) -> RequestWarning | None:
+def _mismatch(condition: Condition, present: Collection[ValueType]) -> RequestWarning | None:
     field, wanted = repr(shorten(condition.field, _SHOWN_CHARS)), condition.types
     if not present:
         detail = f"no document of the collection has a value to compare in the metadata field {field}"
@@ -162,19 +202,50 @@ def _part(key: str, value: object, depth: int, place: str) -> Filter:
             raise ValueError(f"{key!r} must be a non-empty list of filters")
         parts = tuple(_parse(part, depth + 1, f"{place}/{i}") for i, part in enumerate(value))
         return All(parts) if key == "and" else Either(parts)
+    if key == "not":
+        return Not(_parse(value, depth + 1, place))
     if not isinstance(value, Mapping):
         return OneOf(key, (_scalar(value),), place)
-    if value.keys() == {"in"}:
-        if not isinstance(value["in"], list):
-            raise ValueError("'in' must be a list of values")
-        return OneOf(key, tuple(_scalar(entry) for entry in value["in"]), place)
+    if len(value) == 1 and (operator := next(iter(value))) in _OPERATORS:
+        return _OPERATORS[operator](key, value[operator], place)
     return _between(key, value, place)
+
+
+def _one_of(field: str, values: object, place: str) -> OneOf:
+    match values:
+        case list():
+            return OneOf(field, tuple(map(_scalar, values)), place)
+        case _:
+            raise ValueError("'in' must be a list of values")
+
+
+def _prefix(field: str, start: object, place: str) -> Prefix:
+    match start:
+        case str() if start:
+            return Prefix(field, start, place)
+        case _:
+            raise ValueError("'prefix' must be a string of at least one character")
+
+
+def _exists(field: str, wanted: object, place: str) -> Exists | Not:
+    del place  # nothing warns of it
+    match wanted:
+        case bool():
+            return Exists(field) if wanted else Not(Exists(field))
+        case _:
+            raise ValueError("'exists' must be true or false")
+
+
+_OPERATORS: Mapping[str, Callable[[str, object, str], Filter]] = {"in": _one_of, "prefix": _prefix, "exists": _exists}
 
 
 def _between(field: str, condition: Mapping[str, object], place: str) -> Between:
     unknown = [name for name in condition if name not in _BOUNDS]
     if unknown or not condition:
-        raise ValueError(f"a condition must be a value, or an object with 'in' or with bounds ({', '.join(_BOUNDS)})")
+        operators = ", ".join(map(repr, _OPERATORS))
+        raise ValueError(
+            f"a condition must be a value, or an object with one of {operators}, or with bounds ({', '.join(_BOUNDS)})"
+        )
     if {"gt", "gte"} <= condition.keys() or {"lt", "lte"} <= condition.keys():
         raise ValueError("a condition can have at most one lower and one upper bound")
     bounds = {name: _ordered(value) for name, value in condition.items()}
@@ -211,5 +282,7 @@ def _count_conditions(parsed: Filter) -> int:
             return sum(map(_count_conditions, parts))
         case OneOf(values=values):
             return max(1, len(values))
-        case Between():
+        case Not(part):
+            return _count_conditions(part)
+        case _:
             return 1

@@ -154,7 +154,7 @@ class CollectionIndex:
         return restored
 
     def _search(self, queries: Floats, k: int, where: Filter | None) -> list[list[Hit]]:
-        allowed = self._live if where is None else self._live & self._postings.matching(where)
+        allowed = self._live if where is None else self._postings.matching(where, self._live)
         if not allowed:
             return [[] for _ in queries]
         nearest = self._nearest(queries, min(k, len(allowed)), allowed)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from pyroaring import BitMap
 from sortedcontainers import SortedDict
 
-from semblance.service.filters import All, Between, Either, Filter, OneOf, Scalar, ValueType, type_of
+from semblance.service.filters import (
+    All,
+    Between,
+    Condition,
+    Either,
+    Exists,
+    Filter,
+    Not,
+    OneOf,
+    Prefix,
+    Scalar,
+    ValueType,
+    type_of,
+)
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -23,12 +37,14 @@ class Postings:
 
     def __init__(self) -> None:
         self._rows: defaultdict[tuple[str, ValueType], SortedDict[Any, BitMap]] = defaultdict(SortedDict)
+        self._present: defaultdict[str, BitMap] = defaultdict(BitMap)  # field -> rows with a value
 
     def add(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Index the metadata of a row."""
         for field, value in _entries(metadata):
             kind, key = _sort_key(value)
             self._rows[field, kind].setdefault(key, BitMap()).add(row)
+            self._present[field].add(row)
 
     def remove(self, row: int, metadata: Mapping[str, Any]) -> None:
         """Remove the metadata of a row."""
@@ -38,22 +54,34 @@ class Postings:
             rows[key].discard(row)
             if not rows[key]:
                 del rows[key]
+            self._present[field].discard(row)
 
-    def matching(self, where: Filter) -> BitMap:
-        """Rows that match a filter."""
+    def matching(self, where: Filter, live: BitMap) -> BitMap:
+        """Rows among `live` that match a filter."""
         match where:
-            case OneOf(field, values):
-                return BitMap.union(BitMap(), *[self._equal(field, value) for value in values])
-            case Between():
-                return self._between(where)
+            case Not(part):
+                return live - self.matching(part, live)
             case All(parts):
-                return BitMap.intersection(*map(self.matching, parts))
+                return BitMap.intersection(*[self.matching(part, live) for part in parts])
             case Either(parts):
-                return BitMap.union(*map(self.matching, parts))
+                return BitMap.union(*[self.matching(part, live) for part in parts])
+            case _:
+                return live & self._meeting(where)
 
     def types_in(self, field: str) -> set[ValueType]:
         """Types of the values in a field."""
         return {kind for kind in get_args(ValueType) if self._rows.get((field, kind))}
+
+    def _meeting(self, condition: Condition | Exists) -> BitMap:
+        match condition:
+            case OneOf(field, values):
+                return BitMap.union(BitMap(), *[self._equal(field, value) for value in values])
+            case Between():
+                return self._between(condition)
+            case Prefix(field, start):
+                return self._beginning(field, start)
+            case Exists(field):
+                return self._present.get(field, BitMap())
 
     def _equal(self, field: str, value: Scalar) -> BitMap:
         kind, key = _sort_key(value)
@@ -66,6 +94,13 @@ class Postings:
         if rows is None:
             return BitMap()
         values = rows.irange(where.low, where.high, (where.includes_low, where.includes_high))
+        return BitMap.union(BitMap(), *[rows[value] for value in values])
+
+    def _beginning(self, field: str, start: str) -> BitMap:
+        rows = self._rows.get((field, "string"))
+        if rows is None:
+            return BitMap()
+        values = takewhile(lambda value: value.startswith(start), rows.irange(start))  # they follow each other
         return BitMap.union(BitMap(), *[rows[value] for value in values])
 
 

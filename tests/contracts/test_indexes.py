@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, unit_rows
-from semblance.service.filters import All, Between, Either, Filter, OneOf, parse_filter
+from semblance.service.filters import All, Between, Either, Exists, Filter, Not, OneOf, Prefix, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange, Version
 from semblance.service.ports.indexes import ENGINES, Hit
@@ -31,6 +31,7 @@ METADATA = st.fixed_dictionaries(
         "size": st.one_of(st.integers(-3, 3), st.sampled_from([0.5, 1.0])),
         "flag": st.one_of(st.booleans(), st.none()),
         "tags": st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
+        "name": st.one_of(st.text("ab\uffff\U0001f642", max_size=3), st.just({"nested": "a"})),
     },
 )
 FILTERS: list[Mapping[str, Any] | None] = [
@@ -45,6 +46,15 @@ FILTERS: list[Mapping[str, Any] | None] = [
     {"flag": {"gte": 0}},
     {"nothing": "here"},
     {"color": {"in": []}},
+    {"name": {"prefix": "a"}},
+    {"name": {"prefix": "a\uffff"}, "color": {"prefix": "g"}},
+    {"tags": {"exists": True}},
+    {"name": {"exists": False}},
+    {"size": {"prefix": "1"}},
+    {"nothing": {"exists": False}},
+    {"not": {"color": "red"}},
+    {"not": {"or": [{"flag": None}, {"not": {"tags": "a"}}]}, "size": {"exists": True}},
+    {"or": [{"not": {"nothing": 1}}, {"not": {"flag": "yes"}}]},
 ]
 
 
@@ -83,11 +93,18 @@ class Oracle:
         match where:
             case All(parts) | Either(parts):
                 return [code for part in parts for code in self.mismatches(part)]
+            case Not(part):
+                return self.mismatches(part)
+            case Exists():
+                return []
+            case Prefix(field):
+                wanted = {"str"}
             case OneOf(field, values):
                 wanted = {kind(value) for value in values}
             case Between(field, low, high):
                 wanted = {kind(low if high is None else high)}
-        present = {kind(each) for change in self.documents.values() for each in entries(change.metadata, field)}
+        all_values = [each for change in self.documents.values() for each in entries(change.metadata, field)]
+        present = {kind(each) for each in all_values if not isinstance(each, dict)}
         if not present:
             return ["unknown_filter_field"]
         return ["filter_type_mismatch"] if wanted and not wanted & present else []
@@ -100,15 +117,25 @@ def holds(where: Filter, metadata: Mapping[str, Any]) -> bool:
             return all(holds(part, metadata) for part in parts)
         case Either(parts):
             return any(holds(part, metadata) for part in parts)
-        case OneOf(field, values):
-            return any(kind(x) == kind(y) and x == y for x in entries(metadata, field) for y in values)
-        case Between(field, low, high, includes_low, includes_high):
-            bound = low if low is not None else high
-            return any(
-                kind(x) == kind(bound)
+        case Not(part):
+            return not holds(part, metadata)
+        case _:
+            return any(meets(where, value) for value in entries(metadata, where.field))
+
+
+def meets(condition: OneOf | Between | Prefix | Exists, x: Any) -> bool:
+    match condition:
+        case OneOf(_, values):
+            return any(kind(x) == kind(y) and x == y for y in values)
+        case Prefix(_, start):
+            return isinstance(x, str) and x[: len(start)] == start
+        case Exists():
+            return not isinstance(x, dict)
+        case Between(_, low, high, includes_low, includes_high):
+            return (
+                kind(x) == kind(low if low is not None else high)
                 and (low is None or x > low or (includes_low and x == low))
                 and (high is None or x < high or (includes_high and x == high))
-                for x in entries(metadata, field)
             )
 
 
@@ -162,6 +189,39 @@ def test_any_history_of_changes_matches_the_oracle(
         assert_same(index.search(query, k, where)[1][0], oracle.search(query[0], k, where))
         if where is not None:
             assert [notice.code for notice in index.mismatches(where)] == oracle.mismatches(where)
+
+
+TEAMS: list[Mapping[str, Any]] = [
+    {"team": "hr-a"},
+    {"team": "hr-"},
+    {"team": ["it", "hr-b"]},
+    {"team": None},
+    {"team": []},
+    {},
+    {"team": {"name": "hr-c"}},
+    {"team": "HR-a"},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"team": {"prefix": "hr-"}}, "012"),
+        ({"team": {"exists": True}}, "01237"),
+        ({"team": {"exists": False}}, "456"),
+        ({"not": {"team": {"prefix": "hr-"}}}, "34567"),
+        ({"not": {"team": {"exists": False}}}, "01237"),
+        ({"not": {"not": {"team": None}}}, "3"),
+        ({"team": {"exists": True}, "not": {"team": {"in": ["it", None]}}}, "017"),
+    ],
+)
+def test_filters_mean_what_the_page_says(index: CollectionIndex, where: Mapping[str, Any], expected: str) -> None:
+    rng = np.random.default_rng(0)
+    index.apply([random_change(rng, str(i), metadata) for i, metadata in enumerate(TEAMS)])
+    index.apply([random_change(rng, "gone", TEAMS[0])])
+    index.apply([VectorChange("gone", 2, None, {})])
+    hits = index.search(unit_rows(rng.normal(size=(1, DIM))).astype(np.float32), 20, parse_filter(where))[1][0]
+    assert sorted(hit.id for hit in hits) == list(expected)
 
 
 @pytest.mark.parametrize("queries", [1, 19, 20, 21, 64])

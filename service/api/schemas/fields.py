@@ -153,21 +153,27 @@ def _bounds(type_: str) -> dict[str, Any]:
     }
 
 
+def _operator(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
+
+
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
-_ONE_OF = {
-    "type": "object",
-    "properties": {"in": {"type": "array", "items": _SCALAR, "maxItems": MAX_CONDITIONS}},
-    "required": ["in"],
-    "additionalProperties": False,
-}
-# the entries of `and` and `or` are filters again, which is left out: tools take minutes over a recursive schema
+_CONDITIONS = [
+    _SCALAR,
+    _operator("in", {"type": "array", "items": _SCALAR, "maxItems": MAX_CONDITIONS}),
+    _operator("prefix", {"type": "string", "minLength": 1}),
+    _operator("exists", {"type": "boolean"}),
+    _bounds("number"),
+    _bounds("string"),
+]
+# the entries of `and`, `or` and `not` are filters again, which is left out: tools take minutes over a recursive schema
 _PARTS = {"type": "array", "items": {"type": "object", "minProperties": 1}, "minItems": 1}
 # the grammar of filters, for documentation; service/filters.py decides
 _FILTER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "minProperties": 1,
-    "properties": {"and": _PARTS, "or": _PARTS},
-    "additionalProperties": {"anyOf": [_SCALAR, _ONE_OF, _bounds("number"), _bounds("string")]},
+    "properties": {"and": _PARTS, "or": _PARTS, "not": {"type": "object", "minProperties": 1}},
+    "additionalProperties": {"anyOf": _CONDITIONS},
 }
 
 String = Annotated[str, AfterValidator(_well_formed)]
