@@ -14,7 +14,7 @@ from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.models.evaluation.reliability import Reliability, Scored, cross_fitted, reliability
-from semblance.models.evaluation.reporting.tables import TextTable
+from semblance.models.evaluation.reporting.tables import TextTable, error_cell
 from semblance.models.evaluation.scorer import LocalScorer
 from semblance.models.evaluation.statistics.bootstrap import Resampling
 from semblance.models.evaluation.tasks import LabeledPairs
@@ -131,6 +131,5 @@ def _held_out_reliability(scores: Doubles, matches: Booleans) -> Reliability:
 
 def _rows(fitted: Sequence[CalibrationFile]) -> Iterator[tuple[str, ...]]:
     for each in fitted:
-        low, high = each.error_interval
-        error = f"{each.error:.3f} [{low:.3f}, {high:.3f}]"
+        error = error_cell(each.error, each.error_interval)
         yield each.measure, f"{each.pairs:,}", f"{each.matches:,}", error, f"{each.brier:.4f}"

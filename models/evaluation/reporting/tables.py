@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semblance.models.evaluation.panel import PANEL_MEAN
-from semblance.models.evaluation.reliability import MapReliability, Reliability
+from semblance.models.evaluation.reliability import MapReliability
 from semblance.models.evaluation.results import Difference, Evaluation, Figure, MeasureOutcome
 from semblance.models.evaluation.thresholds import ThresholdCurve
 from semblance.models.evaluation.typical_scores import TypicalScores
@@ -92,7 +92,10 @@ def threshold_table(name: str, thresholds: ThresholdCurve) -> TextTable:
 def reliability_table(measure: str, tested: Sequence[MapReliability]) -> TextTable:
     """The calibration error of each map on each set, a row for the set that it was fitted to."""
     sets = list(dict.fromkeys(each.tested_on for each in tested))
-    errors = {(each.fitted_to, each.tested_on): error_cell(each.reliability) for each in tested}
+    errors = {
+        (each.fitted_to, each.tested_on): error_cell(each.reliability.error, each.reliability.interval)
+        for each in tested
+    }
     rows = tuple(
         (fitted_to, *(errors[fitted_to, name] for name in sets))
         for fitted_to in dict.fromkeys(each.fitted_to for each in tested)
@@ -101,10 +104,10 @@ def reliability_table(measure: str, tested: Sequence[MapReliability]) -> TextTab
     return TextTable(f"{measure}: calibration error, on its own set by cross-fitting", ("fitted to", *header), rows)
 
 
-def error_cell(found: Reliability) -> str:
+def error_cell(error: float, interval: tuple[float, float]) -> str:
     """A calibration error with its interval."""
-    low, high = found.interval
-    return f"{found.error:.3f} [{low:.3f}, {high:.3f}]"
+    low, high = interval
+    return f"{error:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _pairs(tested: Sequence[MapReliability], name: str) -> int:
