@@ -98,7 +98,8 @@ def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) 
         acknowledged = writing.result()
         assert acknowledged
         begun, drained, exiting = messages_of_the_end(service)
-        assert re.fullmatch(r"SIGTERM: draining for at most 30 s; requests running: [23]", begun)
+        # The half-sent pair and the similarity; on a busy machine also a write and the first of the refused requests.
+        assert re.fullmatch(r"SIGTERM: draining for at most 30 s; requests running: [2-4]", begun)
         assert re.fullmatch(r"drained in [2-9]\.\d s; requests cut off: 0", drained)
         assert exiting == "exiting with code 0"
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
