@@ -112,7 +112,7 @@ class VectorCollection:
         """All vectors, in pages like those of a store."""
         for start in range(0, len(self.vectors), PAGE):
             numbers = range(start, min(start + PAGE, len(self.vectors)))
-            yield [VectorChange(str(i), 1, self.vectors[i], self._labels(i)) for i in numbers]
+            yield [VectorChange(str(i), 1, self.vectors[i][None], self._labels(i)) for i in numbers]
 
     def deletions(self) -> list[VectorChange]:
         """Deletions of one half of the vectors."""

@@ -143,7 +143,7 @@ def _sizes(largest: int) -> list[int]:
 
 
 def _changes(page: Floats, first: int) -> list[VectorChange]:
-    return [VectorChange(str(first + i), 1, vector, {}) for i, vector in enumerate(page)]
+    return [VectorChange(str(first + i), 1, vector[None], {}) for i, vector in enumerate(page)]
 
 
 def _seconds(work: Callable[[], object]) -> float:

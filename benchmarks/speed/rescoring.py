@@ -39,7 +39,8 @@ from semblance.service.ports.documents import Document
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.compare import Compare, CompareOptions
-from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.search.session import SearchParams

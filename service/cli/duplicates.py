@@ -23,6 +23,7 @@ NEAREST, MOST = 100, 1000  # neighbors requested per document, and if all of the
 ROUNDING = 1e-6  # of a score, so that equal texts pass a threshold of 1
 LINKS = 3  # strongest links shown of a pair
 BATCH = 16  # documents per search request
+READ_CHARS = 10_000  # of a document: a model reads less of a query
 
 
 def duplicates(
@@ -85,7 +86,7 @@ class _DuplicateSearch:
 
     def _nearest(self, client: Client, members: Sequence[Member], k: int) -> list[list[Neighbor]]:
         found = client.search(
-            [member.text for member in members],
+            [member.text[:READ_CHARS] for member in members],
             self.collection,
             k=k,
             candidates=k,
@@ -100,7 +101,7 @@ class _DuplicateSearch:
         if self.explain and member.like is not None:
             like = next(each for each in group if each.id == member.like)
             explanation = client.explain(
-                like.text, id=member.id, collection=self.collection, measure=self.measure, max_links=LINKS
+                like.text[:READ_CHARS], id=member.id, collection=self.collection, measure=self.measure, max_links=LINKS
             )
             words = [(*explanation.words(link), link.contribution) for link in explanation.links]
             out["links"] = [{"a": a, "b": b, "contribution": contribution} for a, b, contribution in words]

@@ -23,7 +23,6 @@ TRAIN_EXTRA = {  # packages of the extra `train`, by the name they are imported 
     "peft": "peft",
     "pyarrow": "pyarrow",
     "sentence_transformers": "sentence-transformers",
-    "sentencex": "sentencex",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
@@ -112,7 +111,7 @@ class IndexVerbs(LazyGroup):
 
     verbs: ClassVar[Verbs] = {
         "add": ("index.add", "Store the documents of a CSV, JSONL or Parquet file."),
-        "reembed": ("index.reembed", "Re-embed a collection under another model."),
+        "reembed": ("index.reembed", "Re-embed a collection under another model or passages."),
         "verify": ("index.verify", "Check the database, its vectors and its indexes."),
         "rebuild": ("index.rebuild", "Rebuild indexes from the stored vectors."),
     }

@@ -23,7 +23,8 @@ from semblance.service.rendering.png import DrawingProcess
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.embed import DocumentEmbedder, Embed, TextEmbedder
+from semblance.service.usecases.embed import Embed, TextEmbedder
+from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.explain import Explain
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.index_stream import IndexStream

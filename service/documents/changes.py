@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
 
 from semblance.service.documents import history
-from semblance.service.documents.rows import select_collection, to_collection, to_document, to_vector
+from semblance.service.documents.rows import select_collection, to_collection, to_document, to_spans, to_vectors
 from semblance.service.documents.schema import documents, token_codes, vectors
 from semblance.service.ports.documents import (
     AnyChange,
@@ -24,24 +24,27 @@ from semblance.service.ports.documents import (
 
 
 def vector_changes(
-    connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None
+    connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int, generation: str | None
 ) -> ChangePage[VectorChange]:
-    """Read up to `limit` changes, with the vectors of one space. Raises as `DocumentStore`."""
+    """Read up to `limit` changes, with the vectors of one generation. Raises as `DocumentStore`."""
     collection = _collection(connection, name, since, cursor)
     of_document = and_(
         vectors.c.collection == documents.c.collection,
         vectors.c.id == documents.c.id,
-        vectors.c.space == (space or collection["space"]),
+        vectors.c.space == (generation or to_collection(collection).settings.generation),
     )
     query = (
-        select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector)
+        select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector, vectors.c.passages)
         .join(vectors, of_document, isouter=True)
         .where(_after(name, since, cursor))
         .order_by(documents.c.version, documents.c.id)
         .limit(limit + 1)
     )
     rows = connection.execute(query).mappings().all()
-    changes = [VectorChange(row["id"], row["version"], to_vector(row["vector"]), row["metadata"]) for row in rows]
+    changes = [
+        VectorChange(row["id"], row["version"], to_vectors(row["vector"], row["passages"]), row["metadata"])
+        for row in rows
+    ]
     return _page(connection, collection, rows, changes[:limit])
 
 
@@ -93,17 +96,19 @@ def _after(name: str, since: Version, cursor: Cursor | None) -> ColumnElement[bo
 def _embeddings(
     connection: Connection, name: str, ids: Sequence[str]
 ) -> defaultdict[str, dict[str, DocumentEmbedding]]:
-    """Embeddings of documents, by id and space."""
+    """Embeddings of documents, by id and generation."""
     embeddings: defaultdict[str, dict[str, DocumentEmbedding]] = defaultdict(dict)
 
     def rows_of(table: Any) -> Sequence[RowMapping]:
         return connection.execute(select(table).where(table.c.collection == name, table.c.id.in_(ids))).mappings().all()
 
     for row in rows_of(vectors):
-        vector = to_vector(row["vector"])
-        assert vector is not None
-        embeddings[row["id"]][row["space"]] = DocumentEmbedding(vector, truncated=False)
-    for row in rows_of(token_codes):
-        by_space = embeddings[row["id"]]
-        by_space[row["space"]] = replace(by_space[row["space"]], codes=row["codes"], code_error=row["error"])
+        found = to_vectors(row["vector"], row["passages"])
+        assert found is not None
+        truncated = bool(row["truncated"])
+        embeddings[row["id"]][row["space"]] = DocumentEmbedding(found, truncated, to_spans(row["spans"]))
+    for row in sorted(rows_of(token_codes), key=lambda row: row["passage"]):
+        own = embeddings[row["id"]]
+        each = own[row["space"]]
+        own[row["space"]] = replace(each, codes=[*(each.codes or ()), row["codes"]], code_error=row["error"])
     return embeddings

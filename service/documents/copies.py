@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from semblance.service.documents import history
-from semblance.service.documents.reembeddings import update_encoders
+from semblance.service.documents.reembeddings import update_encoders, update_truncated
 from semblance.service.documents.rows import (
     document_row,
     new_epoch,
@@ -87,6 +87,7 @@ def set_encoders(connection: Connection, collection: Collection, version: Versio
     """Set both encoders to those of `collection`, at `version`."""
     advance(connection, collection.name, version, commits)
     update_encoders(connection, collection)
+    update_truncated(connection, collection)
 
 
 def apply(connection: Connection, name: str, pages: Iterable[ChangePage[DocumentChange]]) -> None:
@@ -121,7 +122,7 @@ def _update_rows(connection: Connection, name: str, changes: Sequence[DocumentCh
     """Update documents with an unchanged text, and delete embeddings that are replaced."""
     rows = [change.document for change in changes]
     update_documents(connection, name, rows)
-    spaces = {space for change in changes for space in change.embeddings}
+    generations = {generation for change in changes for generation in change.embeddings}
     for table in (vectors, token_codes):
         key = (table.c.collection == name, table.c.id.in_([each.id for each in rows]))
-        connection.execute(delete(table).where(*key, table.c.space.in_(spaces)))
+        connection.execute(delete(table).where(*key, table.c.space.in_(generations)))

@@ -6,9 +6,9 @@ A filled document gets a new version, so that indexes and copies receive its new
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, and_, delete, select, update
 
 from semblance.service.documents.rows import (
     count_unfilled,
@@ -19,7 +19,7 @@ from semblance.service.documents.rows import (
     to_document,
 )
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.documents.writes import delete_other_spaces, insert_embeddings
+from semblance.service.documents.writes import delete_other_generations, insert_embeddings, update_documents
 from semblance.service.errors import NoReembedding, ReembeddingDiffers, ReembeddingUnfinished
 from semblance.service.ports.documents import Collection, Document, DocumentEmbedding, Reembedding
 
@@ -29,7 +29,8 @@ def begin(connection: Connection, current: Collection, reembedding: Reembedding)
     if current.reembedding is not None:
         raise ReembeddingDiffers(
             f"collection {current.name!r} is being re-embedded under {current.reembedding.model!r} (space "
-            f"{current.reembedding.space[:12]}): finish or drop that before you begin one to {reembedding.model!r}"
+            f"{current.reembedding.space[:12]}): finish or drop that before you begin one to {reembedding.model!r} "
+            "or to passages of another length"
         )
     row = update(collections).where(collections.c.name == current.name)
     connection.execute(row.values(**reembedding_columns(reembedding)))
@@ -38,53 +39,65 @@ def begin(connection: Connection, current: Collection, reembedding: Reembedding)
 
 def unfilled(connection: Connection, name: str, limit: int) -> tuple[int, list[Document]]:
     """Count documents without the next embedding, and list the first. Raises NoReembedding."""
-    space = _next_space(to_collection(select_collection(connection, name)))
-    first = select(documents).where(is_unfilled(name, space)).order_by(documents.c.id).limit(limit)
-    return count_unfilled(connection, name, space), [to_document(row) for row in connection.execute(first).mappings()]
+    following = _next_generation(to_collection(select_collection(connection, name)))
+    first = select(documents).where(is_unfilled(name, following)).order_by(documents.c.id).limit(limit)
+    rows = connection.execute(first).mappings().all()
+    return count_unfilled(connection, name, following), [to_document(row) for row in rows]
 
 
 def fill(connection: Connection, current: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> None:
     """Store embeddings by the next encoder; documents that changed meanwhile are skipped."""
-    assert current.reembedding is not None
+    following = _next_generation(current)
     read = {document.id: (document.version, each) for document, each in embedded}
     own = documents.c.collection == current.name
     query = select(documents.c.id, documents.c.version).where(own, documents.c.id.in_(list(read)), ~documents.c.deleted)
     same = [row.id for row in connection.execute(query) if row.version == read[row.id][0]]
     for table in (vectors, token_codes):
         connection.execute(
-            delete(table).where(
-                table.c.collection == current.name, table.c.space == current.reembedding.space, table.c.id.in_(same)
-            )
+            delete(table).where(table.c.collection == current.name, table.c.space == following, table.c.id.in_(same))
         )
-    insert_embeddings(
-        connection, current.name, [(doc_id, {current.reembedding.space: read[doc_id][1]}) for doc_id in same]
-    )
+    insert_embeddings(connection, current.name, [(doc_id, {following: read[doc_id][1]}) for doc_id in same])
     filled = update(documents).where(own, documents.c.id.in_(same))
     connection.execute(filled.values(version=current.version.number))
 
 
 def switch(connection: Connection, current: Collection) -> None:
     """Make the next encoder the collection's own. Raises NoReembedding, ReembeddingUnfinished."""
-    if count := count_unfilled(connection, current.name, _next_space(current)):
+    if count := count_unfilled(connection, current.name, _next_generation(current)):
         raise ReembeddingUnfinished(
             f"{count:,} documents of collection {current.name!r} are not re-embedded yet: embed these first"
         )
     update_encoders(connection, current.reembedded())
+    update_truncated(connection, current.reembedded())
 
 
 def update_encoders(connection: Connection, collection: Collection) -> None:
     """Store both encoders of a collection, and delete embeddings by others."""
     row = update(collections).where(collections.c.name == collection.name)
     connection.execute(row.values(**asdict(collection.settings), **reembedding_columns(collection.reembedding)))
-    spaces = [encoder.space for encoder in (collection.settings, collection.reembedding) if encoder is not None]
-    delete_other_spaces(connection, collection.name, spaces)
+    kept = [each.generation for each in (collection.settings, collection.reembedding) if each is not None]
+    delete_other_generations(connection, collection.name, kept)
 
 
-def _next_space(collection: Collection) -> str:
-    """Space of the next encoder. Raises NoReembedding."""
+def update_truncated(connection: Connection, collection: Collection) -> None:
+    """After a switch: note which documents the new encoder read only in part."""
+    own = and_(vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id)
+    changed = (
+        select(*documents.c, vectors.c.truncated.label("now"))
+        .join(vectors, own)
+        .where(documents.c.collection == collection.name, vectors.c.space == collection.settings.generation)
+        .where(vectors.c.truncated != documents.c.truncated)
+    )
+    rows = connection.execute(changed).mappings().all()
+    if rows:
+        update_documents(connection, collection.name, [replace(to_document(row), truncated=row["now"]) for row in rows])
+
+
+def _next_generation(collection: Collection) -> str:
+    """Generation of the next encoder. Raises NoReembedding."""
     if collection.reembedding is None:
         name = collection.name
         raise NoReembedding(
             f"collection {name!r} is not being re-embedded: begin with PUT /collections/{name}/reembedding"
         )
-    return collection.reembedding.space
+    return collection.reembedding.generation

@@ -23,12 +23,14 @@ def of_document(row: Mapping[str, Any]) -> bytes:
 
 def of_vector(row: Mapping[str, Any]) -> bytes:
     """Digest of the content of a row of `vectors`."""
-    return _digest(row["id"].encode(), row["space"].encode(), row["vector"])
+    cut = [] if row["spans"] is None else [row["spans"]]
+    return _digest(row["id"].encode(), row["space"].encode(), row["vector"], *cut)
 
 
 def of_codes(row: Mapping[str, Any]) -> bytes:
     """Digest of the content of a row of `token_codes`."""
-    return _digest(row["id"].encode(), row["space"].encode(), row["codes"], repr(row["error"]).encode())
+    later = [b"%d" % row["passage"]] if row["passage"] else []
+    return _digest(row["id"].encode(), row["space"].encode(), row["codes"], repr(row["error"]).encode(), *later)
 
 
 def damaged_rows(connection: Connection, name: str) -> Iterator[str]:

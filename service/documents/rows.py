@@ -1,14 +1,15 @@
-"""Convert rows of the tables to the types of the ports, and back."""
+"""Read rows of the tables as the types of the ports, and convert back."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, literal_column, select
 
 from semblance.models.embeddings import Floats
 from semblance.service.documents import row_digests
@@ -22,7 +23,9 @@ from semblance.service.ports.documents import (
     CollectionSize,
     Document,
     DocumentEmbedding,
+    PassageKey,
     Reembedding,
+    Spans,
     Version,
 )
 
@@ -31,6 +34,19 @@ _SHOWN_CHARS = 100  # of a name in a message
 _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
 )  # built once: every search runs it
+
+_SELECT_SPANS = select(vectors.c.id, vectors.c.spans).where(  # built once: every search runs it
+    vectors.c.collection == bindparam("of"),
+    vectors.c.id.in_(bindparam("ids", expanding=True)),
+    vectors.c.space == bindparam("generation"),
+    vectors.c.spans.is_not(None),
+)
+_SELECT_CODES = select(token_codes.c.id, token_codes.c.passage, token_codes.c.codes).where(
+    token_codes.c.collection == bindparam("of"),
+    token_codes.c.id.in_(bindparam("ids", expanding=True)),
+    token_codes.c.space == bindparam("generation"),
+    token_codes.c.passage.in_(bindparam("passages", expanding=True)),
+)
 
 
 def new_epoch() -> str:
@@ -66,45 +82,56 @@ def to_collection(row: RowMapping) -> Collection:
     settings = CollectionSettings(**{field.name: row[field.name] for field in fields(CollectionSettings)})
     reembedding = None
     if row["next_space"] is not None:
-        reembedding = Reembedding(row["next_model"], row["next_space"], row["next_dim"])
+        reembedding = Reembedding(**{field.name: row[f"next_{field.name}"] for field in fields(Reembedding)})
     return Collection(row["name"], Version(row["epoch"], row["version"], row["last_commit"]), settings, reembedding)
 
 
 def reembedding_columns(reembedding: Reembedding | None) -> dict[str, Any]:
     """Columns of a collection for its re-embedding."""
     if reembedding is None:
-        return {"next_model": None, "next_space": None, "next_dim": None}
-    return {"next_model": reembedding.model, "next_space": reembedding.space, "next_dim": reembedding.dim}
+        return {**{f"next_{field.name}": None for field in fields(Reembedding)}, "next_passage_overlap": 0}
+    return {f"next_{field}": value for field, value in asdict(reembedding).items()}
 
 
 def collection_size(connection: Connection, collection: RowMapping) -> CollectionSize:
     """Size of a collection: its documents, and their embeddings by its own encoder."""
-    name, space = collection["name"], collection["space"]
+    now = to_collection(collection)
+    name, generation = now.name, now.settings.generation
     counts = select(func.count(), func.count().filter(documents.c.truncated))
     count, truncated = connection.execute(counts.where(documents.c.collection == name, ~documents.c.deleted)).one()
     codes = select(func.sum(token_codes.c.size), func.max(token_codes.c.error))
-    own = (token_codes.c.collection == name, token_codes.c.space == space)
+    own = (token_codes.c.collection == name, token_codes.c.space == generation)
     size, error = connection.execute(codes.where(*own)).one()
-    mean_bytes = 4 * collection["dim"] + int(size or 0) / count if count else 0.0
-    unfilled = 0
-    if collection["next_space"] is not None:
-        unfilled = count_unfilled(connection, name, collection["next_space"])
+    passages = count + _more_passages(connection, name, generation)
+    total_bytes = 4 * now.settings.dim * passages + int(size or 0)
     return CollectionSize(
-        documents=count, truncated=truncated, bytes_per_document=mean_bytes, token_error=error, unfilled=unfilled
+        documents=count,
+        truncated=truncated,
+        bytes_per_document=total_bytes / count if count else 0.0,
+        token_error=error,
+        passages=passages,
+        unfilled=0 if now.reembedding is None else count_unfilled(connection, name, now.reembedding.generation),
     )
 
 
-def is_unfilled(name: str, space: str) -> ColumnElement[bool]:
-    """Condition: a document of the collection has no embedding in a space."""
+def _more_passages(connection: Connection, name: str, generation: str) -> int:
+    """Number of passages that are not the first of their document."""
+    several = (vectors.c.collection == name, vectors.c.space == generation, vectors.c.passages > literal_column("1"))
+    return int(connection.execute(select(func.sum(vectors.c.passages - 1)).where(*several)).scalar_one() or 0)
+
+
+def is_unfilled(name: str, generation: str) -> ColumnElement[bool]:
+    """Condition: a document of the collection has no embedding of a generation."""
     embedding = select(vectors.c.id).where(
-        vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id, vectors.c.space == space
+        vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id, vectors.c.space == generation
     )
     return and_(documents.c.collection == name, ~documents.c.deleted, ~embedding.exists())
 
 
-def count_unfilled(connection: Connection, name: str, space: str) -> int:
-    """Number of documents without an embedding in a space."""
-    return connection.execute(select(func.count()).select_from(documents).where(is_unfilled(name, space))).scalar_one()
+def count_unfilled(connection: Connection, name: str, generation: str) -> int:
+    """Number of documents without an embedding of a generation."""
+    query = select(func.count()).select_from(documents).where(is_unfilled(name, generation))
+    return connection.execute(query).scalar_one()
 
 
 def to_document(row: RowMapping) -> Document:
@@ -126,23 +153,63 @@ def document_row(name: str, document: Document, *, deleted: bool = False) -> dic
     return row | {"digest": None if deleted else row_digests.of_document(row)}
 
 
-def to_vector(stored: bytes | None) -> Floats | None:
-    """Convert stored bytes to a (d,) vector, if there are any."""
-    return None if stored is None else np.frombuffer(stored, "<f4")
+def to_vectors(stored: bytes | None, passages: int | None) -> Floats | None:
+    """Convert stored bytes to (passages, d) vectors, if there are any."""
+    if stored is None or passages is None:
+        return None
+    numbers = np.frombuffer(stored, "<f4")
+    return numbers.reshape(passages if len(numbers) % passages == 0 else 1, -1)  # `semblance index verify` reports it
+
+
+def to_spans(stored: bytes | None) -> Spans | None:
+    """Convert stored bytes to (p, 2) spans, if there are any."""
+    return None if stored is None else np.frombuffer(stored, "<i4").reshape(-1, 2)
 
 
 def embedding_rows(
     name: str, embeddings: Iterable[tuple[str, Mapping[str, DocumentEmbedding]]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Convert embeddings by document id and space to rows of vectors, and of token codes."""
+    """Convert embeddings by document id and generation to rows of vectors, and of token codes."""
     vectors: list[dict[str, Any]] = []
     codes: list[dict[str, Any]] = []
-    for doc_id, by_space in embeddings:
-        for space, each in by_space.items():
-            key = {"collection": name, "id": doc_id, "space": space}
-            vector = {**key, "vector": each.vector.astype("<f4").tobytes()}
+    for doc_id, by_generation in embeddings:
+        for generation, each in by_generation.items():
+            key = {"collection": name, "id": doc_id, "space": generation}
+            vector = {
+                **key,
+                "vector": each.vectors.astype("<f4").tobytes(),
+                "passages": len(each.vectors),
+                "spans": None if each.spans is None else each.spans.astype("<i4").tobytes(),
+                "truncated": each.truncated,
+            }
             vectors.append(vector | {"digest": row_digests.of_vector(vector)})
-            if each.codes is not None:
-                code = {**key, "codes": each.codes, "size": len(each.codes), "error": each.code_error}
+            for passage, own in enumerate(each.codes or ()):
+                code = {**key, "passage": passage, "codes": own, "size": len(own), "error": each.code_error}
                 codes.append(code | {"digest": row_digests.of_codes(code)})
     return vectors, codes
+
+
+def select_spans(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Spans]:
+    """Spans of the passages of documents; of those that are one passage, none."""
+    if collection.settings.cut is None:
+        return {}
+    parameters = {"of": collection.name, "ids": list(ids), "generation": collection.settings.generation}
+    stored = ((row.id, to_spans(row.spans)) for row in connection.execute(_SELECT_SPANS, parameters))
+    return {doc_id: spans for doc_id, spans in stored if spans is not None}
+
+
+def select_codes(
+    connection: Connection, name: str, passages: Sequence[PassageKey], generation: str
+) -> dict[PassageKey, bytes]:
+    """Token codes of passages; one query for the documents of which the same ones are wanted."""
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for passage in passages:
+        numbers[passage.document].append(passage.number)
+    documents: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
+    for doc_id, own in numbers.items():
+        documents[tuple(own)].append(doc_id)
+    codes: dict[PassageKey, bytes] = {}
+    for wanted, ids in documents.items():
+        parameters = {"of": name, "ids": ids, "generation": generation, "passages": list(wanted)}
+        codes |= {PassageKey(row.id, row.passage): row.codes for row in connection.execute(_SELECT_CODES, parameters)}
+    return codes

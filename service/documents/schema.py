@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 
 metadata = MetaData()
@@ -41,9 +42,13 @@ collections = Table(
     Column("measure", String, nullable=False),
     Column("index", String, nullable=False),
     Column("tokens", String, nullable=False),
-    Column("next_model", String),  # the next encoder during a re-embedding, else all three are null
+    Column("passage_tokens", Integer),  # null where a document is one passage
+    Column("passage_overlap", Integer, nullable=False, server_default="0"),
+    Column("next_model", String),  # the next encoder during a re-embedding, else all of these are null or 0
     Column("next_space", String),
     Column("next_dim", Integer),
+    Column("next_passage_tokens", Integer),
+    Column("next_passage_overlap", Integer, nullable=False, server_default="0"),
 )
 
 commits = Table(
@@ -73,10 +78,23 @@ vectors = Table(
     metadata,
     Column("collection", NAME, primary_key=True),
     Column("id", NAME, primary_key=True),
-    Column("space", NAME, primary_key=True),
-    Column("vector", LargeBinary, nullable=False),  # (d,) little-endian float32 at unit length
+    Column("space", NAME, primary_key=True),  # Collection.generation: the encoder, and how texts are cut
+    Column("vector", LargeBinary, nullable=False),  # (passages, d) little-endian float32, rows at unit length
+    Column("passages", Integer, nullable=False, server_default="1"),
+    Column("spans", LargeBinary),  # (passages, 2) little-endian int32; null for one passage, the whole text
+    Column("truncated", Boolean),  # as in `documents`, which has that of the present encoder; null for earlier releases
     _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
+)
+
+_SEVERAL = text("passages > 1")
+Index(  # counts passages without reading vectors
+    "vectors_of_passages",
+    vectors.c.collection,
+    vectors.c.space,
+    vectors.c.passages,
+    sqlite_where=_SEVERAL,
+    postgresql_where=_SEVERAL,
 )
 
 token_codes = Table(
@@ -85,6 +103,7 @@ token_codes = Table(
     Column("collection", NAME, primary_key=True),
     Column("id", NAME, primary_key=True),
     Column("space", NAME, primary_key=True),
+    Column("passage", Integer, primary_key=True, autoincrement=False, server_default="0"),
     Column("size", Integer, nullable=False),  # bytes of `codes`, for sums that need not read them
     Column("error", Float, nullable=False),
     Column("codes", LargeBinary, nullable=False),  # semblance.models.measures.quantized_tokens

@@ -13,8 +13,10 @@ from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
     collection_size,
     new_epoch,
+    select_codes,
     select_collection,
     select_complete_collection,
+    select_spans,
     to_collection,
     to_document,
     unknown_collection,
@@ -37,9 +39,11 @@ from semblance.service.ports.documents import (
     CollectionSize,
     Commit,
     Cursor,
+    CutDocuments,
     Document,
     DocumentChange,
     DocumentEmbedding,
+    PassageKey,
     Reembedding,
     VectorChange,
     Version,
@@ -156,12 +160,16 @@ class SqlDocumentStore:
             rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
             return collection, {row.id: Document(*row) for row in rows}
 
-    def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
-        query = select(token_codes.c.id, token_codes.c.codes).where(
-            token_codes.c.collection == name, token_codes.c.id.in_(ids), token_codes.c.space == space
-        )
+    def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
         with self._database.reading() as connection:
-            return {row.id: row.codes for row in connection.execute(query)}
+            collection = to_collection(select_complete_collection(connection, name))
+            rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
+            documents = {row.id: Document(*row) for row in rows}
+            return CutDocuments(collection, documents, select_spans(connection, collection, ids))
+
+    def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
+        with self._database.reading() as connection:
+            return select_codes(connection, name, passages, generation)
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         with self._database.reading() as connection:
@@ -179,10 +187,10 @@ class SqlDocumentStore:
             return history.had(connection, to_collection(select_collection(connection, name)), version)
 
     def vector_changes(
-        self, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None = None
+        self, name: str, since: Version, cursor: Cursor | None, limit: int, generation: str | None = None
     ) -> ChangePage[VectorChange]:
         with self._database.reading() as connection:
-            return changes.vector_changes(connection, name, since, cursor, limit, space)
+            return changes.vector_changes(connection, name, since, cursor, limit, generation)
 
     def document_changes(
         self, name: str, since: Version, cursor: Cursor | None, limit: int
@@ -272,12 +280,12 @@ class SqlDocumentStore:
 
 
 def _embedded(write: Write, current: Collection) -> tuple[Document, Mapping[str, DocumentEmbedding]]:
-    """The document as stored, and its embeddings by space."""
+    """The document as stored, and its embeddings by generation."""
     assert write.embedding is not None
     document = replace(write.document, truncated=write.embedding.truncated, version=current.version.number)
-    embeddings = {current.settings.space: write.embedding}
+    embeddings = {current.settings.generation: write.embedding}
     if current.reembedding is not None and write.next_embedding is not None:
-        embeddings[current.reembedding.space] = write.next_embedding
+        embeddings[current.reembedding.generation] = write.next_embedding
     return document, embeddings
 
 

@@ -61,7 +61,7 @@ def require_unchanged(connection: Connection, current: Collection, since: Mappin
 
 
 def _encoders(collection: Collection) -> tuple[str, str, Reembedding | None]:
-    return collection.version.epoch, collection.settings.space, collection.reembedding
+    return collection.version.epoch, collection.settings.generation, collection.reembedding
 
 
 def update_metadata(connection: Connection, current: Collection, unchanged: Sequence[Document]) -> None:
@@ -94,7 +94,7 @@ def update_documents(connection: Connection, name: str, changed: Sequence[Docume
 def replace_documents(
     connection: Connection, name: str, embedded: Sequence[tuple[Document, Mapping[str, DocumentEmbedding]]]
 ) -> None:
-    """Store documents with their embeddings by space, in place of those with the same ids."""
+    """Store documents with their embeddings by generation, in place of those with the same ids."""
     if not embedded:
         return
     delete_documents(connection, name, [document.id for document, _ in embedded])
@@ -110,7 +110,7 @@ def delete_documents(connection: Connection, name: str, ids: Sequence[str]) -> N
 def insert_embeddings(
     connection: Connection, name: str, embeddings: Iterable[tuple[str, Mapping[str, DocumentEmbedding]]]
 ) -> None:
-    """Store embeddings by document id and space."""
+    """Store embeddings by document id and generation."""
     vector_rows, code_rows = embedding_rows(name, embeddings)
     if vector_rows:
         connection.execute(insert(vectors), vector_rows)
@@ -118,7 +118,7 @@ def insert_embeddings(
         connection.execute(insert(token_codes), code_rows)
 
 
-def delete_other_spaces(connection: Connection, name: str, spaces: Iterable[str]) -> None:
-    """Delete the embeddings in all spaces but these."""
+def delete_other_generations(connection: Connection, name: str, generations: Iterable[str]) -> None:
+    """Delete the embeddings of all generations but these."""
     for table in (vectors, token_codes):
-        connection.execute(delete(table).where(table.c.collection == name, table.c.space.not_in(list(spaces))))
+        connection.execute(delete(table).where(table.c.collection == name, table.c.space.not_in(list(generations))))

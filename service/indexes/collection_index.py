@@ -19,7 +19,7 @@ from semblance.service.indexes.faiss_rows import use_one_thread
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.ports.documents import Metadata, VectorChange, Version
-from semblance.service.ports.indexes import Hit, VectorRows
+from semblance.service.ports.indexes import Hit, PassageHit, VectorRows
 from semblance.service.request_warnings import RequestWarning
 
 SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many as live ones
@@ -28,12 +28,13 @@ QUERIES_PER_LOCK = 64  # queries searched at a time: changes are applied in betw
 
 # scanning these takes 6 ms of one core (384 dimensions); a graph of 100,000 rows takes as long at a filter of a tenth
 SCANNED_ROWS = 10_000
+MORE_ROWS = 4  # times as many, where those found are of too few documents
 SCAN_CHUNK = 4096  # rows in memory at a time: 6 MB at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
 class SavedIndex:
-    """Summary of a saved index: version, engine, number of rows, and of live ones (`count`)."""
+    """Summary of a saved index: version, engine, number of rows, and of documents (`count`)."""
 
     version: Version
     engine: str
@@ -42,10 +43,11 @@ class SavedIndex:
 
 
 class CollectionIndex:
-    """Index of documents in the rows of an engine.
+    """Index of documents in the rows of an engine, a row for each passage.
 
-    Rows are only appended: a new vector takes a new row, and the old row leaves the bitmap of live rows. Filters and
-    deletions thus become one bitmap of allowed rows, the same for every engine. Scores are computed here from the rows
+    The rows of a document follow each other. They are only appended: a new vector takes a new row, and the old one
+    leaves the bitmap of live rows. Filters and deletions thus become one bitmap of allowed rows, the same for every
+    engine. Scores are computed here from the rows
     of the hits, so they depend neither on the engine nor on the other queries of the call (FAISS changes its arithmetic
     at 20 queries).
 
@@ -65,23 +67,26 @@ class CollectionIndex:
         self._lock = SharedLock()  # engines do not support searches during an addition
         self._ids: list[str] = []
         self._metadata: list[Metadata] = []
-        self._row_of: dict[str, int] = {}
+        self._row_of: dict[str, int] = {}  # of the first passage
+        self._more: dict[str, int] = {}  # number of further passages, where there are any
         self._live = BitMap()
+        self._later = BitMap()  # rows of passages that are not the first
         self._postings = Postings()
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._row_of)
 
     @property
     def rows(self) -> int:
-        """Number of rows, including those of replaced and deleted documents."""
+        """Number of rows, one a passage, including those of replaced and deleted documents."""
         return len(self._ids)
 
     @property
     def needs_rebuild(self) -> bool:
         """Whether another engine or a larger one suits better, or too many rows are dead."""
-        wasteful = self.rows > 2 * len(self) + SPARE_ROWS
-        return wasteful or self._rows.outgrown(len(self)) or not suits(self._rows.name, self._index, len(self))
+        live = len(self._live)
+        wasteful = self.rows > 2 * live + SPARE_ROWS
+        return wasteful or self._rows.outgrown(live) or not suits(self._rows.name, self._index, live)
 
     @property
     def version(self) -> Version:
@@ -98,7 +103,9 @@ class CollectionIndex:
             with self._lock.writing():
                 self._apply(changes[start : start + CHANGES_PER_LOCK])
 
-    def search(self, queries: Floats, k: int, where: Filter | None) -> tuple[Version, list[list[Hit]]]:
+    def search(
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+    ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries.
 
         Of many queries, later ones may see later changes. The returned version is that of the first query, so comparing
@@ -108,7 +115,7 @@ class CollectionIndex:
         hits: list[list[Hit]] = []
         for start in range(0, len(queries), QUERIES_PER_LOCK):
             with self._lock.reading():
-                hits += self._search(queries[start : start + QUERIES_PER_LOCK], k, where)
+                hits += self._search(queries[start : start + QUERIES_PER_LOCK], k, where, passages)
         return version, hits
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
@@ -117,20 +124,22 @@ class CollectionIndex:
             return mismatches(where, self._postings.types_in)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """Get (d,) vectors by document id; missing documents are left out."""
+        """Get (p, d) vectors of the passages by document id; missing documents are left out."""
         with self._lock.reading():
-            present = [doc_id for doc_id in ids if doc_id in self._row_of]
-            if not present:
+            rows = {doc_id: self._rows_of(doc_id) for doc_id in ids if doc_id in self._row_of}
+            if not rows:
                 return {}
-            return dict(zip(present, self._rows.rows([self._row_of[doc_id] for doc_id in present]), strict=True))
+            found = self._rows.rows([row for each in rows.values() for row in each])
+            ends = np.cumsum([len(each) for each in rows.values()])
+            return dict(zip(rows, np.split(found, ends[:-1]), strict=True))
 
     def save(self, vectors: Path, documents: Path) -> SavedIndex:
         """Write the engine's rows to a file, and a line of JSON for each to another."""
         with self._lock.reading():
             self._rows.save(vectors)
             with documents.open("w", encoding="utf-8") as stream:
-                for row, (doc_id, metadata) in enumerate(zip(self._ids, self._metadata, strict=True)):
-                    stream.write(json.dumps([doc_id, dict(metadata)] if row in self._live else None) + "\n")
+                for row in range(self.rows):
+                    stream.write(self._line(row) + "\n")
             return SavedIndex(self._version, self._rows.name, self.rows, len(self))
 
     @classmethod
@@ -142,23 +151,53 @@ class CollectionIndex:
         """
         restored = cls(rows, version.epoch, index)
         for line in lines:
-            entry = json.loads(line)
-            if entry is None:
-                restored._ids.append("")
-                restored._metadata.append({})
-            else:
-                restored._add_row(*entry)
-        if len(restored._ids) != len(rows) or len(restored._row_of) != len(restored._live):
+            match json.loads(line):
+                case None:
+                    restored._ids.append("")
+                    restored._metadata.append({})
+                case str(doc_id):
+                    restored._add_later_row(doc_id)
+                case [doc_id, metadata]:
+                    restored._add_row(doc_id, metadata)
+        if len(restored._ids) != len(rows) or len(restored._row_of) + len(restored._later) != len(restored._live):
             raise ValueError(f"{len(rows)} rows do not match {len(restored._ids)} lines")
         restored.advance(version)
         return restored
 
-    def _search(self, queries: Floats, k: int, where: Filter | None) -> list[list[Hit]]:
+    def _line(self, row: int) -> str:
+        """A row as JSON: id and metadata, the id alone for further passages, null for a dead row."""
+        if row not in self._live:
+            return "null"
+        doc_id = self._ids[row]
+        return json.dumps(doc_id if row in self._later else [doc_id, dict(self._metadata[row])])
+
+    def _search(self, queries: Floats, k: int, where: Filter | None, passages: int) -> list[list[Hit]]:
         allowed = self._live if where is None else self._postings.matching(where, self._live)
-        if not allowed:
+        wanted = min(k, len(allowed) - allowed.intersection_cardinality(self._later))
+        if not wanted:
             return [[] for _ in queries]
-        nearest = self._nearest(queries, min(k, len(allowed)), allowed)
-        return [self._to_hits(query, rows) for query, rows in zip(queries, nearest, strict=True)]
+        nearest = self._nearest_documents(queries, wanted, allowed)
+        hits = [self._to_hits(query, rows)[:wanted] for query, rows in zip(queries, nearest, strict=True)]
+        if passages == 1 or not self._more:
+            return hits
+        return [
+            [self._with_passages(query, hit, passages) for hit in each]
+            for query, each in zip(queries, hits, strict=True)
+        ]
+
+    def _nearest_documents(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        """Find the nearest rows for each query, of k documents at least; as many match."""
+        nearest, count = self._nearest(queries, k, allowed), k
+        while (
+            self._more and count < len(allowed) and any(len({self._ids[row] for row in rows}) < k for rows in nearest)
+        ):
+            count = min(MORE_ROWS * count, len(allowed))
+            nearest = self._nearest(queries, count, allowed)
+        return nearest
+
+    def _documents(self, rows: Sequence[int]) -> int:
+        """Number of documents that have one of the rows."""
+        return len({self._ids[row] for row in rows})
 
     def _nearest(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find the k nearest allowed rows of each query; at least k rows are allowed."""
@@ -174,17 +213,21 @@ class CollectionIndex:
     def _apply(self, changes: Sequence[VectorChange]) -> None:
         added: list[VectorChange] = []
         for change in changes:
-            if change.vector is not None and self._has_vector(change.id, change.vector):
-                self._set_metadata(self._row_of[change.id], change.metadata)
+            if change.vectors is not None and self._has_vectors(change.id, change.vectors):
+                for row in self._rows_of(change.id):
+                    self._set_metadata(row, change.metadata)
                 continue
             self._remove(change.id)
-            if change.vector is not None:
+            if change.vectors is not None:
                 added.append(change)
         self._append(added)
 
-    def _has_vector(self, doc_id: str, vector: Floats) -> bool:
-        row = self._row_of.get(doc_id)
-        return row is not None and np.array_equal(self._rows.rows([row])[0], vector)
+    def _has_vectors(self, doc_id: str, vectors: Floats) -> bool:
+        return doc_id in self._row_of and np.array_equal(self._rows.rows(self._rows_of(doc_id)), vectors)
+
+    def _rows_of(self, doc_id: str) -> range:
+        first = self._row_of[doc_id]
+        return range(first, first + 1 + self._more.get(doc_id, 0))
 
     def _set_metadata(self, row: int, metadata: Metadata) -> None:
         self._postings.remove(row, self._metadata[row])
@@ -192,21 +235,27 @@ class CollectionIndex:
         self._metadata[row] = metadata
 
     def _remove(self, doc_id: str) -> None:
-        row = self._row_of.pop(doc_id, None)
-        if row is not None:
+        if doc_id not in self._row_of:
+            return
+        for row in self._rows_of(doc_id):
             self._live.discard(row)
+            self._later.discard(row)
             self._set_metadata(row, {})
+        del self._row_of[doc_id]
+        self._more.pop(doc_id, None)
 
     def _append(self, changes: Sequence[VectorChange]) -> None:
-        vectors = [change.vector for change in changes if change.vector is not None]
+        vectors = [change.vectors for change in changes if change.vectors is not None]
         if not vectors:
             return
-        self._rows.add(np.stack(vectors))
-        for change in changes:
+        self._rows.add(np.concatenate(vectors))
+        for change, own in zip(changes, vectors, strict=True):
             self._add_row(change.id, change.metadata)
+            for _ in own[1:]:
+                self._add_later_row(change.id)
 
     def _add_row(self, doc_id: str, metadata: Metadata) -> None:
-        """Assign the next row to a document."""
+        """Assign the next row to the first passage of a document."""
         row = len(self._ids)
         self._ids.append(doc_id)
         self._metadata.append(metadata)
@@ -214,10 +263,36 @@ class CollectionIndex:
         self._live.add(row)
         self._postings.add(row, metadata)
 
+    def _add_later_row(self, doc_id: str) -> None:
+        """Assign the next row to the next passage of the document that was added last."""
+        row, first = len(self._ids), self._row_of[doc_id]
+        self._ids.append(self._ids[first])
+        self._metadata.append(self._metadata[first])
+        self._more[doc_id] = row - first
+        self._live.add(row)
+        self._later.add(row)
+        self._postings.add(row, self._metadata[first])
+
     def _to_hits(self, query: Floats, rows: Sequence[int]) -> list[Hit]:
+        """Hits of the documents that have a row among `rows`, best first."""
+        found: dict[str, Hit] = {}
+        for row, score in sorted(zip(rows, self._scores(query, rows), strict=True), key=lambda each: -each[1]):
+            doc_id = self._ids[row]
+            if doc_id not in found:
+                found[doc_id] = Hit(doc_id, score, [PassageHit(row - self._row_of[doc_id], score)])
+        return sorted(found.values(), key=lambda hit: (-hit.score, hit.id))
+
+    def _with_passages(self, query: Floats, hit: Hit, count: int) -> Hit:
+        """The hit with up to `count` of its passages."""
+        if hit.id not in self._more:
+            return hit
+        scores = self._scores(query, self._rows_of(hit.id))
+        best = sorted(range(len(scores)), key=lambda number: (-scores[number], number))[:count]
+        return Hit(hit.id, scores[best[0]], [PassageHit(number, scores[number]) for number in best])
+
+    def _scores(self, query: Floats, rows: Sequence[int]) -> list[float]:
         scores = np.clip(self._rows.rows(rows).astype(np.float64) @ query.astype(np.float64), -1.0, 1.0)
-        hits = [Hit(self._ids[row], float(score)) for row, score in zip(rows, scores, strict=True)]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        return list(map(float, scores))
 
 
 def _scan(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:

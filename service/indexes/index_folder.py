@@ -33,11 +33,11 @@ class IndexFolder:
         """Whether no collection has a file here."""
         return not any(self._folder.glob("*/*"))
 
-    def new(self, collection: Collection, documents: int) -> VectorIndex:
-        """Create an empty index for a collection of about `documents` documents."""
+    def new(self, collection: Collection, passages: int) -> VectorIndex:
+        """Create an empty index for a collection of about `passages` passages."""
         settings = collection.settings
-        engine = catalogue.find(ENGINES, engine_for(settings.index, documents))
-        return CollectionIndex(engine(settings.dim, documents, self._device), collection.version.epoch, settings.index)
+        engine = catalogue.find(ENGINES, engine_for(settings.index, passages))
+        return CollectionIndex(engine(settings.dim, passages, self._device), collection.version.epoch, settings.index)
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """Load the snapshot of an index, or None if it is missing or unusable."""

@@ -42,7 +42,7 @@ class _Manifest:
     """Contents of a snapshot, and its file names. The field names are those of the JSON."""
 
     format: int
-    space: str
+    space: str  # CollectionSettings.generation
     dim: int
     engine: str
     version: str
@@ -67,7 +67,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
     suffix = catalogue.find(ENGINES, saved.engine).suffix
     manifest = _Manifest(
         format=FORMAT,
-        space=settings.space,
+        space=settings.generation,
         dim=settings.dim,
         engine=saved.engine,
         version=str(saved.version),
@@ -171,8 +171,8 @@ def _digest_in_name(name: str) -> str:
 def _require_fit(manifest: _Manifest, collection: Collection) -> None:
     """Raise unless the snapshot is of this collection, at its version or an earlier one."""
     settings, version = collection.settings, Version.parse(manifest.version)
-    if (manifest.space, manifest.dim) != (settings.space, settings.dim):
-        raise _Unusable(f"its vectors are those of space {manifest.space[:12]}, not {settings.space[:12]}")
+    if (manifest.space, manifest.dim) != (settings.generation, settings.dim):
+        raise _Unusable(f"its vectors are those of {manifest.space}, not {settings.generation}")
     if settings.index not in (AUTO, manifest.engine):
         raise _Unusable(f"its engine is {manifest.engine}, not {settings.index}")
     if version.epoch != collection.version.epoch or version.number > collection.version.number:

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from semblance.models.embeddings import Floats
+from semblance.models.tokenization.passages import Cut
 
 Metadata: TypeAlias = Mapping[str, Any]
 
 TokenStorage: TypeAlias = Literal["int8", "none"]
+
+Spans: TypeAlias = NDArray[np.int32]  # (p, 2) first and one-past-last code point of each passage
 
 _VERSION = re.compile(r"(?P<epoch>[^:]+):(?P<number>[0-9]{1,18})(:(?P<commit>[^:]+))?")
 
@@ -61,8 +67,29 @@ class Commit(NamedTuple):
     id: str
 
 
+class _Generation:
+    """What determines the embeddings of a collection: its encoder, and how documents are cut."""
+
+    __slots__ = ()
+
+    space: str
+    passage_tokens: int | None
+    passage_overlap: int
+
+    @property
+    def cut(self) -> Cut | None:
+        """How documents are cut; None where each is one passage."""
+        return None if self.passage_tokens is None else Cut(self.passage_tokens, self.passage_overlap)
+
+    @property
+    def generation(self) -> str:
+        """Key of the embeddings that are made so."""
+        cut = self.cut
+        return self.space if cut is None else f"{self.space}:{cut.tokens}:{cut.overlap}"
+
+
 @dataclass(frozen=True, slots=True)
-class CollectionSettings:
+class CollectionSettings(_Generation):
     """Settings fixed at creation. `space` is the digest of the encoder that fills it."""
 
     model: str
@@ -71,15 +98,28 @@ class CollectionSettings:
     measure: str
     index: str
     tokens: TokenStorage
+    passage_tokens: int | None = None
+    passage_overlap: int = 0
+
+    def cut_as(self, cut: Cut | None) -> CollectionSettings:
+        """The same settings with documents cut in this way."""
+        tokens, overlap = (None, 0) if cut is None else cut
+        return replace(self, passage_tokens=tokens, passage_overlap=overlap)
+
+    def as_next(self) -> Reembedding:
+        """A re-embedding that leads to these settings."""
+        return Reembedding(self.model, self.space, self.dim, self.passage_tokens, self.passage_overlap)
 
 
 @dataclass(frozen=True, slots=True)
-class Reembedding:
-    """The next encoder of a collection that is being re-embedded."""
+class Reembedding(_Generation):
+    """The next encoder of a collection that is being re-embedded, and its cut of documents."""
 
     model: str
     space: str
     dim: int
+    passage_tokens: int | None = None
+    passage_overlap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +141,7 @@ class Collection:
 class CollectionSize:
     """Number of documents, and mean bytes of vector and token codes per document.
 
-    Of `truncated` documents the encoder read only part of the text.
+    Of `truncated` documents the encoder read only part of the text. `passages` are all that are embedded.
     `token_error` bounds the error of a cosine with a stored token; None without token codes.
     `unfilled` documents are not yet embedded by the next encoder, if there is one.
     """
@@ -110,6 +150,7 @@ class CollectionSize:
     truncated: int
     bytes_per_document: float
     token_error: float | None
+    passages: int
     unfilled: int = 0
 
 
@@ -130,11 +171,20 @@ class Document:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentEmbedding:
-    """Embedding of a stored document: a (d,) vector at unit length and, if kept, token codes."""
+    """Embedding of a stored document of p passages.
 
-    vector: Floats
+    Attributes:
+        vectors: (p, d) float32, a row at unit length for each passage.
+        truncated: whether the encoder read only part of a passage.
+        spans: (p, 2) of the passages in the text; None for one passage, the whole text.
+        codes: token codes of each passage, if kept.
+        code_error: bounds the error of a cosine with a stored token.
+    """
+
+    vectors: Floats
     truncated: bool
-    codes: bytes | None = None
+    spans: Spans | None = None
+    codes: Sequence[bytes] | None = None
     code_error: float = 0.0
 
 
@@ -153,19 +203,53 @@ class Write:
     if_version: Version | None = None
 
 
+class PassageKey(NamedTuple):
+    """A passage of a stored document: their numbers begin at 0."""
+
+    document: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocuments:
+    """Documents by id, and spans of those that are cut, with the collection as it was read."""
+
+    collection: Collection
+    documents: Mapping[str, Document]
+    spans: Mapping[str, Spans]
+
+    def span(self, passage: PassageKey) -> tuple[int, int]:
+        """First and one-past-last code point of a passage. Raises LookupError."""
+        if passage.document not in self.spans:
+            return 0, len(self.documents[passage.document].text)
+        start, end = self.spans[passage.document][passage.number]
+        return int(start), int(end)
+
+    def texts(self, passages: Sequence[PassageKey]) -> dict[PassageKey, str]:
+        """Texts of passages; those of documents that were deleted or rewritten may be missing."""
+        texts: dict[PassageKey, str] = {}
+        for each in passages:
+            try:
+                start, end = self.span(each)
+            except LookupError:
+                continue
+            texts[each] = self.documents[each.document].text[start:end]
+        return texts
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorChange:
-    """State of one document for an index: (d,) vector and metadata; neither if deleted."""
+    """State of one document for an index: (p, d) vectors and metadata; neither if deleted."""
 
     id: str
     version: int
-    vector: Floats | None
+    vectors: Floats | None
     metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentChange:
-    """State of one document for a copy: embeddings by space; none if deleted."""
+    """State of one document for a copy: embeddings by generation; none if deleted."""
 
     document: Document
     deleted: bool
@@ -264,8 +348,11 @@ class DocumentStore(Protocol):
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         """As `get`, with the collection at the version that was read. Raises UnknownCollection."""
 
-    def codes(self, name: str, ids: Sequence[str], space: str) -> dict[str, bytes]:
-        """Get token codes in a space, by document id; documents without codes are left out."""
+    def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
+        """As `get_at`, with the spans of the passages. Raises UnknownCollection."""
+
+    def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
+        """Get token codes of passages in a generation; those without codes are left out."""
 
     def scan(self, name: str, after: str, limit: int) -> list[Document]:
         """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
@@ -277,11 +364,11 @@ class DocumentStore(Protocol):
         """
 
     def vector_changes(
-        self, name: str, since: Version, cursor: Cursor | None, limit: int, space: str | None = None
+        self, name: str, since: Version, cursor: Cursor | None, limit: int, generation: str | None = None
     ) -> ChangePage[VectorChange]:
         """Read up to `limit` documents changed after version `since`, or from `cursor` on.
 
-        The vectors are those of `space`, by default the collection's own.
+        The vectors are those of `generation`, by default the collection's own.
 
         Raises:
             UnknownCollection: it was deleted.

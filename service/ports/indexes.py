@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 from pyroaring import BitMap
 
@@ -20,12 +20,23 @@ ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorR
 AUTO = "auto"  # setting of a collection whose engine is chosen by its number of documents
 
 
+class PassageHit(NamedTuple):
+    """Number of a passage of a document, and its similarity to the query."""
+
+    number: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Id of a document, and its similarity to the query: higher is more alike."""
+    """Id of a document, its similarity to the query, and its most similar passages.
+
+    Higher is more alike. The score is that of the best passage, which is the first of `passages`.
+    """
 
     id: str
     score: float
+    passages: Sequence[PassageHit]
 
 
 class VectorIndex(Protocol):
@@ -44,12 +55,14 @@ class VectorIndex(Protocol):
     def advance(self, version: Version) -> None:
         """Record that every change up to `version` was applied."""
 
-    def search(self, queries: Floats, k: int, where: Filter | None) -> tuple[Version, list[list[Hit]]]:
+    def search(
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+    ) -> tuple[Version, list[list[Hit]]]:
         """Find the k most similar matching documents for each of (q, d) unit queries, best first.
 
-        Fewer than k only where fewer match. Equal scores are ordered by id; which of equals at the k-th place are
-        returned is not defined. The version is the one that was searched; of many queries, some may have seen later
-        changes.
+        A document is as similar as its most similar passage; a hit has up to `passages` of them. Fewer than k only
+        where fewer match. Equal scores are ordered by id; which of equals at the k-th place are returned is not
+        defined. The version is the one that was searched; of many queries, some may have seen later changes.
         """
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
@@ -59,14 +72,14 @@ class VectorIndex(Protocol):
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """Get (d,) vectors by document id; missing documents are left out."""
+        """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
     def __len__(self) -> int:
         """Number of documents."""
 
     @property
     def rows(self) -> int:
-        """Number of rows, including those of replaced and deleted documents."""
+        """Number of rows, one a passage, including those of replaced and deleted documents."""
 
     @property
     def needs_rebuild(self) -> bool:
@@ -133,8 +146,8 @@ class Indexes(Protocol):
     Not safe for concurrent use with the same collection. A snapshot is never authoritative.
     """
 
-    def new(self, collection: Collection, documents: int) -> VectorIndex:
-        """Create an empty index for a collection of about `documents` documents."""
+    def new(self, collection: Collection, passages: int) -> VectorIndex:
+        """Create an empty index for a collection of about `passages` passages."""
 
     def load(self, collection: Collection) -> VectorIndex | None:
         """Load the snapshot of an index, current or older; None, with a log entry, if unusable."""

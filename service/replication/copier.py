@@ -19,7 +19,6 @@ from semblance.service.ports.documents import (
     CopyStore,
     DocumentChange,
     DocumentStore,
-    Reembedding,
     Version,
 )
 from semblance.service.replication.change_feed import read_pages
@@ -121,10 +120,10 @@ class Copier:
         if target is None or _must_restart(target, source):
             self._begin_epoch(source)
             target = self._copy.collection(name)
-        switched = target.settings.space != settings.space
+        switched = target.settings.generation != settings.generation
         # Where the store has switched, its encoder is still the next one here: readers of the copy need the former
         # encoder's vectors until the index of its successor is built.
-        next_one = Reembedding(settings.model, settings.space, settings.dim) if switched else source.reembedding
+        next_one = settings.as_next() if switched else source.reembedding
         if target.reembedding != next_one:
             self._writer.run_as_writer(lambda: self._copy.set_reembedding(name, next_one))
         if switched:
@@ -184,4 +183,4 @@ def _must_restart(target: Collection, source: Collection) -> bool:
         return True
     if target.version.contradicts(source.version):
         return True
-    return target.version.number == INCOMPLETE_VERSION and target.settings.space != source.settings.space
+    return target.version.number == INCOMPLETE_VERSION and target.settings.generation != source.settings.generation

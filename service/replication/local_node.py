@@ -39,8 +39,8 @@ class _IndexedCollection:
 
     def matches(self, collection: Collection) -> bool:
         """Whether the index is of the same epoch and the same encoder."""
-        own = self.collection.settings.space
-        return (self.index.version.epoch, own) == (collection.version.epoch, collection.settings.space)
+        own = self.collection.settings.generation
+        return (self.index.version.epoch, own) == (collection.version.epoch, collection.settings.generation)
 
 
 class LocalNode:
@@ -257,8 +257,8 @@ class LocalNode:
             return index
 
     def _changes(self, collection: Collection) -> PageReader[VectorChange]:
-        """Read changes of a collection, with vectors in its space as given by `collection`."""
-        return partial(self._store.vector_changes, collection.name, space=collection.settings.space)
+        """Read changes of a collection, with vectors of its generation as given by `collection`."""
+        return partial(self._store.vector_changes, collection.name, generation=collection.settings.generation)
 
     def _forget(self, name: str) -> None:
         """In the writer thread: drop the index and the snapshot of a deleted collection."""
@@ -308,7 +308,7 @@ class LocalNode:
 
     def _replace(self, collection: Collection, index: VectorIndex) -> None:
         """In the writer thread: apply what was written during the rebuild, and swap the indexes."""
-        if self._store.collection(collection.name).settings.space != collection.settings.space:
+        if self._store.collection(collection.name).settings.generation != collection.settings.generation:
             raise VersionMismatch(f"the encoder of collection {collection.name!r} has changed")
         catch_up(self._changes(collection), index)
         self._install(collection, index)
@@ -349,7 +349,7 @@ class LocalNode:
             self._saved[name] = indexed.index.version
 
     def _empty(self, collection: Collection) -> VectorIndex:
-        return self._folder.new(collection, self._store.sizes([collection.name])[0][1].documents)
+        return self._folder.new(collection, self._store.sizes([collection.name])[0][1].passages)
 
 
 def _never_at(name: str, version: Version) -> VersionMismatch:

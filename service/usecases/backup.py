@@ -63,7 +63,7 @@ def _find(store: DocumentStore, name: str) -> Collection | None:
 
 def _encoders(collection: Collection | None) -> object:
     """Epoch and encoders of a collection, for comparison."""
-    return collection and (collection.version.epoch, collection.settings.space, collection.reembedding)
+    return collection and (collection.version.epoch, collection.settings.generation, collection.reembedding)
 
 
 def _pages(

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from semblance.models.catalogue import similarity
 from semblance.models.protocols import Encoder
-from semblance.service.errors import InvalidRequest, NoReembedding, Problem, SpaceMismatch, UnknownModel
+from semblance.models.tokenization.passages import Cut
+from semblance.service.errors import (
+    InvalidRequest,
+    NoReembedding,
+    Problem,
+    SpaceMismatch,
+    UnknownCollection,
+    UnknownModel,
+)
 from semblance.service.names import RULE, is_name
 from semblance.service.ports.documents import (
     Collection,
@@ -20,16 +29,37 @@ from semblance.service.ports.indexes import AUTO
 from semblance.service.replication.access import CollectionAccess
 
 DEFAULT_MEASURE = "cosine"
+PASSAGE_TOKENS = 200  # of a passage, unless the model reads few more
+PASSAGE_SHARE = 0.8  # of what the model reads, at most: parts of a text may have more tokens alone than in it
+PASSAGE_OVERLAP = 1
+
+Passages: TypeAlias = Cut | Literal["auto", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewCollection:
-    """Settings of a collection to create; `model` None is the default model."""
+    """Settings of a collection to create; `model` None is the default model.
+
+    `passages` is how documents are cut: as the model demands, not at all, or at a given length.
+    """
 
     model: str | None = None
     measure: str = DEFAULT_MEASURE
     index: str = AUTO
     tokens: TokenStorage = "none"
+    passages: Passages = "auto"
+
+
+def cut_for(passages: Passages, encoder: Encoder) -> Cut | None:
+    """How documents are cut for an encoder. Raises InvalidRequest if it reads less."""
+    if passages == "none":
+        return None
+    if passages == "auto":
+        return Cut(min(PASSAGE_TOKENS, max(1, int(PASSAGE_SHARE * encoder.max_tokens))), PASSAGE_OVERLAP)
+    if passages.tokens > encoder.max_tokens:
+        detail = f"{passages.tokens:,} tokens exceed the {encoder.max_tokens:,} that model {encoder.name} reads"
+        raise InvalidRequest([Problem("/passages/tokens", "out_of_range", detail)])
+    return passages
 
 
 class Collections:
@@ -56,10 +86,11 @@ class Collections:
             measure=options.measure,
             index=options.index,
             tokens=options.tokens,
-        )
+        ).cut_as(cut_for(options.passages, encoder))
 
         def create(store: DocumentStore) -> tuple[Collection, CollectionSize, bool]:
-            _, new = store.create(name, settings)
+            wanted = _cut_as_before(store, name, settings) if options.passages == "auto" else settings
+            _, new = store.create(name, wanted)
             return *store.sizes([name])[0], new
 
         return await self._access.write(name, create)
@@ -118,3 +149,11 @@ class Collections:
             return await self._models.get(model)
         except UnknownModel:
             return None
+
+
+def _cut_as_before(store: DocumentStore, name: str, settings: CollectionSettings) -> CollectionSettings:
+    """The settings, with the cut of an existing collection, perhaps of an earlier release."""
+    try:
+        return settings.cut_as(store.collection(name).settings.cut)
+    except UnknownCollection:
+        return settings

@@ -1,8 +1,7 @@
-"""Encode texts through cache and model: for use cases, for storage, and for clients."""
+"""Encode texts through cache and model: for use cases, and for clients."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,10 @@ import numpy as np
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
 from semblance.models.errors import BadTexts
-from semblance.models.measures.quantized_tokens import quantize
 from semblance.models.protocols import Encoder
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
 from semblance.service.ports.embedding import Embedder, EmbeddingCache, Miss, ServedModels
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
@@ -27,10 +24,11 @@ UNREAD_SHARE = 0.5  # of the letters of a text, from which its answer has a warn
 
 
 class InputText(NamedTuple):
-    """A text of a request, and the JSON pointer to its place there."""
+    """A text of a request, the JSON pointer to its place, and its tokens if known."""
 
     text: str
     pointer: str
+    tokens: TokenizedText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class TextEmbedder:
             InvalidRequest: some texts cannot be encoded; it names each of them with an error code.
             TooManyTokens, Overloaded: see semblance.service.errors.
         """
-        self._check_lengths(texts)
+        self._check_lengths([each for each in texts if each.tokens is None])
         key_prefix = f"{encoder.build}:{want}:{role}:{truncate}:"
         keys = {each.text: key_prefix + _digest(each.text) for each in texts}
         cached = dict(zip(keys, await self._cache.get_many(list(keys.values())), strict=True))
@@ -77,6 +75,7 @@ class TextEmbedder:
             for text, each in cached.items()
             if isinstance(each, TokenEmbeddings) and each.text is not None
         }
+        tokens |= {each.text: each.tokens for each in texts if each.tokens is not None}
         untokenized = [text for text in keys if text not in tokens]
         tokens |= await self._tokenize(encoder, untokenized, texts, role, truncate)
         found = self._usable(cached, tokens, encoder.dim, want)
@@ -98,9 +97,15 @@ class TextEmbedder:
         self._check_lengths(texts)
         await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, truncate)
 
-    async def tokenize(self, encoder: Encoder, texts: Sequence[InputText], role: Role) -> list[TokenizedText]:
-        """Tokens of each text, truncated at its end. Raises InvalidRequest."""
-        self._check_lengths(texts)
+    async def tokenize(
+        self, encoder: Encoder, texts: Sequence[InputText], role: Role, *, limited: bool = True
+    ) -> list[TokenizedText]:
+        """Tokens of each text, truncated at its end; without `limited`, of any length.
+
+        Raises InvalidRequest.
+        """
+        if limited:
+            self._check_lengths(texts)
         tokens = await self._tokenize(encoder, list({each.text: None for each in texts}), texts, role, "END")
         return [tokens[each.text] for each in texts]
 
@@ -175,64 +180,22 @@ def _located(error: BadTexts, distinct: Sequence[str], texts: Sequence[InputText
 
 def _unread(encoder: Encoder, tokens: Mapping[str, TokenizedText], texts: Sequence[InputText]) -> list[RequestWarning]:
     """Warn of texts that the encoder cannot read, at every place of the request that has one."""
-    unread = {text: each.unread for text, each in tokens.items() if each.unread >= UNREAD_SHARE}
+    return [warning for each in texts for warning in unread_warning(encoder, each.pointer, tokens[each.text].unread)]
+
+
+def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[RequestWarning]:
+    """Warn of a text if the encoder cannot read much of its letters."""
+    if share < UNREAD_SHARE:
+        return []
     detail = (
-        "{:.0%} of its letters are in a script, or in words, that the model {} does not know: its scores mean little"
+        f"{share:.0%} of its letters are in a script, or in words, that the model {encoder.name} does not know: "
+        "its scores mean little"
     )
-    return [
-        RequestWarning(each.pointer, "unread_text", detail.format(unread[each.text], encoder.name))
-        for each in texts
-        if each.text in unread
-    ]
+    return [RequestWarning(pointer, "unread_text", detail)]
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentEmbeddings:
-    """Embeddings of documents by id; `tokens` is their total number of tokens."""
-
-    by_id: Mapping[str, DocumentEmbedding]
-    tokens: int
-    warnings: Sequence[RequestWarning] = ()
-
-
-class DocumentEmbedder:
-    """Encodes documents for storage: a unit vector each, and token codes if kept."""
-
-    def __init__(self, texts: TextEmbedder) -> None:
-        self._texts = texts
-
-    async def check(self, encoder: Encoder, texts: Sequence[InputText]) -> None:
-        """Check that texts can be embedded. Raises InvalidRequest."""
-        await self._texts.check(encoder, texts, "document")
-
-    async def embed(
-        self, encoder: Encoder, texts: Mapping[str, InputText], tokens: TokenStorage, *, bulk: bool
-    ) -> DocumentEmbeddings:
-        """Embed texts, keyed by the ids of their documents; with `bulk`, as background work.
-
-        Raises:
-            InvalidRequest, TooManyTokens, Overloaded: as `TextEmbedder.embed`.
-        """
-        keep_tokens = tokens == "int8"
-        want: Want = "tokens" if keep_tokens else "pooled"
-        embedded = await self._texts.embed(encoder, list(texts.values()), "document", want, bulk=bulk)
-
-        def convert() -> list[DocumentEmbedding]:
-            pairs = zip(embedded.embeddings, embedded.truncated, strict=True)
-            return [_storable(embeddings, truncated, keep_tokens) for embeddings, truncated in pairs]
-
-        by_id = dict(zip(texts, await asyncio.to_thread(convert), strict=True))
-        return DocumentEmbeddings(by_id, embedded.tokens, embedded.warnings)
-
-
-def _storable(embeddings: TokenEmbeddings, truncated: bool, keep_tokens: bool) -> DocumentEmbedding:
-    vector = unit_rows(embeddings.pooled()).astype(np.float32)
-    codes, error = quantize(embeddings) if keep_tokens else (None, 0.0)
-    return DocumentEmbedding(vector, truncated, codes, error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,25 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semblance.models.catalogue import explainable
+import numpy as np
+
+from semblance.models.catalogue import explainable, similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, LinkList, ReadText, tokens_of
 from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Granularity, Role, Truncate
-from semblance.service.errors import UnknownDocument
+from semblance.models.tokenization.passages import Span
+from semblance.service.errors import UnknownDocument, WriteConflict
 from semblance.service.ports.calibration import Calibration, Calibrations
+from semblance.service.ports.documents import CutDocuments, PassageKey
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 
 DEFAULT_LINKS = 200
+RESCORED_PASSAGES = 3  # of a document, the nearest by vector; the best of them makes the score of a measure
 DEFAULT_MEASURE = "rcmd_words"  # its parts are few strong links of words, whatever measure ranks a search
 
 
@@ -79,10 +84,25 @@ class PairExplanation:
     explanation: Explanation
     warnings: Sequence[RequestWarning]
     calibration: Calibration | None
+    passage: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two embedded texts; `passage` is the place of the second in a document that is cut."""
+
+    encoder: Encoder
+    a: TokenEmbeddings
+    b: TokenEmbeddings
+    warnings: Sequence[RequestWarning]
+    passage: Span | None = None
 
 
 class Explain:
-    """Explains a score as `Compare` or `Search` computes it."""
+    """Explains a score as `Compare` or `Search` computes it.
+
+    Of a document that is cut, the passage with the highest score is explained.
+    """
 
     def __init__(
         self,
@@ -103,36 +123,63 @@ class Explain:
 
         Raises:
             UnknownMeasure, NotExplainable, UnknownModel, UnknownCollection, UnknownDocument, SpaceMismatch,
-            InvalidRequest: see the errors of models and service.
+            InvalidRequest, WriteConflict: see the errors of models and service.
         """
-        encoder, b, role = await self._second(params)
         explainer = explainable(params.measure)
-        left = await self._texts.embed(encoder, [params.a], "query", "tokens", params.truncate)
-        right = await self._texts.embed(encoder, [b], role, "tokens", params.truncate)
+        if isinstance(params.b, InputText):
+            pair = await self._pair_of_texts(params, params.b)
+        else:
+            pair = await self._pair_with_document(params, params.b)
 
         def compute() -> Explanation:
-            explanation = explainer.explain(left.embeddings[0], right.embeddings[0])
+            explanation = explainer.explain(pair.a, pair.b)
             grouped = explanation.by_word() if params.granularity == "word" else explanation
             return grouped if params.max_links is None else grouped.strongest(params.max_links)
 
         return PairExplanation(
-            encoder=encoder,
+            encoder=pair.encoder,
             measure=params.measure,
-            a=ReadText.of(tokens_of(left.embeddings[0]), params.truncate),
-            b=ReadText.of(tokens_of(right.embeddings[0]), params.truncate),
+            a=ReadText.of(tokens_of(pair.a), params.truncate),
+            b=ReadText.of(tokens_of(pair.b), params.truncate),
             explanation=await asyncio.to_thread(compute),
-            warnings=[*left.warnings, *right.warnings],
-            calibration=self._calibrations.get((encoder.space, params.measure)),
+            warnings=pair.warnings,
+            calibration=self._calibrations.get((pair.encoder.space, params.measure)),
+            passage=pair.passage,
         )
 
-    async def _second(self, params: ExplainParams) -> tuple[Encoder, InputText, Role]:
-        """Resolve the second text, with its encoder and role."""
-        if isinstance(params.b, InputText):
-            return await self._models.get(params.model), params.b, "query"
-        ref = params.b
-        collection = await self._access.read(lambda store: store.collection(ref.collection))
-        documents = await self._access.read(lambda store: store.get(ref.collection, [ref.id]))
-        if ref.id not in documents:
+    async def _pair_of_texts(self, params: ExplainParams, b: InputText) -> _Pair:
+        encoder = await self._models.get(params.model)
+        left = await self._embed(encoder, [params.a], "query", params.truncate)
+        right = await self._embed(encoder, [b], "query", params.truncate)
+        return _Pair(encoder, left.embeddings[0], right.embeddings[0], [*left.warnings, *right.warnings])
+
+    async def _pair_with_document(self, params: ExplainParams, ref: DocumentRef) -> _Pair:
+        read = await self._access.read(lambda store: store.get_cut(ref.collection, [ref.id]))
+        if ref.id not in read.documents:
             raise UnknownDocument(f"collection {ref.collection!r} has no document {ref.id!r}")
-        encoder = await self._collections.encoder_of(collection)
-        return encoder, InputText(documents[ref.id].text, "/id"), "document"
+        encoder = await self._collections.encoder_of(read.collection)
+        a = await self._embed(encoder, [params.a], "query", params.truncate)
+        passages = await self._nearest_passages(read, ref, a.embeddings[0])
+        texts = [InputText(text, "/id") for text in read.texts(passages).values()]
+        b = await self._embed(encoder, texts, "document", params.truncate)
+        measure = similarity(params.measure)
+        scores = await asyncio.to_thread(measure.score_many, a.embeddings[0], b.embeddings)
+        best = int(np.argmax(scores))
+        passage = read.span(passages[best]) if ref.id in read.spans else None
+        return _Pair(encoder, a.embeddings[0], b.embeddings[best], [*a.warnings, *b.warnings[:1]], passage)
+
+    async def _nearest_passages(self, read: CutDocuments, ref: DocumentRef, query: TokenEmbeddings) -> list[PassageKey]:
+        """The passages of a document that a search would score."""
+        if ref.id not in read.spans:
+            return [PassageKey(ref.id, 0)]
+        _, index = await self._access.current(ref.collection, None)
+        vectors = index.vectors([ref.id]).get(ref.id)
+        if vectors is None or len(vectors) != len(read.spans[ref.id]):
+            raise WriteConflict(f"document {ref.id!r} was rewritten during the request; retry")
+        nearest = np.argsort(-(vectors @ query.pooled()), kind="stable")[:RESCORED_PASSAGES]
+        return [PassageKey(ref.id, int(number)) for number in nearest]
+
+    async def _embed(
+        self, encoder: Encoder, texts: Sequence[InputText], role: Role, truncate: Truncate
+    ) -> TextEmbeddings:
+        return await self._texts.embed(encoder, texts, role, "tokens", truncate)

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
+from semblance.models.tokenization.passages import Cut
 from semblance.service.errors import InvalidRequest, Problem, UnknownDocument
 from semblance.service.ports.documents import Collection, Document, Version, Write
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import DocumentEmbedder, InputText
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.embed_documents import DocumentEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,9 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest: see semblance.service.errors.
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
-        texts = [InputText(document.text, f"/documents/{i}/text") for i, document in enumerate(documents)]
-        for encoder in await self._encoders(collection):
-            await self._embedder.check(encoder, texts)
+        texts = {str(i): InputText(document.text, f"/documents/{i}/text") for i, document in enumerate(documents)}
+        for encoder, cut in await self._encoders(collection):
+            await self._embedder.check(encoder, texts, cut)
 
     async def _store(
         self, name: str, documents: Sequence[Document], if_versions: Mapping[str, Version], *, bulk: bool
@@ -90,8 +92,8 @@ class IndexDocuments:
             if not _same_text(document, stored.get(document.id))
         }
         embedded = [
-            await self._embedder.embed(encoder, new, collection.settings.tokens, bulk=bulk)
-            for encoder in await self._encoders(collection)
+            await self._embedder.embed(encoder, new, cut, collection.settings.tokens, bulk=bulk)
+            for encoder, cut in await self._encoders(collection)
         ]
         own, following = embedded[0].by_id, embedded[-1].by_id if len(embedded) > 1 else {}
         writes = [Write(each, own.get(each.id), following.get(each.id), if_versions.get(each.id)) for each in documents]
@@ -126,10 +128,15 @@ class IndexDocuments:
         """Get up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
         return await self._access.read(lambda store: store.scan(name, after, limit))
 
-    async def _encoders(self, collection: Collection) -> list[Encoder]:
-        """Get the encoder of a collection and, in a re-embedding, the next. Raises SpaceMismatch."""
-        own = await self._collections.encoder_of(collection)
-        return [own] if collection.reembedding is None else [own, await self._collections.next_encoder_of(collection)]
+    async def _encoders(self, collection: Collection) -> list[tuple[Encoder, Cut | None]]:
+        """Get the encoder and cut of a collection and, in a re-embedding, the next ones.
+
+        Raises SpaceMismatch.
+        """
+        own = (await self._collections.encoder_of(collection), collection.settings.cut)
+        if collection.reembedding is None:
+            return [own]
+        return [own, (await self._collections.next_encoder_of(collection), collection.reembedding.cut)]
 
 
 def _same_text(document: Document, stored: Document | None) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from semblance.models.protocols import Encoder
+from semblance.models.tokenization.passages import Cut
 from semblance.service.ports.documents import Collection, CollectionSize, Document, DocumentStore, Reembedding, Version
 from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
-from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import DocumentEmbedder, InputText
+from semblance.service.usecases.collections import Collections, Passages, cut_for
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.embed_documents import DocumentEmbedder
 
 STEP_DOCUMENTS = 256  # embedded and committed together
 
@@ -40,14 +43,22 @@ class Reembedder:
         self._access = access
         self._embedder = embedder
 
-    async def begin(self, name: str, model: str) -> tuple[Collection, CollectionSize]:
-        """Begin to re-embed a collection under a model; idempotent.
+    async def begin(
+        self, name: str, model: str | None, passages: Passages | None = None
+    ) -> tuple[Collection, CollectionSize]:
+        """Begin to re-embed a collection, under a model or cut in another way; idempotent.
+
+        What is None stays as it is; passages are cut shorter for a model that reads less.
 
         Raises:
-            UnknownCollection, UnknownModel, ReembeddingDiffers, WriteConflict: see semblance.service.errors.
+            UnknownCollection, UnknownModel, ReembeddingDiffers, WriteConflict, InvalidRequest: see
+                semblance.service.errors.
         """
-        encoder = await self._models.get(model)
-        reembedding = Reembedding(encoder.name, encoder.space, encoder.dim)
+        collection = await self._access.read_primary(lambda store: store.collection(name))
+        encoder = await self._models.get(collection.settings.model if model is None else model)
+        cut = _shortened(collection.settings.cut, encoder) if passages is None else cut_for(passages, encoder)
+        tokens, overlap = (None, 0) if cut is None else cut
+        reembedding = Reembedding(encoder.name, encoder.space, encoder.dim, tokens, overlap)
         return await retry_on_conflict(
             lambda: self._begin(name, reembedding), f"collection {name!r} was recreated repeatedly"
         )
@@ -77,7 +88,7 @@ class Reembedder:
 
     async def _begin(self, name: str, reembedding: Reembedding) -> tuple[Collection, CollectionSize]:
         collection, size = await self._access.read_primary(lambda store: store.sizes([name])[0])
-        filled = collection.reembedding is None and collection.settings.space == reembedding.space
+        filled = collection.reembedding is None and collection.settings.generation == reembedding.generation
         if filled or collection.reembedding == reembedding:
             return collection, size
 
@@ -98,8 +109,15 @@ class Reembedder:
         if not documents:
             return StepResult(0, 0, collection.version)
         texts = {each.id: InputText(each.text, f"/documents/{each.id}") for each in documents}
-        embedded = await self._embedder.embed(encoder, texts, collection.settings.tokens, bulk=True)
+        assert collection.reembedding is not None
+        cut = collection.reembedding.cut
+        embedded = await self._embedder.embed(encoder, texts, cut, collection.settings.tokens, bulk=True)
         filled = [(each, embedded.by_id[each.id]) for each in documents]
         version = await self._access.write(name, lambda store: store.fill(collection, filled))
         left, _ = await self._access.read_primary(lambda store: store.unfilled(name, 0))
         return StepResult(len(documents), left, version)
+
+
+def _shortened(cut: Cut | None, encoder: Encoder) -> Cut | None:
+    """The cut, of no more than the encoder reads."""
+    return cut and cut._replace(tokens=min(cut.tokens, encoder.max_tokens))

@@ -10,7 +10,7 @@ import numpy as np
 
 from semblance.models.embeddings import Floats
 from semblance.models.measures.quantized_tokens import is_codes
-from semblance.service.ports.documents import Collection, DocumentStore, VectorChange, Version
+from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import Indexes, VectorIndex
 from semblance.service.replication.change_feed import catch_up, read_pages
 
@@ -35,7 +35,7 @@ def verify(store: DocumentStore, indexes: Indexes) -> Iterator[VerificationRepor
         snapshot = "none" if saved is None else str(saved.version)
         index = saved
         if index is None:
-            index = indexes.new(collection, store.sizes([collection.name])[0][1].documents)
+            index = indexes.new(collection, store.sizes([collection.name])[0][1].passages)
         try:
             catch_up(partial(store.vector_changes, collection.name), index)
         except (ValueError, AssertionError):  # a vector of another length fits no index; the report names it
@@ -52,18 +52,26 @@ def _verify_collection(
     start, dim = Version(collection.version.epoch, 0), collection.settings.dim
     for page in read_pages(partial(store.vector_changes, collection.name), start):
         live = set(store.get(collection.name, [change.id for change in page.changes]))
-        codes = dict.fromkeys(live, b"")
-        if collection.settings.tokens == "int8":
-            codes = store.codes(collection.name, list(live), collection.settings.space)
-            faults += [f"{doc_id!r} has unreadable token codes" for doc_id in codes if not is_codes(codes[doc_id], dim)]
         for change in page.changes:
             faults += _faults_of(change, dim, alive=change.id in live)
         faults += _index_faults(page.changes, index)
-        faults += [f"{doc_id!r} has no token codes" for doc_id in sorted(live - codes.keys())]
+        if collection.settings.tokens == "int8":
+            faults += _code_faults(store, collection, [change for change in page.changes if change.id in live])
         documents += len(live)
     if index is not None and len(index) != documents:
         faults.append(f"the index contains {len(index):,} documents, the store {documents:,}")
     return VerificationReport(collection.name, documents, str(collection.version), snapshot, faults)
+
+
+def _code_faults(store: DocumentStore, collection: Collection, changes: Sequence[VectorChange]) -> list[str]:
+    passages = [PassageKey(change.id, i) for change in changes for i in range(len(_vectors(change)))]
+    codes = store.codes(collection.name, passages, collection.settings.generation)
+    unreadable = {each.document for each in codes if not is_codes(codes[each], collection.settings.dim)}
+    missing = {each.document for each in passages if each not in codes}
+    return [
+        *(f"{doc_id!r} has unreadable token codes" for doc_id in sorted(unreadable)),
+        *(f"{doc_id!r} has no token codes" for doc_id in sorted(missing)),
+    ]
 
 
 def _index_faults(changes: Sequence[VectorChange], index: VectorIndex | None) -> list[str]:
@@ -73,16 +81,22 @@ def _index_faults(changes: Sequence[VectorChange], index: VectorIndex | None) ->
     return [
         f"{change.id!r} is not in the index as it is stored"
         for change in changes
-        if not _equal(indexed.get(change.id), change.vector)
+        if not _equal(indexed.get(change.id), change.vectors)
     ]
 
 
 def _faults_of(change: VectorChange, dim: int, *, alive: bool) -> Iterator[str]:
-    vector = change.vector
-    if alive != (vector is not None):
+    if alive != (change.vectors is not None):
         yield f"{change.id!r} has no vector" if alive else f"{change.id!r} is deleted, but has a vector"
-    if vector is None:
-        return
+    for vector in _vectors(change):
+        yield from _vector_faults(change, vector, dim)
+
+
+def _vectors(change: VectorChange) -> Sequence[Floats]:
+    return [] if change.vectors is None else list(change.vectors)
+
+
+def _vector_faults(change: VectorChange, vector: Floats, dim: int) -> Iterator[str]:
     if len(vector) != dim:
         yield f"{change.id!r} has a vector of {len(vector)} numbers, not {dim}"
     elif not abs(float(np.linalg.norm(vector.astype(np.float64))) - 1.0) <= LENGTH_ERROR and vector.any():

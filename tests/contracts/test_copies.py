@@ -35,8 +35,15 @@ Step: TypeAlias = tuple[str, str, int]
 def embedding(space: str, text: str) -> DocumentEmbedding:
     """Deterministic embedding of a text in a space."""
     seed = [ord(character) for character in space + text]
-    vector = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return DocumentEmbedding(vector, truncated=len(text) % 2 == 1, codes=(space + text).encode(), code_error=0.01)
+    spans = np.array([(0, 1), (1, 2)], np.int32) if len(text) % 3 == 2 else None
+    passages = 1 if spans is None else 2
+    return DocumentEmbedding(
+        vectors=unit_rows(np.random.default_rng(seed).normal(size=(passages, DIM))).astype(np.float32),
+        truncated=len(text) % 2 == 1,
+        spans=spans,
+        codes=[f"{space}{text}{i}".encode() for i in range(passages)],
+        code_error=0.01,
+    )
 
 
 class Writer:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, Table, update
 
 from semblance.models.embeddings import unit_rows
+from semblance.models.tokenization.passages import Cut
 from semblance.service.documents.databases import sqlite
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.schema import documents, token_codes, vectors
@@ -40,6 +41,7 @@ from semblance.service.ports.documents import (
     Cursor,
     Document,
     DocumentEmbedding,
+    PassageKey,
     Version,
     Write,
 )
@@ -55,8 +57,15 @@ def store(engine: Engine) -> SqlDocumentStore:
 
 
 def document_embedding(seed: int) -> DocumentEmbedding:
-    made = unit_rows(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
-    return DocumentEmbedding(made, truncated=seed % 2 == 1, codes=bytes([seed % 256]) * 3, code_error=seed / 1000)
+    """One passage, or two where the seed is a multiple of 5."""
+    passages = 2 if seed % 5 == 0 else 1
+    return DocumentEmbedding(
+        vectors=unit_rows(np.random.default_rng(seed).normal(size=(passages, DIM))).astype(np.float32),
+        truncated=seed % 2 == 1,
+        spans=np.array([(0, 2), (1, 4)], np.int32) if passages > 1 else None,
+        codes=[bytes([seed % 256, i]) * 3 for i in range(passages)],
+        code_error=seed / 1000,
+    )
 
 
 def new(doc_id: str, text: str = "text", seed: int = 1, **metadata: object) -> Write:
@@ -77,7 +86,33 @@ def test_a_write_is_read_back_unchanged(store: SqlDocumentStore) -> None:
             "ü/1 🙂", "Ein Text", {"tags": ["a", 1, None], "deep": {"x": [1.5, True]}}, truncated=True, version=1
         )
     }
-    assert store.codes("c", ["ü/1 🙂"], "space-1") == {"ü/1 🙂": b"\x01\x01\x01"}
+    assert store.codes("c", [PassageKey("ü/1 🙂", 0)], "space-1") == {PassageKey("ü/1 🙂", 0): b"\x01\x00" * 3}
+
+
+def test_passages_are_read_one_by_one(store: SqlDocumentStore) -> None:
+    cut = SETTINGS.cut_as(Cut(64, 1))
+    store.create("c", cut)
+    upsert(store, [new("whole", seed=1), new("cut", seed=5), new("also cut", seed=10)])
+    keys = [PassageKey("whole", 0), PassageKey("cut", 1), PassageKey("also cut", 1), PassageKey("cut", 0)]
+    codes = [b"\x01\x00", b"\x05\x01", b"\x0a\x01", b"\x05\x00"]
+    missing = [PassageKey("cut", 2), PassageKey("none", 0)]
+    assert store.codes("c", keys + missing, cut.generation) == dict(
+        zip(keys, [3 * each for each in codes], strict=True)
+    )
+    assert store.codes("c", keys, "space-1") == {}
+    read = store.get_cut("c", ["whole", "cut", "none"])
+    assert read.collection == store.collection("c")
+    assert set(read.documents) == {"whole", "cut"}
+    assert [read.span(key) for key in keys[:2]] == [(0, 4), (1, 4)]
+    assert read.texts([*keys, *missing]) == dict(zip([keys[0], keys[1], keys[3]], ["text", "ext", "te"], strict=True))
+    [(_, size)] = store.sizes(["c"])
+    assert (size.documents, size.passages) == (3, 5)
+    assert size.bytes_per_document == 5 * (4 * DIM + 6) / 3
+    [changes] = [store.vector_changes("c", Version(store.collection("c").version.epoch, 0), None, 9).changes]
+    assert [each.vectors is not None and each.vectors.shape for each in changes] == [(2, DIM), (2, DIM), (1, DIM)]
+    store.delete("c", "cut")
+    assert store.codes("c", keys, cut.generation).keys() == {keys[0], keys[2]}
+    assert store.sizes(["c"])[0][1].passages == 3
 
 
 def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
@@ -105,7 +140,7 @@ def test_a_recreated_collection_is_empty_with_a_new_epoch(store: SqlDocumentStor
     assert second.version.number == 0
     assert store.get("c", ["d"]) == {}
     assert store.get_at("c", ["d"]) == (second, {})
-    assert store.codes("c", ["d"], "space-1") == {}
+    assert store.codes("c", [PassageKey("d", 0)], "space-1") == {}
 
 
 def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
@@ -141,7 +176,7 @@ def test_metadata_alone_changes_only_with_an_equal_text(store: SqlDocumentStore)
     upsert(store, [new("d", "text", 3, a=1)])
     upsert(store, [Write(Document("d", "text", {"a": 2}), None)])
     assert store.get("c", ["d"])["d"].metadata == {"a": 2}
-    assert store.codes("c", ["d"], "space-1") == {"d": b"\x03\x03\x03"}
+    assert store.codes("c", [PassageKey("d", 0)], "space-1") == {PassageKey("d", 0): b"\x03\x00" * 3}
     with pytest.raises(TextChanged):
         upsert(store, [new("e"), Write(Document("d", "other", {}), None), Write(Document("f", "x", {}), None)])
     assert store.get("c", ["e"]) == {}, "all or nothing"
@@ -160,9 +195,9 @@ def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None
 def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     assert store.sizes(["c"])[0][1].documents == 0
-    upsert(store, [new("a", seed=5), new("b", seed=7)])
+    upsert(store, [new("a", seed=6), new("b", seed=7)])
     size = store.sizes(["c"])[0][1]
-    assert (size.documents, size.bytes_per_document) == (2, 4 * DIM + 3)
+    assert (size.documents, size.bytes_per_document) == (2, 4 * DIM + 6)
     assert size.token_error == pytest.approx(0.007)
 
 
@@ -203,7 +238,7 @@ def test_an_index_catches_up_for_any_page_size(
                 catch_up(partial(store.vector_changes, "c"), index)
         catch_up(partial(store.vector_changes, "c"), index)
     stored = {document.id for document in store.scan("c", "", 100)}
-    found = index.search(document_embedding(1).vector[None], 100, None)[1][0]
+    found = index.search(document_embedding(1).vectors, 100, None)[1][0]
     assert {hit.id for hit in found} == stored
     assert index.version == store.collection("c").version
 
@@ -256,7 +291,7 @@ def test_rows_with_changed_bytes_are_found(store: SqlDocumentStore, engine: Engi
     changes: list[tuple[Table, str, dict[str, object]]] = [
         (documents, "a", {"text": "text of A"}),
         (documents, "b", {"metadata": {"tags": ["a", 1.5, "null"]}}),
-        (vectors, "c", {"vector": document_embedding(2).vector.tobytes()}),
+        (vectors, "c", {"vector": document_embedding(2).vectors.tobytes()}),
         (token_codes, "d", {"codes": b"\1\1\2"}),
     ]
     with engine.begin() as connection:

@@ -18,7 +18,7 @@ from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.filters import All, Between, Either, Exists, Filter, Not, OneOf, Prefix, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange, Version
-from semblance.service.ports.indexes import ENGINES, Hit
+from semblance.service.ports.indexes import ENGINES, Hit, PassageHit
 
 DIM = 8
 SCANNED = 2000  # limit of exhaustive scans in tests with more rows
@@ -75,17 +75,18 @@ class Oracle:
 
     def apply(self, changes: list[VectorChange]) -> None:
         for change in changes:
-            if change.vector is None:
+            if change.vectors is None:
                 self.documents.pop(change.id, None)
             else:
                 self.documents[change.id] = change
 
-    def search(self, query: Floats, k: int, where: Filter | None) -> list[Hit]:
-        hits = [
-            Hit(change.id, float(np.clip(change.vector.astype(np.float64) @ query.astype(np.float64), -1, 1)))
-            for change in self.documents.values()
-            if change.vector is not None and (where is None or holds(where, change.metadata))
-        ]
+    def search(self, query: Floats, k: int, where: Filter | None, passages: int = 1) -> list[Hit]:
+        hits: list[Hit] = []
+        for change in self.documents.values():
+            if change.vectors is not None and (where is None or holds(where, change.metadata)):
+                scores = np.clip(change.vectors.astype(np.float64) @ query.astype(np.float64), -1, 1)
+                best = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:passages]
+                hits.append(Hit(change.id, max(scores), [PassageHit(i, scores[i]) for i in best]))
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:k]
 
     def mismatches(self, where: Filter) -> list[str]:
@@ -150,43 +151,56 @@ def kind(value: object) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
-def random_change(rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any]) -> VectorChange:
-    return VectorChange(doc_id, 1, unit_rows(rng.normal(size=DIM)).astype(np.float32), metadata)
+def random_change(
+    rng: np.random.Generator, doc_id: str, metadata: Mapping[str, Any], passages: int = 1
+) -> VectorChange:
+    return VectorChange(doc_id, 1, unit_rows(rng.normal(size=(passages, DIM))).astype(np.float32), metadata)
 
 
 def assert_same(found: list[Hit], expected: list[Hit]) -> None:
     assert [hit.id for hit in found] == [hit.id for hit in expected]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+    for hit, other in zip(found, expected, strict=True):
+        assert hit.passages[0].score == hit.score
+        assert [each.number for each in hit.passages] == [each.number for each in other.passages]
+        assert [each.score for each in hit.passages] == pytest.approx([each.score for each in other.passages], abs=1e-6)
 
 
 @pytest.mark.parametrize("engine", NAMES)
 @settings(deadline=None, max_examples=60)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from(["upsert", "delete", "relabel"]), st.integers(0, 12), METADATA), max_size=60
+        st.tuples(
+            st.sampled_from(["upsert", "delete", "relabel"]),
+            st.integers(0, 12),
+            METADATA,
+            st.sampled_from([1, 1, 2, 9]),
+        ),
+        max_size=60,
     ),
     k=st.integers(1, 20),
+    passages=st.integers(1, 4),
     seed=st.integers(0, 999),
 )
 def test_any_history_of_changes_matches_the_oracle(
-    engine: str, steps: list[tuple[str, int, dict[str, Any]]], k: int, seed: int
+    engine: str, steps: list[tuple[str, int, dict[str, Any], int]], k: int, passages: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     index, oracle = empty(engine), Oracle()
-    for action, number, metadata in steps:
+    for action, number, metadata, count in steps:
         doc_id = f"d{number}"
-        change = random_change(rng, doc_id, metadata)
+        change = random_change(rng, doc_id, metadata, count)
         if action == "delete":
             change = VectorChange(doc_id, 1, None, {})
         elif action == "relabel" and doc_id in oracle.documents:
-            change = VectorChange(doc_id, 1, oracle.documents[doc_id].vector, metadata)
+            change = VectorChange(doc_id, 1, oracle.documents[doc_id].vectors, metadata)
         index.apply([change])
         oracle.apply([change])
     assert len(index) == len(oracle.documents)
     query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
     for definition in FILTERS:
         where = None if definition is None else parse_filter(definition)
-        assert_same(index.search(query, k, where)[1][0], oracle.search(query[0], k, where))
+        assert_same(index.search(query, k, where, passages)[1][0], oracle.search(query[0], k, where, passages))
         if where is not None:
             assert [notice.code for notice in index.mismatches(where)] == oracle.mismatches(where)
 
@@ -250,8 +264,20 @@ def test_k_hits_are_returned_whenever_k_match(index: CollectionIndex, share: flo
 
 def test_equal_scores_are_ordered_by_id(index: CollectionIndex) -> None:
     same = unit_rows(np.ones(DIM)).astype(np.float32)
-    index.apply([VectorChange(doc_id, 1, same, {}) for doc_id in ("c", "a", "b")])
+    index.apply([VectorChange(doc_id, 1, same[None], {}) for doc_id in ("c", "a", "b")])
     assert [hit.id for hit in index.search(same[None], 3, None)[1][0]] == ["a", "b", "c"]
+
+
+def test_a_document_of_many_passages_crowds_out_no_other(index: CollectionIndex) -> None:
+    rng, oracle = np.random.default_rng(5), Oracle()
+    query = unit_rows(rng.normal(size=(1, DIM))).astype(np.float32)
+    near = unit_rows(query + 0.1 * rng.normal(size=(500, DIM))).astype(np.float32)
+    changes = [VectorChange("book", 1, near, {}), *(random_change(rng, f"d{i}", {}, 1 + i % 3) for i in range(40))]
+    index.apply(changes)
+    oracle.apply(changes)
+    assert (len(index), index.rows) == (41, 500 + sum(1 + i % 3 for i in range(40)))
+    assert_same(index.search(query, 10, None, 3)[1][0], oracle.search(query[0], 10, None, 3))
+    assert_same(index.search(query, 100, None, 3)[1][0], oracle.search(query[0], 100, None, 3))
 
 
 def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
@@ -261,8 +287,8 @@ def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
 
 def test_new_metadata_alone_takes_no_new_row(index: CollectionIndex) -> None:
     vector = unit_rows(np.ones(DIM)).astype(np.float32)
-    index.apply([VectorChange("d", 1, vector, {"color": "red"})])
-    index.apply([VectorChange("d", 2, vector, {"color": "blue"})])
+    index.apply([VectorChange("d", 1, vector[None], {"color": "red"})])
+    index.apply([VectorChange("d", 2, vector[None], {"color": "blue"})])
     assert len(index._rows) == 1
     assert index.search(vector[None], 1, parse_filter({"color": "red"}))[1] == [[]]
     assert [hit.id for hit in index.search(vector[None], 1, parse_filter({"color": "blue"}))[1][0]] == ["d"]
@@ -312,7 +338,7 @@ class Many:
     def changes(self) -> list[VectorChange]:
         shares = [{str(share): True for share in self.SHARES if place < share} for place in self.place]
         sides = [{"side": "left" if vector[0] < 0 else "right"} for vector in self.vectors]
-        return [VectorChange(str(i), 1, self.vectors[i], shares[i] | sides[i]) for i in range(self.COUNT)]
+        return [VectorChange(str(i), 1, self.vectors[i][None], shares[i] | sides[i]) for i in range(self.COUNT)]
 
     def delete_half(self) -> list[VectorChange]:
         self.alive[::2] = False
@@ -371,7 +397,7 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
     changes = [random_change(rng, f"d{i}", {}) for i in range(300)]
     index.apply(changes)
     index.advance(Version("epoch", 1))
-    queries = np.stack([change.vector for change in changes if change.vector is not None])
+    queries = np.concatenate([change.vectors for change in changes if change.vectors is not None])
     nearest = index._nearest
     searched: list[int] = []
     changes_begun: list[Future[None]] = []
@@ -406,7 +432,7 @@ def test_searches_concurrent_with_changes_find_unchanged_documents(
     rng = np.random.default_rng(3)
     staying = [random_change(rng, f"stays{i}", {}) for i in range(20)]
     index.apply(staying)
-    queries = np.stack([change.vector for change in staying if change.vector is not None])
+    queries = np.concatenate([change.vectors for change in staying if change.vectors is not None])
     done = threading.Event()
 
     def change() -> None:

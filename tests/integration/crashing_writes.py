@@ -25,7 +25,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes import collection_index
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
-from semblance.service.ports.indexes import Hit
+from semblance.service.ports.indexes import Hit, PassageHit
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.verify import verify
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
@@ -60,10 +60,18 @@ def opened(home: Path) -> LocalNode:
     return LocalNode(SqlDocumentStore(sqlite_engine(home / "documents.sqlite")), IndexFolder(home / "indexes"))
 
 
-def token_codes(seed: int) -> tuple[bytes, float]:
-    """Codes of two tokens, and their error."""
-    vectors = np.stack([unit_vector(seed, DIM), unit_vector(seed + 1, DIM)])
-    return quantize(TokenEmbeddings(vectors, np.ones(2, np.float32)))
+def vectors_of(seed: int) -> Floats:
+    """Vectors of the passages of a text: one, two or three."""
+    return np.stack([unit_vector(seed + 1000 * i, DIM) for i in range(1 + seed % 3)])
+
+
+def embedding(seed: int) -> DocumentEmbedding:
+    """An embedding of passages, each with the codes of two tokens."""
+    vectors = vectors_of(seed)
+    tokens = np.stack([unit_vector(seed, DIM), unit_vector(seed + 1, DIM)])
+    codes, error = quantize(TokenEmbeddings(tokens, np.ones(2, np.float32)))
+    spans = np.array([(i, i + 2) for i in range(len(vectors))], np.int32)
+    return DocumentEmbedding(vectors, False, spans if len(vectors) > 1 else None, [codes] * len(vectors), error)
 
 
 async def perform(local: LocalNode, action: str, before: State, after: State) -> None:
@@ -71,10 +79,7 @@ async def perform(local: LocalNode, action: str, before: State, after: State) ->
     match action.split():
         case ["upsert"]:
             writes = [
-                Write(
-                    Document(doc_id, f"text {seed}", {"n": seed}),
-                    DocumentEmbedding(unit_vector(seed, DIM), False, *token_codes(seed)),
-                )
+                Write(Document(doc_id, f"text {seed}", {"n": seed}), embedding(seed))
                 for doc_id, seed in after.items()
                 if before.get(doc_id) != seed
             ]
@@ -161,13 +166,16 @@ async def names(local: LocalNode) -> list[str]:
 
 
 def exhaustive(stored: State, query: Floats) -> list[Hit]:
-    vectors = {doc_id: unit_vector(seed, DIM).astype(np.float64) for doc_id, seed in stored.items()}
-    hits = [Hit(doc_id, float(vector @ query.astype(np.float64))) for doc_id, vector in vectors.items()]
+    scores = {doc_id: vectors_of(seed).astype(np.float64) @ query.astype(np.float64) for doc_id, seed in stored.items()}
+    hits = [
+        Hit(doc_id, float(max(each)), [PassageHit(int(np.argmax(each)), float(max(each)))])
+        for doc_id, each in scores.items()
+    ]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
 def assert_close(found: list[Hit], expected: list[Hit]) -> None:
-    assert [hit.id for hit in found] == [hit.id for hit in expected]
+    assert [(hit.id, hit.passages[0].number) for hit in found] == [(hit.id, hit.passages[0].number) for hit in expected]
     assert np.allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
 
 

@@ -276,7 +276,7 @@ def test_a_conditional_change_needs_an_unchanged_document(api: Api, http: httpx2
 
 
 def test_an_unchanged_text_is_not_encoded_again(api: Api) -> None:
-    api.collection("again")
+    api.collection("again", passages="none")
     long = "word " * 600
     first = api.store("again", {"id": "a", "text": "Same text."}, {"id": "b", "text": long})
     second = api.store("again", {"id": "a", "text": "Same text.", "metadata": {"new": True}}, {"id": "b", "text": long})
@@ -462,7 +462,7 @@ def test_each_side_says_which_characters_were_read(api: Api) -> None:
 
 
 def test_truncated_documents_are_marked_and_counted(api: Api, http: httpx2.Client) -> None:
-    api.collection("cut")
+    api.collection("cut", passages="none")
     api.store("cut", {"id": "long", "text": "the cat sat on a mat, " * 100}, {"id": "short", "text": "A dog."})
     assert http.get("/collections/cut").json()["truncated"] == 1
     hits = api.ok("/search", {"query": "a cat", "collection": "cut", "explain": True})["results"][0]["hits"]

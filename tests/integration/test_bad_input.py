@@ -91,8 +91,9 @@ def test_a_text_of_a_megabyte_is_too_long(api: Api) -> None:
     text = "word " * 150_000
     assert_problem(api.post("/similarity", {"pairs": [{"a": text, "b": "fine"}]}), 422, "text_too_long")
     assert_problem(api.post("/search", {"query": text}), 422, "text_too_long")
+    api.collection("uncut", passages="none")
     body = {"documents": [{"id": "ok", "text": "fine"}, {"id": "x", "text": text}]}
-    problem = assert_problem(api.post(STORE, body), 422, "text_too_long")
+    problem = assert_problem(api.post("/collections/uncut/documents", body), 422, "text_too_long")
     assert problem["errors"][0]["pointer"] == "/documents/1/text"
 
 
@@ -328,7 +329,7 @@ def test_unknown_paths_methods_and_cursors_are_refused(http: httpx2.Client) -> N
 
 
 def test_a_refused_batch_stores_nothing_and_names_every_bad_document(api: Api, http: httpx2.Client) -> None:
-    api.collection("whole")
+    api.collection("whole", passages="none")
     version = http.get("/collections/whole").json()["version"]
     texts = ["good", "", "also good", "\u200b", "word " * 30_000]
     body = {"documents": [{"id": str(i), "text": text} for i, text in enumerate(texts)]}

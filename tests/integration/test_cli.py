@@ -21,11 +21,12 @@ from typer.testing import CliRunner
 from semblance.service.cli.main import app
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
+from semblance.service.ports.documents import CollectionSettings, Document, Write
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance, semblance_process
 from tests.support.running_service import Service
 from tests.support.text_files import write, write_json
+from tests.support.vectors import one_passage
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_verify_finds_faults_and_rebuild_repairs_the_index(tmp_path: Path) -> No
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     store.create("c", CollectionSettings("minilm", "space", 4, "cosine", "auto", "none"))
     unit = np.eye(4, dtype=np.float32)
-    writes = [Write(Document(str(i), f"text {i}", {}), DocumentEmbedding(unit[i], truncated=False)) for i in range(4)]
+    writes = [Write(Document(str(i), f"text {i}", {}), one_passage(unit[i])) for i in range(4)]
     store.upsert(store.collection("c"), writes)
     store.close()
     rebuilt = semblance("index", "rebuild", "--home", str(tmp_path))
@@ -263,7 +264,7 @@ def test_index_reports_an_unreachable_service(tmp_path: Path) -> None:
 
 def test_index_fills_an_existing_collection_with_other_settings(http: httpx2.Client, url: str, tmp_path: Path) -> None:
     http.delete("/collections/made")
-    http.put("/collections/made", json={"tokens": "int8", "measure": "rcmd"}).raise_for_status()
+    http.put("/collections/made", json={"tokens": "int8", "measure": "rcmd", "passages": "none"}).raise_for_status()
     file = tmp_path / "large.jsonl"
     texts = ["漢字" * 12_500, *["Plain text."] * 70, "word " * 90_000]  # the last exceeds the limit of the service
     file.write_text("\n".join(json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)), "utf-8")

@@ -173,7 +173,7 @@ def search_and_explain(client: GeneratedClient) -> None:
 
 
 def reembed(client: GeneratedClient) -> None:
-    body = client.ReembeddingRequest(model=client.ReembeddingRequestModel.MINILM)
+    body = client.ReembeddingRequest(model="minilm")
     assert client.call("begin_reembedding", "typed", body=body).reembedding.documents_left == 1
     client.call("cancel_reembedding", "typed")
     client.call("begin_reembedding", "typed", body=body)

@@ -17,12 +17,12 @@ import pytest
 
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.ports.documents import Document, DocumentEmbedding, Write
+from semblance.service.ports.documents import Document, Write
 from tests.support.project import PROJECT
 from tests.support.running_service import free_port, running_process
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import DIM, write_model
-from tests.support.vectors import unit_vector
+from tests.support.vectors import one_passage, unit_vector
 
 TIMEOUT_S = 1.0
 MANY = 30_000  # documents that a replica copies in more than its `ready_lag_s`
@@ -93,7 +93,7 @@ def test_a_hanging_database_degrades_a_replica_that_still_reads(
 
 def test_a_lagging_replica_is_not_ready_until_it_caught_up(replica: httpx2.Client, database: PostgresServer) -> None:
     primary = SqlDocumentStore(postgresql_engine(database.url, 1, 60))
-    embedding = DocumentEmbedding(unit_vector(1, DIM), truncated=False)
+    embedding = one_passage(unit_vector(1, DIM))
     primary.upsert(primary.collection("c"), [Write(Document(f"m{i}", "keld", {}), embedding) for i in range(MANY)])
     primary.delete("c", "d")
     primary.close()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.running_service import running_service
 from tests.support.small_model import write_glove
+from tests.support.vectors import one_passage
 
 WORDS = ("my", "parcel", "package", "never", "came", "is", "lost", "the", "lamp", "shines", ".", "café", "n't", "do")
 UNKNOWN_TEXTS = ["zebra quokka", "🙂🙃", "שלום עולם", "مرحبا بالعالم", "東京タワー", "!?", "\u202eabc\u202c"]
@@ -102,7 +103,7 @@ def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
     from semblance.service.documents.databases.sqlite import sqlite_engine
     from semblance.service.documents.sql import SqlDocumentStore
     from semblance.service.indexes.index_folder import IndexFolder
-    from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, Write
+    from semblance.service.ports.documents import CollectionSettings, Document, Write
     from semblance.service.usecases.verify import verify
     from tests.support.small_model import random_vectors
 
@@ -110,7 +111,7 @@ def test_a_store_with_zero_vectors_verifies(tmp_path: Path) -> None:
     store.create("c", CollectionSettings("glove", "space", 8, "cosine", "auto", "none"))
     store.upsert(
         store.collection("c"),
-        [Write(Document("zero", "東京", {}), DocumentEmbedding(0 * random_vectors(1)[0], truncated=False))],
+        [Write(Document("zero", "東京", {}), one_passage(0 * random_vectors(1)[0]))],
     )
     [found] = verify(store, IndexFolder(tmp_path / "indexes"))
     store.close()

@@ -12,10 +12,11 @@ from semblance.models.embeddings import Floats
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.ports.documents import Document, DocumentEmbedding, Write
+from semblance.service.ports.documents import Document, Write
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.settings import Settings
 from tests.support.running_service import Service
+from tests.support.vectors import one_passage
 
 PAGE = 2048  # documents per transaction
 
@@ -49,4 +50,4 @@ def fill_collection(service: Service, home: Path, name: str, texts: Sequence[str
 
 def _write(number: int, text: str, vector: Floats) -> Write:
     padded = f"{number:09}"  # an index adds the documents of a transaction in the order of their ids
-    return Write(Document(padded, text, {}), DocumentEmbedding(vector, truncated=False))
+    return Write(Document(padded, text, {}), one_passage(vector))

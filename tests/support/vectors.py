@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
+from semblance.service.ports.documents import DocumentEmbedding
 
 
 def unit_vector(seed: int, dim: int) -> Floats:
@@ -18,3 +19,10 @@ def bits(entry: TokenEmbeddings) -> tuple[object, ...]:
     pooled = None if entry.pooled_vector is None else (entry.pooled_vector.shape, entry.pooled_vector.tobytes())
     arrays = [(array.shape, array.dtype.str, array.tobytes()) for array in (entry.vectors, entry.weights)]
     return (*arrays, pooled, entry.mean_pooled)
+
+
+def one_passage(
+    vector: Floats, *, truncated: bool = False, codes: bytes | None = None, code_error: float = 0.0
+) -> DocumentEmbedding:
+    """Embedding of a document of one passage."""
+    return DocumentEmbedding(vector[None], truncated, None, None if codes is None else [codes], code_error)

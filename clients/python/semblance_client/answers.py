@@ -47,13 +47,33 @@ class SimilarityMatrix(Answer):
     usage: Usage
 
 
+class Passage(Answer):
+    """A passage of a document; `start` and `end` count code points."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
 class Hit(Answer):
-    """A document found by a search, with its score."""
+    """A document found by a search.
+
+    Attributes:
+        score: that of its best passage.
+        text: the best passage, which is all of a document that is not cut.
+        start: first code point of that passage in the document.
+        end: one past its last code point.
+        passages: the best passages, if more than one was asked for.
+    """
 
     id: str
     score: float
     probability: float | None = None
     text: str
+    start: int
+    end: int
+    passages: list[Passage]
     metadata: dict[str, Any]
     truncated: bool
     explanation: Explanation | None = None
@@ -186,6 +206,7 @@ class Collection(Answer):
         count: number of documents.
         truncated: number of documents whose text is longer than the model reads.
         version: state of the collection; it changes with every write.
+        passages: how documents are cut, and the number of passages; None where they are not.
         token_error: largest error of a score from token codes; None without them.
         reembedding: the model under which it is being re-embedded, and how many documents are left.
     """
@@ -200,6 +221,7 @@ class Collection(Answer):
     measure: str
     index: str
     tokens: str
+    passages: dict[str, int] | None
     bytes_per_document: float
     token_error: float | None
     reembedding: dict[str, Any] | None

@@ -95,6 +95,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     min_probability: float | None = None,
     min_version: str | None = None,
     truncate: Truncate | None = None,
+    passages: int | None = None,
 ) -> Call[answers.SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
@@ -109,7 +110,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_score: least score of a hit.
         min_probability: least probability of a hit; the measure needs a calibration.
         min_version: answer from this version of the collection or a later one.
-        truncate: the end at which a text that is too long is truncated; NONE refuses it.
+        truncate: the end at which a query that is too long is truncated; NONE refuses it.
+        passages: most passages of a hit; 1 by default.
 
     Example:
         >>> answer = client.search("my parcel never came", k=1, filter={"category": "shipping"})
@@ -127,6 +129,7 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_probability=min_probability,
         min_version=min_version,
         truncate=truncate,
+        passages=passages,
     )
     queries = {"query": query} if isinstance(query, str) else {"queries": list(query)}
     return _post("/search", body | queries, answers.SearchResults)
@@ -255,6 +258,7 @@ def create_collection(
     measure: str | None = None,
     index: str | None = None,
     tokens: Literal["none", "int8"] | None = None,
+    passages: Mapping[str, int] | Literal["auto", "none"] | None = None,
 ) -> Call[answers.Collection]:
     """Create a collection; the same call again changes nothing.
 
@@ -264,12 +268,13 @@ def create_collection(
         measure: the measure of its searches; cosine by default.
         index: an index engine; by default the service chooses by the number of documents.
         tokens: `int8` keeps token vectors, so that `rcmd` need not encode documents again.
+        passages: how documents are cut, such as `{"tokens": 128, "overlap": 1}`; by default as the model demands.
 
     Example:
         >>> client.create_collection("drafts", measure="rcmd", tokens="int8").count
         0
     """
-    body = _fields(model=model, measure=measure, index=index, tokens=tokens)
+    body = _fields(model=model, measure=measure, index=index, tokens=tokens, passages=passages)
     return Call(_request("PUT", _collection(name), body), answers.Collection.model_validate_json)
 
 

@@ -9,7 +9,12 @@ from fastapi import APIRouter, Path, Response
 from semblance.models import catalogue
 from semblance.service.api.refusals import FIELDS, MODEL, READ, WRITE, responses
 from semblance.service.api.routing import StrictRoute, Use
-from semblance.service.api.schemas.collections import CollectionList, CollectionOut, CollectionRequest, collection_out
+from semblance.service.api.schemas.collections import (
+    CollectionList,
+    CollectionOut,
+    CollectionRequest,
+    collection_out,
+)
 from semblance.service.api.schemas.fields import CollectionInPath, CollectionName
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.indexes import AUTO, ENGINES
@@ -43,9 +48,14 @@ async def create_collection(
     if options.index not in (known := (AUTO, *catalogue.names(ENGINES))):
         detail = f"unknown index {options.index!r}; choose one of {', '.join(known)}"
         raise InvalidRequest([Problem("/index", "unknown_index", detail)])
-    collection, size, new = await collections.create(
-        name, NewCollection(model=options.model, measure=options.measure, index=options.index, tokens=options.tokens)
+    wanted = NewCollection(
+        model=options.model,
+        measure=options.measure,
+        index=options.index,
+        tokens=options.tokens,
+        passages=options.passages,
     )
+    collection, size, new = await collections.create(name, wanted)
     response.status_code = 201 if new else 200
     return collection_out(collection, size)
 

@@ -58,6 +58,7 @@ _DOCUMENTED = _PICTURES | responses(
     "unknown_collection",
     "unknown_document",
     "unknown_measure",
+    "write_conflict",
 )
 
 _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")

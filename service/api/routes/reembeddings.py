@@ -21,19 +21,26 @@ router = APIRouter(prefix="/collections/{name}/reembedding", tags=["collections"
 
 @router.put(
     "",
-    summary="Begin a re-embedding to another model",
+    summary="Begin a re-embedding to another model or passages",
     responses=responses(
-        *FIELDS, *MODEL, *WRITE, "ill_formed_text", "reembedding_differs", "unknown_collection", "write_conflict"
+        *FIELDS,
+        *MODEL,
+        *WRITE,
+        "ill_formed_text",
+        "reembedding_differs",
+        "unknown_collection",
+        "write_conflict",
     ),
 )
 async def begin_reembedding(
     name: CollectionInPath, body: ReembeddingRequest, reembedder: Use[Reembedder]
 ) -> CollectionOut:
-    """Start to re-embed a collection under another model; repeating the request has no effect.
+    """Start to re-embed a collection, under another model or in other passages.
 
-    Searches use the present model until the switch. `reembedding` is null in the answer if there is nothing to do.
+    Repeating the request has no effect. Searches use the present embeddings until the switch. `reembedding` is null in
+    the answer if there is nothing to do.
     """
-    return collection_out(*await reembedder.begin(name, body.model))
+    return collection_out(*await reembedder.begin(name, body.model, body.passages))
 
 
 @router.post(

@@ -9,11 +9,11 @@ from semblance.service.api.routing import JsonRoute, Use, json_answer, require_a
 from semblance.service.api.schemas.calibration import calibration_out, probability_of
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
-from semblance.service.api.schemas.search import HitOut, Hits, SearchRequest, SearchResponse
+from semblance.service.api.schemas.search import HitOut, Hits, PassageOut, SearchRequest, SearchResponse
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.search.hits import SearchHit
+from semblance.service.usecases.search.hits import ScoredPassage, SearchHit
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.search.session import SearchParams, SearchResults
 
@@ -67,6 +67,7 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             where=body.filter,
             explain=body.explain,
             min_version=body.min_version,
+            passages=body.passages,
         )
     )
     return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
@@ -76,7 +77,8 @@ def _size(results: SearchResults) -> int:
     """Approximate number of characters of the answer."""
     all_hits = [hit for hits in results.hits for hit in hits]
     links = sum(len(hit.why.links.links) for hit in all_hits if hit.why)
-    return 200 + sum(len(hit.document.text) + 200 for hit in all_hits) + 100 * links
+    texts = sum(each.end - each.start + 100 for hit in all_hits for each in hit.passages)
+    return 200 + texts + 200 * len(all_hits) + 100 * links
 
 
 def _answer(results: SearchResults) -> SearchResponse:
@@ -100,8 +102,15 @@ def _hit(hit: SearchHit, results: SearchResults) -> HitOut:
         id=document.id,
         score=hit.score,
         probability=probability_of(results.calibration, hit.score),
-        text=document.text,
+        text=hit.text,
+        start=hit.passages[0].start,
+        end=hit.passages[0].end,
+        passages=[_passage(document.text, each) for each in hit.passages] if results.passages > 1 else [],
         metadata=dict(document.metadata),
         truncated=document.truncated,
         explanation=hit.why and word_links_out(hit.why, results.measure),
     )
+
+
+def _passage(text: str, passage: ScoredPassage) -> PassageOut:
+    return PassageOut(text=text[passage.start : passage.end], start=passage.start, end=passage.end, score=passage.score)

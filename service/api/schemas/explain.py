@@ -123,6 +123,13 @@ class ExplainQuery(ExplainRequest):
     model_config = ConfigDict(strict=False)
 
 
+class PassageSpan(BaseModel):
+    """A passage of a document, in code points."""
+
+    start: int
+    end: int
+
+
 class ExplainResponse(ExplanationOut):
     """An explanation, and the model behind it."""
 
@@ -131,6 +138,9 @@ class ExplainResponse(ExplanationOut):
     probability: Probability = None
     calibration: CalibrationField = None
     truncated: bool = Field(description="Whether either text was truncated.")
+    passage: PassageSpan | None = Field(
+        None, description="Place of b in a document that is cut: its passage with the highest score; null otherwise."
+    )
     warnings: Warnings
 
 
@@ -170,6 +180,7 @@ def explain_response(explained: PairExplanation, request: ExplainRequest) -> Exp
         probability=probability_of(explained.calibration, explained.explanation.score),
         calibration=calibration_out(explained.calibration),
         truncated=explained.a.truncated or explained.b.truncated,
+        passage=explained.passage and PassageSpan(start=explained.passage[0], end=explained.passage[1]),
         warnings=warnings_out(explained.warnings),
     )
 

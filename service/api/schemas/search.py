@@ -28,6 +28,7 @@ from semblance.service.api.schemas.fields import (
 )
 from semblance.service.api.schemas.warnings import Warnings
 
+MAX_PASSAGES = 20
 _FORMS = 'give either query, such as {"query": "a text"}, or queries, as a list of texts'
 
 
@@ -54,6 +55,7 @@ class SearchRequest(StrictBody):
         ge=1,
         description="Nearest documents by vector, rescored by a measure other than cosine; null is 100, or k.",
     )
+    passages: int = Field(1, ge=1, le=MAX_PASSAGES, description="Most passages of a hit.")
     min_score: float | None = Field(None, allow_inf_nan=False)
     min_probability: MinProbability = None
     filter: FilterObject | None = None
@@ -74,15 +76,29 @@ class SearchRequest(StrictBody):
         return self
 
 
+class PassageOut(BaseModel):
+    """A passage of a document in the results; `start` and `end` count code points."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
 class HitOut(BaseModel):
-    """A document in the results."""
+    """A document in the results, with the text of its best passage."""
 
     id: str
-    score: float
+    score: float = Field(description="That of the best passage.")
     probability: Probability = None
-    text: str
+    text: str = Field(description="The best passage: all of a document that is not cut.")
+    start: int = Field(description="First code point of that passage in the document.")
+    end: int = Field(description="One past its last code point.")
+    passages: list[PassageOut] = Field(
+        description="The best passages, best first, the one above included; empty unless more than one was asked for."
+    )
     metadata: dict[str, JsonValue]
-    truncated: bool = Field(description="Whether its text was truncated to fit the model.")
+    truncated: bool = Field(description="Whether the model did not read all of it.")
     explanation: ExplanationOut | None = None
 
 

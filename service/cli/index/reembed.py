@@ -1,10 +1,11 @@
-"""`semblance index reembed`: re-embed a collection under another model."""
+"""`semblance index reembed`: re-embed a collection, or cut it into other passages."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Console
@@ -14,35 +15,44 @@ from semblance_client import SemblanceError as ServiceError
 from semblance.service.cli.toolbox.console import counter_bar
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 
+Target: TypeAlias = Mapping[str, object]  # body of the request that begins
+
 PATIENCE = Retries(attempts=sys.maxsize, total_s=60)  # through a restart of the service
 
 
 def reembed(
     collection: Annotated[str, typer.Argument(help="Collection to re-embed.")],
     model: Annotated[
-        str | None, typer.Option(help="Model served by the service.", show_default="needed unless --drop")
+        str | None, typer.Option(help="Model served by the service.", show_default="the collection's")
+    ] = None,
+    passages: Annotated[
+        str | None,
+        typer.Option(help="auto, none, or the tokens of a passage.", show_default="as now"),
     ] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Discard an unfinished re-embedding instead.")] = False,
     url: Url = LOCAL_URL,
 ) -> None:
-    """Re-embed a collection under another model.
+    """Re-embed a collection under another model or passages.
 
-    The service keeps searching with the current model and switches at the end; documents written meanwhile are embedded
-    by both models. The work resumes if the service is away for less than a minute. After an interruption, the same
+    The service keeps searching with the current embeddings and switches at the end; documents written meanwhile are
+    embedded in both ways. A collection of an earlier release, whose long documents were truncated, gets passages by
+    --passages auto. The work resumes if the service is away for less than a minute. After an interruption, the same
     command resumes it from any machine, and --drop discards it. If the service requires a key, SEMBLANCE_CLIENT_KEY
     must have the scope admin.
 
     \b
     Examples:
       semblance index reembed help --model minilm
+      semblance index reembed help --passages auto
       semblance index reembed help --drop
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
-    if model is None and not drop:
-        raise typer.BadParameter("name a model, or pass --drop", param_hint="--model")
+    if model is None and passages is None and not drop:
+        raise typer.BadParameter("name a model or passages, or pass --drop", param_hint="--model")
+    target = {"model": model, "passages": _passages(passages)}
     console = Console(stderr=True)
     try:
         with Client(url, retries=PATIENCE) as client:
-            result = _reembed(client, console, collection, model) if model and not drop else _drop(client, collection)
+            result = _drop(client, collection) if drop else _reembed(client, console, collection, target)
     except ServiceError as error:
         raise SystemExit(str(error)) from error
     console.print(result, markup=False, highlight=False)
@@ -50,14 +60,25 @@ def reembed(
 
 def _drop(client: Client, collection: str) -> str:
     _send(client, "DELETE", collection)
-    return f"{collection} keeps its current model; unfinished work was discarded"
+    return f"{collection} keeps its current embeddings; unfinished work was discarded"
 
 
-def _reembed(client: Client, console: Console, collection: str, model: str) -> str:
+def _passages(text: str | None) -> object:
+    """The value of --passages as the service takes it."""
+    if text is None or text in ("auto", "none"):
+        return text
+    try:
+        return {"tokens": int(text)}
+    except ValueError:
+        raise typer.BadParameter("it must be auto, none, or a number of tokens", param_hint="--passages") from None
+
+
+def _reembed(client: Client, console: Console, collection: str, target: Target) -> str:
     """Start or resume, embed step by step, and switch; returns a message for the console."""
-    started = _begin(client, collection, model)
+    started = _begin(client, collection, target)
     if started["reembedding"] is None:
-        return f"{collection} already uses {model}; nothing to do"
+        return f"{collection} already uses {_shown(started)}; nothing to do"
+    shown = _shown(started["reembedding"])
     left = started["reembedding"]["documents_left"]
     resumed, embedded = started["count"] - left, 0
     with counter_bar(console, f"re-embedding {collection}", left) as advance:
@@ -67,20 +88,26 @@ def _reembed(client: Client, console: Console, collection: str, model: str) -> s
             advance(left - step["left"])
             left = step["left"]
     with console.status("switching"):
-        _switch(client, collection, model)
-    return f"{collection} now uses {model}: {embedded:,} documents re-embedded, {resumed:,} had been before"
+        _switch(client, collection, target)
+    return f"{collection} now uses {shown}: {embedded:,} documents re-embedded, {resumed:,} had been before"
 
 
-def _begin(client: Client, collection: str, model: str) -> Any:
-    return _send(client, "PUT", collection, body={"model": model})
+def _shown(settings: Mapping[str, Any]) -> str:
+    passages = settings["passages"]
+    cut = "whole documents" if passages is None else f"passages of {passages['tokens']} tokens"
+    return f"{settings['model']} on {cut}"
 
 
-def _switch(client: Client, collection: str, model: str) -> None:
-    """Switch models; if the answer was lost, the retry finds that it has happened."""
+def _begin(client: Client, collection: str, target: Target) -> Any:
+    return _send(client, "PUT", collection, body=target)
+
+
+def _switch(client: Client, collection: str, target: Target) -> None:
+    """Switch embeddings; if the answer was lost, the retry finds that it has happened."""
     try:
         _send(client, "POST", collection, "/switch")
     except ServiceError as error:
-        if error.code != "no_reembedding" or _begin(client, collection, model)["reembedding"] is not None:
+        if error.code != "no_reembedding" or _begin(client, collection, target)["reembedding"] is not None:
             raise
 
 

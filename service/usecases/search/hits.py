@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from semblance.service.ports.documents import Collection, Document, Version
+from semblance.service.ports.documents import CutDocuments, Document, PassageKey, Version
 from semblance.service.ports.indexes import Hit
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.explain import WordLinks
 
 
+class ScoredPassage(NamedTuple):
+    """First and one-past-last code point of a passage in its document, and its score."""
+
+    start: int
+    end: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A document, its score and, if requested, its explanation."""
+    """A document, its best passages, the score of the best, and perhaps an explanation."""
 
     document: Document
     score: float
+    passages: Sequence[ScoredPassage]
     why: WordLinks | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the best passage."""
+        return self.document.text[self.passages[0].start : self.passages[0].end]
+
+    def explained(self, why: WordLinks) -> SearchHit:
+        """The hit with the explanation of its best passage, and the score of that."""
+        best = self.passages[0]._replace(score=why.links.score)
+        return SearchHit(self.document, best.score, [best, *self.passages[1:]], why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +55,7 @@ class RankedHits:
 
     index: IndexHits
     hits: Sequence[Sequence[Hit]]
-    collection: Collection
-    documents: Mapping[str, Document]
+    read: CutDocuments
 
     @property
     def complete(self) -> bool:
@@ -46,10 +65,17 @@ class RankedHits:
     def search_hits(self) -> list[list[SearchHit]]:
         """Hits with their documents, except rewritten ones: their scores are of former texts."""
         documents = self._unchanged()
-        return [[SearchHit(documents[hit.id], hit.score) for hit in hits if hit.id in documents] for hits in self.hits]
+        return [[self._search_hit(hit, documents[hit.id]) for hit in hits if hit.id in documents] for hits in self.hits]
+
+    def _search_hit(self, hit: Hit, document: Document) -> SearchHit:
+        passages = [
+            ScoredPassage(*self.read.span(PassageKey(hit.id, each.number)), each.score) for each in hit.passages
+        ]
+        return SearchHit(document, hit.score, passages)
 
     def _unchanged(self) -> dict[str, Document]:
-        return {doc_id: each for doc_id, each in self.documents.items() if each.version <= self.index.version.number}
+        newest = self.index.version.number
+        return {doc_id: each for doc_id, each in self.read.documents.items() if each.version <= newest}
 
 
 def ids_of(hits: Sequence[Sequence[Hit]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,12 +22,12 @@ from semblance.service.errors import CollectionReplaced
 from semblance.service.filters import Filter
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import Calibration
-from semblance.service.ports.documents import Collection, Document, DocumentStore, Version
-from semblance.service.ports.indexes import Hit, VectorIndex
+from semblance.service.ports.documents import Collection, CutDocuments, DocumentStore, PassageKey, Version
+from semblance.service.ports.indexes import Hit, PassageHit, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain import word_links
+from semblance.service.usecases.explain import RESCORED_PASSAGES, word_links
 from semblance.service.usecases.search.hits import IndexHits, RankedHits, SearchHit, ids_of
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ DECODED_BYTES = 1 << 19  # of codes decoded at a time, so that the vectors fit t
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
 
 Item = TypeVar("Item")
+Scores: TypeAlias = dict[PassageKey, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,15 @@ class SearchParams:
     where: Filter | None = None
     explain: bool = False
     min_version: Version | None = None
+    passages: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """Hits of each query, best first. `scored_from` names the source of the documents' vectors."""
+    """Hits of each query, best first, with at most `passages` each.
+
+    `scored_from` names the source of the documents' vectors.
+    """
 
     encoder: Encoder
     measure: str
@@ -72,6 +78,7 @@ class SearchResults:
     tokens: int
     warnings: Sequence[RequestWarning]
     calibration: Calibration | None
+    passages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class SearchSession:
     async def ranking(self) -> RankedHits:
         """Rank the k best documents of each query, best first. Raises CollectionReplaced."""
         ranking = await (self.nearest() if self.source == "index" else self.candidates())
-        self._require_same(ranking.collection)
+        self._require_same(ranking.read.collection)
         if ranking.index.version.epoch != self.collection.version.epoch:
             raise CollectionReplaced
         return ranking
@@ -137,26 +144,27 @@ class SearchSession:
         """Rank by the index, in one trip to a thread: the trip takes longer than either lookup."""
 
         def query(store: DocumentStore) -> RankedHits:
-            found = self._search_index(self.params.k)
-            return RankedHits(found, found.hits, *store.get_at(self.collection.name, ids_of(found.hits)))
+            found = self._search_index(self.params.k, self.params.passages)
+            return RankedHits(found, found.hits, store.get_cut(self.collection.name, ids_of(found.hits)))
 
         with timed("search"):
             return await self.access.search(query)
 
     async def candidates(self) -> RankedHits:
         """Rank the candidates of the index by the measure."""
+        passages = max(RESCORED_PASSAGES, self.params.passages)
         with timed("search"):
-            found = await self.access.search(lambda _: self._search_index(self.params.candidates))
+            found = await self.access.search(lambda _: self._search_index(self.params.candidates, passages))
         rescored = [
-            await self._rescore(query, [hit.id for hit in hits])
+            await self._rescore(query, [PassageKey(hit.id, each.number) for hit in hits for each in hit.passages])
             for query, hits in zip(self.queries.embeddings, found.hits, strict=True)
         ]
-        hits = [each[: self.params.k] for each in rescored]
-        return RankedHits(found, hits, *await self.documents(ids_of(hits)))
+        hits = [self._best(each) for each in rescored]
+        return RankedHits(found, hits, await self.documents(ids_of(hits)))
 
-    async def documents(self, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+    async def documents(self, ids: Sequence[str]) -> CutDocuments:
         """Get documents by id, and the collection at the version that was read."""
-        return await self.access.read(lambda store: store.get_at(self.collection.name, ids))
+        return await self.access.read(lambda store: store.get_cut(self.collection.name, ids))
 
     async def results(self, ranking: RankedHits) -> SearchResults:
         """Explain the hits if requested, and drop those below the minimum score or probability."""
@@ -176,6 +184,7 @@ class SearchSession:
             tokens=self.queries.tokens,
             warnings=[*self.queries.warnings, *ranking.index.warnings],
             calibration=self.calibration,
+            passages=self.params.passages,
         )
 
     def _is_enough(self, score: float) -> bool:
@@ -189,19 +198,27 @@ class SearchSession:
     def _require_same(self, collection: Collection) -> None:
         """Raise CollectionReplaced if the collection has another epoch or encoder than the session."""
         now, own = collection, self.collection
-        if (now.version.epoch, now.settings.space) != (own.version.epoch, own.settings.space):
+        if (now.version.epoch, now.settings.generation) != (own.version.epoch, own.settings.generation):
             raise CollectionReplaced
 
-    def _search_index(self, k: int) -> IndexHits:
+    def _search_index(self, k: int, passages: int) -> IndexHits:
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
         where = self.params.where
-        version, hits = self.index.search(directions, k, where)
+        version, hits = self.index.search(directions, k, where, passages)
         return IndexHits(version, hits, [] if where is None else self.index.mismatches(where))
 
-    async def _rescore(self, query: TokenEmbeddings, ids: Sequence[str]) -> list[Hit]:
-        """Score documents by the measure, best first; deleted ones are left out."""
-        hits: list[Hit] = []
-        for chunks in _chunked(_chunked(ids, CHUNK), CONCURRENT_CHUNKS):
+    def _best(self, scores: Mapping[PassageKey, float]) -> list[Hit]:
+        """The k best documents by their best passage, with their best passages."""
+        of_documents: defaultdict[str, list[PassageHit]] = defaultdict(list)
+        for passage, score in sorted(scores.items(), key=lambda each: (-each[1], each[0].number)):
+            of_documents[passage.document].append(PassageHit(passage.number, score))
+        hits = [Hit(doc_id, each[0].score, each[: self.params.passages]) for doc_id, each in of_documents.items()]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))[: self.params.k]
+
+    async def _rescore(self, query: TokenEmbeddings, passages: Sequence[PassageKey]) -> Scores:
+        """Score passages by the measure; deleted ones are left out."""
+        scores: Scores = {}
+        for chunks in _chunked(_chunked(passages, CHUNK), CONCURRENT_CHUNKS):
             embedded = [await self._embed_stored(chunk) if self.source == "encoder" else None for chunk in chunks]
             with timed("rescore"):
                 scored = await asyncio.gather(
@@ -210,88 +227,97 @@ class SearchSession:
                         for each in zip(chunks, embedded, strict=True)
                     )
                 )
-            hits += [hit for each, _ in scored for hit in each]
-            hits += await self._score_damaged(query, [doc_id for _, damaged in scored for doc_id in damaged])
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+            for each, _ in scored:
+                scores |= each
+            scores |= await self._score_damaged(query, [passage for _, damaged in scored for passage in damaged])
+        return scores
 
-    async def _score_damaged(self, query: TokenEmbeddings, ids: Sequence[str]) -> list[Hit]:
-        """Score documents whose token codes are damaged by encoding their texts again."""
-        if not ids:
-            return []
+    async def _score_damaged(self, query: TokenEmbeddings, passages: Sequence[PassageKey]) -> Scores:
+        """Score passages whose token codes are damaged by encoding their texts again."""
+        if not passages:
+            return {}
         log.warning(
-            "collection %s: the token codes of %r are damaged; its text is encoded again", self.collection.name, ids[0]
+            "collection %s: the token codes of %r are damaged; its text is encoded again",
+            self.collection.name,
+            passages[0].document,
         )
-        embedded = await self._embed_stored(ids)
+        embedded = await self._embed_stored(passages)
         with timed("rescore"):
             return await asyncio.to_thread(self._score, query, list(embedded), list(embedded.values()))
 
-    async def _embed_stored(self, ids: Sequence[str]) -> dict[str, TokenEmbeddings]:
-        _, documents = await self.documents(ids)
-        return await self._embed(list(documents.values()), required_vectors(self.measure))
+    async def _embed_stored(self, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenEmbeddings]:
+        read = await self.documents([each.document for each in passages])
+        return await self._embed(read.texts(passages), required_vectors(self.measure))
 
-    async def _embed(self, documents: Sequence[Document], want: Want) -> dict[str, TokenEmbeddings]:
-        texts = [InputText(document.text, f"/documents/{document.id}") for document in documents]
+    async def _embed(self, passages: Mapping[PassageKey, str], want: Want) -> dict[PassageKey, TokenEmbeddings]:
+        texts = [InputText(text, f"/documents/{passage.document}") for passage, text in passages.items()]
         embedded = await self.texts.embed(self.encoder, texts, "document", want)
-        return {document.id: each for document, each in zip(documents, embedded.embeddings, strict=True)}
+        return dict(zip(passages, embedded.embeddings, strict=True))
 
     def _score_chunk(
         self,
         query: TokenEmbeddings,
-        ids: Sequence[str],
-        embedded: Mapping[str, TokenEmbeddings] | None,
+        passages: Sequence[PassageKey],
+        embedded: Mapping[PassageKey, TokenEmbeddings] | None,
         store: DocumentStore,
-    ) -> tuple[list[Hit], list[str]]:
-        """In a search thread: score documents by embeddings or, without any, stored token codes.
+    ) -> tuple[Scores, list[PassageKey]]:
+        """In a search thread: score passages by embeddings or, without any, stored token codes.
 
-        Returns their hits, and the ids of those whose codes are damaged.
+        Returns their scores, and those whose codes are damaged.
         """
         if embedded is not None:
             return self._score(query, list(embedded), list(embedded.values())), []
-        codes = store.codes(self.collection.name, ids, self.collection.settings.space)
+        codes = store.codes(self.collection.name, passages, self.collection.settings.generation)
         texts = self._tokenized(store, list(codes)) if self.measure.needs == "words" else None
         try:
             return self._score_codes(query, codes, texts), []
         except (ValueError, KeyError):
-            intact = {doc_id: each for doc_id, each in codes.items() if self._is_intact(doc_id, each, texts)}
-            return self._score_codes(query, intact, texts), [doc_id for doc_id in codes if doc_id not in intact]
+            intact = {passage: each for passage, each in codes.items() if self._is_intact(passage, each, texts)}
+            return self._score_codes(query, intact, texts), [passage for passage in codes if passage not in intact]
 
-    def _tokenized(self, store: DocumentStore, ids: Sequence[str]) -> dict[str, TokenizedText]:
-        """The tokens of documents, which their token codes do not contain."""
-        documents = store.get(self.collection.name, ids)
-        texts = self.encoder.tokenize([each.text for each in documents.values()], "document", "END")
-        return dict(zip(documents, texts, strict=True))
+    def _tokenized(self, store: DocumentStore, passages: Sequence[PassageKey]) -> dict[PassageKey, TokenizedText]:
+        """The tokens of passages, which their token codes do not contain."""
+        read = store.get_cut(self.collection.name, [each.document for each in passages])
+        texts = read.texts(passages)
+        return dict(zip(texts, self.encoder.tokenize(list(texts.values()), "document", "END"), strict=True))
 
-    def _is_intact(self, doc_id: str, codes: bytes, texts: Mapping[str, TokenizedText] | None) -> bool:
-        """Whether these are token codes and, if `texts` are given, of the tokens of that document."""
-        if texts is not None and doc_id not in texts:
+    def _is_intact(self, passage: PassageKey, codes: bytes, texts: Mapping[PassageKey, TokenizedText] | None) -> bool:
+        """Whether these are token codes and, if `texts` are given, of the tokens of that passage."""
+        if texts is not None and passage not in texts:
             return False  # deleted since the codes were read
-        return is_codes(codes, self.collection.settings.dim, None if texts is None else len(texts[doc_id]))
+        return is_codes(codes, self.collection.settings.dim, None if texts is None else len(texts[passage]))
 
     def _score_codes(
-        self, query: TokenEmbeddings, codes: Mapping[str, bytes], texts: Mapping[str, TokenizedText] | None
-    ) -> list[Hit]:
-        """Score documents by token codes. Raises ValueError, KeyError: some are damaged."""
-        ids, hits = list(codes), list[Hit]()
+        self,
+        query: TokenEmbeddings,
+        codes: Mapping[PassageKey, bytes],
+        texts: Mapping[PassageKey, TokenizedText] | None,
+    ) -> Scores:
+        """Score passages by token codes. Raises ValueError, KeyError: some are damaged."""
+        passages, scores = list(codes), Scores()
         for part in split_by_size([len(each) for each in codes.values()], DECODED_BYTES):
-            embedded: Sequence[TokenEmbeddings] = dequantize_many([codes[doc_id] for doc_id in ids[part]])
+            embedded: Sequence[TokenEmbeddings] = dequantize_many([codes[each] for each in passages[part]])
             if texts is not None:
-                embedded = [_with_text(*each) for each in zip(embedded, (texts[i] for i in ids[part]), strict=True)]
-            hits += self._score(query, ids[part], embedded)
-        return hits
+                own = [texts[each] for each in passages[part]]
+                embedded = [_with_text(*each) for each in zip(embedded, own, strict=True)]
+            scores |= self._score(query, passages[part], embedded)
+        return scores
 
-    def _score(self, query: TokenEmbeddings, ids: Sequence[str], embeddings: Sequence[TokenEmbeddings]) -> list[Hit]:
-        scores = self.measure.score_many(query, embeddings)
-        return [Hit(doc_id, float(score)) for doc_id, score in zip(ids, scores, strict=True)]
+    def _score(
+        self, query: TokenEmbeddings, passages: Sequence[PassageKey], embeddings: Sequence[TokenEmbeddings]
+    ) -> Scores:
+        return dict(zip(passages, map(float, self.measure.score_many(query, embeddings)), strict=True))
 
     async def _explain(
         self, explainer: Explainable, query: TokenEmbeddings, hits: Sequence[SearchHit]
     ) -> list[SearchHit]:
-        """Encode the texts again for score and links, so that the links sum to the score."""
-        embedded = await self._embed([hit.document for hit in hits], "tokens")
+        """Encode the best passages again for score and links, so that the links sum to the score."""
+        best = [PassageKey(hit.document.id, 0) for hit in hits]
+        embedded = await self._embed({key: hit.text for key, hit in zip(best, hits, strict=True)}, "tokens")
 
         def explain() -> list[SearchHit]:
-            links = [word_links(explainer, query, embedded[hit.document.id], self.params.truncate) for hit in hits]
-            return [SearchHit(hit.document, why.links.score, why) for hit, why in zip(hits, links, strict=True)]
+            links = [word_links(explainer, query, embedded[key], self.params.truncate) for key in best]
+            return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         return sorted(await asyncio.to_thread(explain), key=lambda hit: (-hit.score, hit.document.id))
 

@@ -35,9 +35,9 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
     """An index, and the same one after some more writes."""
     rng = np.random.default_rng(0)
     vectors = unit_rows(rng.normal(size=(60, DIM))).astype(np.float32)
-    first = [VectorChange(f"d{i}", 1, vectors[i], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
-    second = [VectorChange("d3", 2, None, {}), VectorChange("d4", 2, vectors[4], {"n": "relabelled"})]
-    second += [VectorChange(f"d{i}", 2, vectors[i + 20], {"n": -i}) for i in range(10, 40)]
+    first = [VectorChange(f"d{i}", 1, vectors[i][None], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
+    second = [VectorChange("d3", 2, None, {}), VectorChange("d4", 2, vectors[4][None], {"n": "relabelled"})]
+    second += [VectorChange(f"d{i}", 2, vectors[i + 20][None], {"n": -i}) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
         index = CollectionIndex(catalogue.find("semblance.service.indexes.engines", engine)(DIM), "epoch", engine)

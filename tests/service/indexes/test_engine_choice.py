@@ -25,12 +25,12 @@ from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
     Document,
-    DocumentEmbedding,
     VectorChange,
     Write,
 )
 from semblance.service.ports.indexes import ENGINES, VectorIndex
 from semblance.service.replication.local_node import LocalNode
+from tests.support.vectors import one_passage
 
 DIM = 4
 
@@ -61,7 +61,7 @@ def test_a_configured_engine_always_suits(rows: int) -> None:
 def test_an_index_of_mostly_dead_rows_needs_a_rebuild() -> None:
     vectors = unit_rows(np.random.default_rng(0).normal(size=(3 * SPARE_ROWS, DIM))).astype(np.float32)
     index = CollectionIndex(Exact(DIM), "epoch", "exact")
-    index.apply([VectorChange(f"d{i}", 1, vector, {}) for i, vector in enumerate(vectors)])
+    index.apply([VectorChange(f"d{i}", 1, vector[None], {}) for i, vector in enumerate(vectors)])
     index.apply([VectorChange(f"d{i}", 2, None, {}) for i in range(2 * SPARE_ROWS)])
     assert (index.rows, len(index)) == (3 * SPARE_ROWS, SPARE_ROWS)
     assert not index.needs_rebuild
@@ -83,7 +83,7 @@ async def test_a_growing_collection_changes_its_engine(tmp_path: Path, monkeypat
     local = LocalNode(store, Recording(tmp_path / "indexes"))
     store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "auto", "none"))
     for i, vector in enumerate(vectors):
-        write = Write(Document(f"d{i}", f"text {i}", {}), DocumentEmbedding(vector, truncated=False))
+        write = Write(Document(f"d{i}", f"text {i}", {}), one_passage(vector))
         await local.write("c", lambda store, write=write: store.upsert(store.collection("c"), [write]))  # type: ignore[misc]
     await asyncio.to_thread(local._builder.submit(lambda: None).result)  # the builder has one thread
     index = await local.refresh_index("c")
@@ -110,10 +110,7 @@ async def test_centroids_are_trained_in_the_builder_thread(tmp_path: Path, monke
     local = LocalNode(store, IndexFolder(tmp_path / "indexes"))
     store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "faiss_ivf", "none"))
     for start in range(0, 250, 50):
-        writes = [
-            Write(Document(f"d{i}", "", {}), DocumentEmbedding(vectors[i], truncated=False))
-            for i in range(start, start + 50)
-        ]
+        writes = [Write(Document(f"d{i}", "", {}), one_passage(vectors[i])) for i in range(start, start + 50)]
         await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
     await asyncio.to_thread(local._builder.submit(lambda: None).result)  # the builder has one thread
     index = await local.refresh_index("c")

@@ -50,7 +50,7 @@ def test_faiss_uses_one_thread_whatever_thread_calls_it(engine: str) -> None:
     """OpenMP has this setting per calling thread, not per process."""
     index = CollectionIndex(catalogue.find(ENGINES, engine)(4), "epoch", engine)
     vector = unit_rows(np.ones((1, 4))).astype(np.float32)
-    index.apply([VectorChange("d", 1, vector[0], {})])
+    index.apply([VectorChange("d", 1, vector[0][None], {})])
 
     def threads() -> int:
         faiss.omp_set_num_threads(2)

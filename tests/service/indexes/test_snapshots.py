@@ -67,7 +67,8 @@ def test_a_loaded_index_equals_the_saved_one_and_accepts_changes(engine: str, sa
     assert content(loaded) == content(index)
     rng = np.random.default_rng(5)
     queries = unit_rows(rng.normal(size=(30, DIM))).astype(np.float32)
-    more = [VectorChange(f"d{i}", 3, queries[i], {"n": i}) for i in range(5, 15)] + [VectorChange("d20", 3, None, {})]
+    more = [VectorChange(f"d{i}", 3, queries[i : i + 1 + i % 3], {"n": i}) for i in range(5, 15)]
+    more += [VectorChange("d20", 3, None, {})]
     for changes in ([], more):
         index.apply(changes)
         loaded.apply(changes)
@@ -81,7 +82,7 @@ def test_a_loaded_index_of_many_rows_gives_the_same_hits(engine: str, tmp_path: 
     rng = np.random.default_rng(6)
     vectors = unit_rows(rng.normal(size=(21_000, DIM))).astype(np.float32)
     index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
-    index.apply([VectorChange(f"d{i}", 1, vector, {}) for i, vector in enumerate(vectors)])
+    index.apply([VectorChange(f"d{i}", 1, vector[None], {}) for i, vector in enumerate(vectors)])
     snapshots.save(tmp_path / "c", index, settings(engine))
     loaded = snapshots.load(tmp_path / "c", collection(engine))
     assert loaded is not None
@@ -116,7 +117,7 @@ def test_files_of_another_collection_are_detected(
 ) -> None:
     """As replacements of single files, and as a whole folder."""
     other = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "other", engine)
-    other.apply([VectorChange("x", 1, np.array([1, 0, 0, 0], np.float32), {})])
+    other.apply([VectorChange("x", 1, np.array([1, 0, 0, 0], np.float32)[None], {})])
     other.advance(Version("other", 1))
     theirs = saved.parent / "other"
     snapshots.save(theirs, other, settings(engine))

@@ -15,10 +15,10 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import UnknownCollection, VersionMismatch
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.ports.documents import Collection, CollectionSettings, Document, DocumentEmbedding, Write
+from semblance.service.ports.documents import Collection, CollectionSettings, Document, Write
 from semblance.service.ports.indexes import VectorIndex
 from semblance.service.replication.local_node import LocalNode
-from tests.support.vectors import unit_vector
+from tests.support.vectors import one_passage, unit_vector
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
@@ -60,7 +60,8 @@ def indexes(tmp_path: Path) -> RecordingFolder:
 
 def put(store: SqlDocumentStore, doc_id: str, seed: int, name: str = "c") -> None:
     write = Write(
-        Document(doc_id, f"text {seed}", {"seed": seed}), DocumentEmbedding(unit_vector(seed, DIM), truncated=False)
+        Document(doc_id, f"text {seed}", {"seed": seed}),
+        one_passage(unit_vector(seed, DIM)),
     )
     store.upsert(store.collection(name), [write])
 
@@ -68,10 +69,7 @@ def put(store: SqlDocumentStore, doc_id: str, seed: int, name: str = "c") -> Non
 async def wear_out(local: LocalNode) -> None:
     """Replace 300 documents until the index needs a rebuild; the last ones have seeds from 1500."""
     for round_ in range(6):
-        writes = [
-            Write(Document(str(i), "", {}), DocumentEmbedding(unit_vector(300 * round_ + i, DIM), truncated=False))
-            for i in range(300)
-        ]
+        writes = [Write(Document(str(i), "", {}), one_passage(unit_vector(300 * round_ + i, DIM))) for i in range(300)]
         await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
 
 

@@ -16,14 +16,14 @@ from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NotReady
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.ports.documents import CollectionSettings, Document, DocumentEmbedding, DocumentStore, Write
+from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Write
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
 from semblance.service.replication.recovering_replica import RecoveringReplica
 from semblance.service.replication.replica import Replica
 from tests.support.damaged_pages import overwrite_leaf_pages
 from tests.support.servers.postgres_server import PostgresServer
-from tests.support.vectors import unit_vector
+from tests.support.vectors import one_passage, unit_vector
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def fill(store: DocumentStore) -> None:
     store.upsert(
         store.collection("c"),
         [
-            Write(Document(doc_id, f"text of {doc_id} " * 20, {}), DocumentEmbedding(unit_vector(i, DIM), False))
+            Write(Document(doc_id, f"text of {doc_id} " * 20, {}), one_passage(unit_vector(i, DIM)))
             for i, doc_id in enumerate(IDS)
         ],
     )

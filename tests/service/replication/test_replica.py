@@ -27,7 +27,6 @@ from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     CollectionSettings,
     Document,
-    DocumentEmbedding,
     DocumentStore,
     Reembedding,
     Version,
@@ -37,7 +36,7 @@ from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
 from semblance.service.replication.replica import Replica
 from tests.support.servers.postgres_server import PostgresServer
-from tests.support.vectors import unit_vector
+from tests.support.vectors import one_passage, unit_vector
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +81,7 @@ async def replica(
 
 
 def upsert(doc_id: str, seed: int) -> Callable[[DocumentStore], Version]:
-    write = Write(Document(doc_id, f"text {seed}", {}), DocumentEmbedding(unit_vector(seed, DIM), truncated=False))
+    write = Write(Document(doc_id, f"text {seed}", {}), one_passage(unit_vector(seed, DIM)))
     return lambda store: store.upsert(store.collection("c"), [write])
 
 
@@ -320,10 +319,7 @@ async def test_a_replica_builds_the_next_index_before_it_switches(database: Post
         with pytest.raises(CollectionReplaced):
             await b.write("c", lambda store: store.upsert(before, []))
         _, left = await a.read_primary(lambda store: store.unfilled("c", 10))
-        made = [
-            (document, DocumentEmbedding(unit_vector(100 + int(document.id[1:]), DIM), truncated=False))
-            for document in left
-        ]
+        made = [(document, one_passage(unit_vector(100 + int(document.id[1:]), DIM))) for document in left]
         await a.write("c", lambda store: store.fill(begun, made))
         assert (await nearest(b, 3))[0] == "d3", "the former encoder serves until the switch"
         version = await a.switch("c")
@@ -346,7 +342,7 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
 
         monkeypatch.setattr(a._copy, "put", refuse)
         elsewhere = SqlDocumentStore(postgresql_engine(database.url, 1, 10))
-        write = Write(Document("d", "text", {}), DocumentEmbedding(unit_vector(1, DIM), truncated=False))
+        write = Write(Document("d", "text", {}), one_passage(unit_vector(1, DIM)))
         elsewhere.create("bad", SETTINGS)
         elsewhere.upsert(elsewhere.collection("bad"), [write])
         bad = elsewhere.collection("bad").version

@@ -40,7 +40,8 @@ from semblance.service.ports.documents import CollectionSettings, Document, Docu
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases import reembed
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import DocumentEmbedder, InputText, TextEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.search import Search
@@ -363,7 +364,7 @@ async def test_the_present_model_serves_until_the_switch(engine: Engine, tmp_pat
         require_own_scores(after, "cat")
         _, index = await at.local.current("c", version)
         assert index.version == version
-        assert index.vectors(["1"])["1"].shape == (6,)
+        assert index.vectors(["1"])["1"].shape == (1, 6)
 
 
 async def test_a_dropped_reembedding_leaves_no_embeddings(engine: Engine, tmp_path: Path) -> None:

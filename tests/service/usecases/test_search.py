@@ -27,10 +27,9 @@ from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.model_loading.registry import LazyModels, read_served
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import (
-    Collection,
     CollectionSettings,
+    CutDocuments,
     Document,
-    DocumentEmbedding,
     TokenStorage,
     Write,
 )
@@ -40,7 +39,7 @@ from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.search.session import ATTEMPTS, SearchParams
 from tests.conftest import built_in_checkpoint
-from tests.support.vectors import unit_vector
+from tests.support.vectors import one_passage, unit_vector
 
 
 class InterruptedStore(SqlDocumentStore):
@@ -48,11 +47,11 @@ class InterruptedStore(SqlDocumentStore):
 
     interruption: Callable[[], None] | None = None
 
-    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+    def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
         if self.interruption is not None:
             interrupt, self.interruption = self.interruption, None
             interrupt()
-        return super().get_at(name, ids)
+        return super().get_cut(name, ids)
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ async def test_a_hit_never_has_the_score_of_another_text(
         vectors = [unit_rows(each.pooled()).astype(np.float32) for each in embedded.embeddings]
 
         def write(text: str, vector: int) -> None:
-            embedded = DocumentEmbedding(vectors[vector], truncated=False)
+            embedded = one_passage(vectors[vector])
             store.upsert(store.collection("c"), [Write(Document("d", text, {}), embedded)])
 
         store.create("c", settings(minilm))
@@ -107,7 +106,7 @@ async def test_a_document_rewritten_on_every_attempt_is_left_out(
     async with open_search(store, minilm, tmp_path) as (search, local, _):
 
         def write(doc_id: str, seed: int) -> None:
-            embedded = DocumentEmbedding(unit_vector(seed, minilm.dim), truncated=False)
+            embedded = one_passage(unit_vector(seed, minilm.dim))
             store.upsert(store.collection("c"), [Write(Document(doc_id, str(seed), {}), embedded)])
 
         written = count(2)
@@ -138,7 +137,7 @@ async def test_a_search_never_mixes_two_epochs_of_a_collection(
         def fill(text: str, vector: Floats) -> None:
             store.create("c", settings(minilm))
             for _ in range(3):
-                store.upsert(store.collection("c"), [Write(Document("d", text, {}), DocumentEmbedding(vector, False))])
+                store.upsert(store.collection("c"), [Write(Document("d", text, {}), one_passage(vector))])
 
         def recreate() -> None:
             nonlocal times
@@ -174,7 +173,10 @@ async def test_candidates_are_scored_in_bounded_memory(
     store.create("c", settings(minilm, "int8"))
     codes = [quantize(random_tokens(i, length + i % 3, minilm.dim))[0] for i in range(many)]
     writes = [
-        Write(Document(f"d{i}", "", {}), DocumentEmbedding(unit_vector(i, minilm.dim), truncated=False, codes=codes[i]))
+        Write(
+            Document(f"d{i}", "", {}),
+            one_passage(unit_vector(i, minilm.dim), codes=codes[i]),
+        )
         for i in range(many)
     ]
     store.upsert(store.collection("c"), writes)
@@ -232,7 +234,10 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         store.upsert(
             store.collection("c"),
             [
-                Write(Document(text, text, {}), DocumentEmbedding(unit_vector(i, minilm.dim), False, codes[i]))
+                Write(
+                    Document(text, text, {}),
+                    one_passage(unit_vector(i, minilm.dim), codes=codes[i]),
+                )
                 for i, text in enumerate(texts)
             ],
         )
@@ -257,7 +262,10 @@ async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp
         store.upsert(
             store.collection("c"),
             [
-                Write(Document(text, text, {}), DocumentEmbedding(unit_rows(each.pooled()).astype(np.float32), False))
+                Write(
+                    Document(text, text, {}),
+                    one_passage(unit_rows(each.pooled()).astype(np.float32)),
+                )
                 for text, each in zip(texts, embeddings, strict=True)
             ],
         )

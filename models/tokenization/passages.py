@@ -1,0 +1,137 @@
+"""Cut a text into passages at the ends of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import sentencex
+
+from semblance.models.errors import BadTexts
+from semblance.models.text import TokenizedText, text_problem
+
+Span: TypeAlias = tuple[int, int]  # first and one-past-last code point
+Tokenize: TypeAlias = Callable[[Sequence[str]], Sequence[TokenizedText]]
+
+MIN_TOKENS = 16  # of a passage: special tokens and a prompt take some of them
+MAX_OVERLAP = 10
+
+
+class Cut(NamedTuple):
+    """How texts are cut.
+
+    Attributes:
+        tokens: maximum number of tokens of a passage, special and prompt tokens included.
+        overlap: number of sentences at the end of a passage with which the next one begins, if they fit.
+    """
+
+    tokens: int
+    overlap: int
+
+
+class _Piece(NamedTuple):
+    """A sentence or a part of one, with its number of tokens, special ones not included."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+def fits(text: TokenizedText, cut: Cut) -> bool:
+    """Whether a text is one passage."""
+    return not text.truncated and len(text) <= cut.tokens
+
+
+def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
+    """Spans of the passages of a text, in order; between them are only spaces, or an overlap.
+
+    Each has as many sentences as fit. A sentence that is too long is halved at a space, or in the middle.
+
+    Args:
+        text: with a token at least; what has none belongs to the passage before it.
+        cut: how to cut.
+        tokenize: tokens of each text, truncated at its end. Raises BadTexts.
+    """
+    room = cut.tokens - _overhead(tokenize)
+    spans = _packed(_pieces(text, _sentences(text), room, tokenize), room, cut.overlap)
+    # Together, pieces may have more tokens than alone: what then does not fit is cut once more.
+    return [(piece.start, piece.end) for piece in _pieces(text, spans, room, tokenize)]
+
+
+def _sentences(text: str) -> list[Span]:
+    """Spans of the sentences, without the spaces around them."""
+    boundaries = sentencex.get_sentence_boundaries("en", text)  # "en" handles the full stops of all scripts
+    spans = (_stripped(text, each["start_index"], each["end_index"]) for each in boundaries)
+    return [(start, end) for start, end in spans if text_problem(text[start:end]) is None]
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+
+
+def _pieces(text: str, spans: Sequence[Span], room: int, tokenize: Tokenize) -> list[_Piece]:
+    """The spans with their tokens; those that have no room are halved until they have."""
+    counts = _count(tokenize, [text[start:end] for start, end in spans])
+    pieces: list[_Piece] = []
+    for (start, end), tokens in zip(spans, counts, strict=True):
+        halves = _halves(text, start, end) if tokens > room else []
+        if halves:
+            pieces += _pieces(text, halves, room, tokenize)
+        else:
+            pieces.append(_Piece(start, end, tokens))
+    return pieces
+
+
+def _halves(text: str, start: int, end: int) -> list[Span]:
+    """Both halves of a span, cut at the space nearest to its middle; none of a single character."""
+    middle = (start + end) // 2
+    spaces = (at for step in range(middle - start) for at in (middle - step, middle + step) if text[at].isspace())
+    at = next(spaces, middle)
+    return [_stripped(text, start, at), _stripped(text, at, end)] if start < at else []
+
+
+def _packed(pieces: Iterable[_Piece], room: int, overlap: int) -> list[Span]:
+    """Spans of as many pieces each as have room together."""
+    return [(pack[0].start, pack[-1].end) for pack in _packs(pieces, room, overlap)]
+
+
+def _packs(pieces: Iterable[_Piece], room: int, overlap: int) -> Iterator[list[_Piece]]:
+    pack: list[_Piece] = []
+    for piece in pieces:
+        if pack and sum(each.tokens for each in pack) + piece.tokens > room:
+            yield pack
+            pack = _tail(pack, room - piece.tokens, overlap)
+        pack = [*pack, piece]
+    if pack:
+        yield pack
+
+
+def _tail(pack: Sequence[_Piece], room: int, overlap: int) -> list[_Piece]:
+    """The last pieces, at most `overlap`, that have room."""
+    for count in range(min(overlap, len(pack) - 1), 0, -1):
+        if sum(each.tokens for each in pack[-count:]) <= room:
+            return list(pack[-count:])
+    return []
+
+
+def _overhead(tokenize: Tokenize) -> int:
+    """Number of special and prompt tokens of every text."""
+    try:
+        [text] = tokenize(["a"])
+    except BadTexts:  # of a table of words, which has no special tokens
+        return 0
+    return int(text.special.sum())
+
+
+def _count(tokenize: Tokenize, texts: Sequence[str]) -> list[int]:
+    """Number of tokens of each text; of a truncated one, more than it may have."""
+    if not texts:
+        return []
+    try:
+        tokenized = tokenize(texts)
+    except BadTexts as error:  # an encoder need not know a sign that a text has besides its words
+        unread = {problem.index for problem in error.problems}
+        counts = iter(_count(tokenize, [each for i, each in enumerate(texts) if i not in unread]))
+        return [0 if i in unread else next(counts) for i in range(len(texts))]
+    return [len(each) + 1 if each.truncated else int((~each.special).sum()) for each in tokenized]
