@@ -36,7 +36,8 @@ from semblance.models.embeddings import Floats
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.model_files.checkpoint import read_checkpoint
 from semblance.models.runtime import RUNTIMES, Compute
-from semblance.service.indexes.collection_index import SCANNED_ROWS, CollectionIndex
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.nearest import SCANNED_ROWS
 from semblance.service.model_loading.registry import read_source
 from semblance.service.ports.documents import VectorChange
 from semblance.service.ports.indexes import ENGINES

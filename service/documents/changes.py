@@ -20,6 +20,7 @@ from semblance.service.ports.documents import (
     DocumentEmbedding,
     VectorChange,
     Version,
+    passage_texts,
 )
 
 
@@ -34,18 +35,22 @@ def vector_changes(
         vectors.c.space == (generation or to_collection(collection).settings.generation),
     )
     query = (
-        select(documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector, vectors.c.passages)
+        select(
+            documents.c.id,
+            documents.c.version,
+            documents.c.metadata,
+            documents.c.text,
+            vectors.c.vector,
+            vectors.c.passages,
+            vectors.c.spans,
+        )
         .join(vectors, of_document, isouter=True)
         .where(_after(name, since, cursor))
         .order_by(documents.c.version, documents.c.id)
         .limit(limit + 1)
     )
     rows = connection.execute(query).mappings().all()
-    changes = [
-        VectorChange(row["id"], row["version"], to_vectors(row["vector"], row["passages"]), row["metadata"])
-        for row in rows
-    ]
-    return _page(connection, collection, rows, changes[:limit])
+    return _page(connection, collection, rows, [_vector_change(row) for row in rows[:limit]])
 
 
 def document_changes(
@@ -59,6 +64,12 @@ def document_changes(
     changes = [DocumentChange(to_document(row), row["deleted"], embeddings[row["id"]]) for row in rows[:limit]]
     page = _page(connection, collection, rows, changes)
     return page if page.cursor else replace(page, commits=history.commits_after(connection, name, since.number))
+
+
+def _vector_change(row: RowMapping) -> VectorChange:
+    found = to_vectors(row["vector"], row["passages"])
+    texts = [] if found is None else passage_texts(row["text"], to_spans(row["spans"]))
+    return VectorChange(row["id"], row["version"], found, row["metadata"], texts)
 
 
 def _collection(connection: Connection, name: str, since: Version, cursor: Cursor | None) -> RowMapping:

@@ -1,9 +1,9 @@
 """Save and load snapshots of an index, so that a start need not rebuild it.
 
-Two files named by their own SHA-256 contain the engine's rows and a line for each; `manifest.json` names them and the
-collection they belong to. The manifest is renamed into place last: before that, the folder has the old snapshot, and
-afterwards the new one. A snapshot is never authoritative: if it is damaged or does not match the collection, it is
-ignored, and the index is rebuilt from the store.
+Three files named by their own SHA-256 contain the engine's rows, a line for each, and their terms; `manifest.json`
+names them and the collection they belong to. The manifest is renamed into place last: before that, the folder has the
+old snapshot, and afterwards the new one. A snapshot is never authoritative: if it is damaged or does not match the
+collection, it is ignored, and the index is rebuilt from the store.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from semblance.models import catalogue
 from semblance.models.files.atomic import fsync, publish
 from semblance.models.files.digests import digest
+from semblance.service.indexes.bm25 import Bm25
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSettings, Version
@@ -26,11 +27,11 @@ from semblance.service.ports.indexes import AUTO, ENGINES, VectorRows
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # prefix of files that are being written
-SNAPSHOT_FILE = re.compile(rf"(index|rows|{PARTIAL[:-1]})-.+")
-DATA_FILE = re.compile(r"(?:index|rows)-([0-9a-f]{64})\.\w+")  # file names in a manifest; no paths to other folders
+SNAPSHOT_FILE = re.compile(rf"(index|rows|terms|{PARTIAL[:-1]})-.+")
+DATA_FILE = re.compile(r"(?:index|rows|terms)-([0-9a-f]{64})\.\w+")  # in a manifest; no paths to other folders
 
 
 class _Unusable(Exception):
@@ -50,6 +51,12 @@ class _Manifest:
     rows: int
     index_file: str
     rows_file: str
+    terms_file: str
+
+    @property
+    def files(self) -> tuple[str, str, str]:
+        """Names of the files with the content."""
+        return self.index_file, self.rows_file, self.terms_file
 
 
 def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> None:
@@ -62,8 +69,8 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         OSError, RuntimeError: it could not be written; the previous snapshot is intact.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    vectors, documents = folder / f"{PARTIAL}index", folder / f"{PARTIAL}rows"
-    saved = index.save(vectors, documents)
+    vectors, documents, terms = (folder / f"{PARTIAL}{part}" for part in ("index", "rows", "terms"))
+    saved = index.save(vectors, documents, terms)
     suffix = catalogue.find(ENGINES, saved.engine).suffix
     manifest = _Manifest(
         format=FORMAT,
@@ -75,6 +82,7 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         rows=saved.rows,
         index_file=_publish(vectors, f"index-{_file_sha256(vectors)}.{suffix}"),
         rows_file=_publish(documents, f"rows-{_file_sha256(documents)}.jsonl"),
+        terms_file=_publish(terms, f"terms-{_file_sha256(terms)}.npz"),
     )
     _write_manifest(folder, manifest)
     fsync(folder.parent)
@@ -120,7 +128,7 @@ def copy(folder: Path, target: Path) -> None:
     while (manifest := _intact_manifest(folder)) is not None and manifest != former:
         target.mkdir(parents=True, exist_ok=True)
         try:
-            for name in (manifest.index_file, manifest.rows_file):
+            for name in manifest.files:
                 shutil.copyfile(folder / name, target / name)
         except FileNotFoundError:  # replaced by a newer snapshot, or missing if the manifest is the same
             former = manifest
@@ -155,7 +163,7 @@ def _read_manifest(folder: Path) -> _Manifest:
     if content["manifest"]["format"] != FORMAT:
         raise _Unusable(f"its format is {content['manifest']['format']}, this release reads {FORMAT}")
     manifest = _Manifest(**content["manifest"])
-    for name in (manifest.index_file, manifest.rows_file):
+    for name in manifest.files:
         _digest_in_name(name)
     return manifest
 
@@ -181,15 +189,16 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
 
 def _read(folder: Path, manifest: _Manifest, setting: str, device: Device) -> CollectionIndex:
     """Load the index from its files, after checking their digests."""
-    for name in (manifest.index_file, manifest.rows_file):
+    for name in manifest.files:
         if _file_sha256(folder / name) != _digest_in_name(name):
             raise _Unusable(f"{name} is damaged")
     rows: VectorRows = catalogue.find(ENGINES, manifest.engine).load(folder / manifest.index_file, device)
     shape = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
     if shape != (manifest.rows, manifest.dim):
         raise _Unusable(f"{manifest.index_file} contains {shape[0]} rows of {shape[1]} numbers")
+    terms = Bm25.load(folder / manifest.terms_file)
     with (folder / manifest.rows_file).open(encoding="utf-8") as lines:
-        index = CollectionIndex.restore(rows, setting, Version.parse(manifest.version), lines)
+        index = CollectionIndex.restore(rows, terms, setting, Version.parse(manifest.version), lines)
     if len(index) != manifest.count:
         raise _Unusable(f"{manifest.rows_file} contains {len(index)} documents, not {manifest.count}")
     return index
@@ -208,7 +217,7 @@ def _file_sha256(file: Path) -> str:
 
 def _remove_leftovers(folder: Path, manifest: _Manifest) -> None:
     """Remove files that the manifest does not name: older ones, and partial ones after a crash."""
-    current = {manifest.index_file, manifest.rows_file}
+    current = set(manifest.files)
     for file in folder.iterdir():
         if SNAPSHOT_FILE.fullmatch(file.name) and file.name not in current:
             try:

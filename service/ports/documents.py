@@ -203,6 +203,11 @@ class Write:
     if_version: Version | None = None
 
 
+def passage_texts(text: str, spans: Spans | None) -> list[str]:
+    """The texts of the passages of a document."""
+    return [text] if spans is None else [text[start:end] for start, end in spans.tolist()]
+
+
 class PassageKey(NamedTuple):
     """A passage of a stored document: their numbers begin at 0."""
 
@@ -239,12 +244,16 @@ class CutDocuments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorChange:
-    """State of one document for an index: (p, d) vectors and metadata; neither if deleted."""
+    """State of one document for an index: (p, d) vectors, metadata, and texts of its passages.
+
+    If it was deleted, `vectors` is None, and the others are empty.
+    """
 
     id: str
     version: int
     vectors: Floats | None
     metadata: Metadata
+    texts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

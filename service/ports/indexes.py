@@ -20,6 +20,15 @@ ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorR
 AUTO = "auto"  # setting of a collection whose engine is chosen by its number of documents
 
 
+class TermScore(NamedTuple):
+    """A term of a query that a passage has `tf` times, its idf, and its part of a score."""
+
+    term: str
+    idf: float
+    tf: int
+    score: float
+
+
 class PassageHit(NamedTuple):
     """Number of a passage of a document, and its similarity to the query."""
 
@@ -37,6 +46,53 @@ class Hit:
     id: str
     score: float
     passages: Sequence[PassageHit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HybridQuery:
+    """A query by its (d,) unit vector and its terms.
+
+    Attributes:
+        terms_only: whether to leave out the documents that only the vector finds.
+        min_share: terms count only if the best document by terms has this share of their information (idf).
+    """
+
+    vector: Floats
+    terms: Sequence[str]
+    terms_only: bool = False
+    min_share: float = 0.0
+
+
+class HybridPassage(NamedTuple):
+    """Number of a passage, its similarity to the query, and the terms of the query that it has.
+
+    `terms` is None where the terms do not count.
+    """
+
+    number: int
+    score: float
+    terms: Sequence[TermScore] | None
+
+
+@dataclass(frozen=True, slots=True)
+class HybridHit:
+    """A document that was found by vector, by terms or by both, with its ranks from 1.
+
+    Its passages are the nearest ones, and the best ones by terms.
+    """
+
+    id: str
+    vector_rank: int | None
+    term_rank: int | None
+    passages: Sequence[HybridPassage]
+
+
+@dataclass(frozen=True, slots=True)
+class HybridHits:
+    """Documents in the order of their fused ranks."""
+
+    version: Version
+    hits: Sequence[HybridHit]
 
 
 class VectorIndex(Protocol):
@@ -63,6 +119,13 @@ class VectorIndex(Protocol):
         A document is as similar as its most similar passage; a hit has up to `passages` of them. Fewer than k only
         where fewer match. Equal scores are ordered by id; which of equals at the k-th place are returned is not
         defined. The version is the one that was searched; of many queries, some may have seen later changes.
+        """
+
+    def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
+        """Find k matching documents by vectors and by terms, with the terms of each.
+
+        The k nearest and the k best by BM25 are ranked together by reciprocal rank fusion. Fewer than k only where
+        fewer match.
         """
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:

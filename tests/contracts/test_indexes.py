@@ -380,7 +380,7 @@ class Many:
 @pytest.mark.parametrize("engine", NAMES)
 def test_filters_and_deletions_keep_recall_with_many_rows(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More rows than are scanned or train lists; the limits are low, to be quick."""
-    monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", SCANNED)
+    monkeypatch.setattr("semblance.service.indexes.nearest.SCANNED_ROWS", SCANNED)
     for name, value in {"LISTS_PER_ROOT": 1, "MIN_ROWS": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"semblance.service.indexes.engines.faiss_ivf.{name}", value)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
@@ -398,7 +398,7 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
     index.apply(changes)
     index.advance(Version("epoch", 1))
     queries = np.concatenate([change.vectors for change in changes if change.vectors is not None])
-    nearest = index._nearest
+    nearest = index._nearest_rows
     searched: list[int] = []
     changes_begun: list[Future[None]] = []
 
@@ -414,7 +414,7 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
                 time.sleep(0.001)
         return nearest(*arguments)
 
-    monkeypatch.setattr(index, "_nearest", watched)
+    monkeypatch.setattr(index, "_nearest_rows", watched)
     with ThreadPoolExecutor(1) as pool:
         version, hits = index.search(queries, 1, None)
         changes_begun[0].result(timeout=10)
@@ -428,7 +428,7 @@ def test_searches_concurrent_with_changes_find_unchanged_documents(
     index: CollectionIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every search finds the documents that stay, whatever else is added and removed."""
-    monkeypatch.setattr("semblance.service.indexes.collection_index.SCANNED_ROWS", 0)
+    monkeypatch.setattr("semblance.service.indexes.nearest.SCANNED_ROWS", 0)
     rng = np.random.default_rng(3)
     staying = [random_change(rng, f"stays{i}", {}) for i in range(20)]
     index.apply(staying)

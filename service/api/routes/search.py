@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from fastapi import APIRouter, Response
 
+from semblance.models.tokenization.terms import document_terms
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.calibration import calibration_out, probability_of
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
-from semblance.service.api.schemas.search import HitOut, Hits, PassageOut, SearchRequest, SearchResponse
+from semblance.service.api.schemas.search import (
+    HitOut,
+    Hits,
+    PassageOut,
+    SearchRequest,
+    SearchResponse,
+    TermMatchOut,
+    TermOut,
+)
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.search.hits import ScoredPassage, SearchHit
+from semblance.service.usecases.search.hits import ScoredPassage, SearchHit, TermMatch
+from semblance.service.usecases.search.ordering import Mode, term_bonus
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.search.session import SearchParams, SearchResults
 
@@ -68,6 +80,7 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             explain=body.explain,
             min_version=body.min_version,
             passages=body.passages,
+            mode=body.mode,
         )
     )
     return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
@@ -101,6 +114,7 @@ def _hit(hit: SearchHit, results: SearchResults) -> HitOut:
     return HitOut(
         id=document.id,
         score=hit.score,
+        lexical=hit.match and _term_match(hit, hit.match, results.mode),
         probability=probability_of(results.calibration, hit.score),
         text=hit.text,
         start=hit.passages[0].start,
@@ -109,6 +123,31 @@ def _hit(hit: SearchHit, results: SearchResults) -> HitOut:
         metadata=dict(document.metadata),
         truncated=document.truncated,
         explanation=hit.why and word_links_out(hit.why, results.measure),
+    )
+
+
+def _term_match(hit: SearchHit, match: TermMatch, mode: Mode) -> TermMatchOut:
+    best = hit.passages[0]
+    spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for term in document_terms(hit.text):
+        spans[term.text].append((best.start + term.start, best.start + term.end))
+    return TermMatchOut(
+        vector_rank=match.vector_rank,
+        term_rank=match.term_rank,
+        score=match.score,
+        bonus=match.bonus,
+        combined=None if mode == "lexical" else hit.combined,
+        terms=[
+            TermOut(
+                term=each.term,
+                idf=each.idf,
+                tf=each.tf,
+                score=each.score,
+                bonus=term_bonus(each, match),
+                spans=spans[each.term],
+            )
+            for each in match.terms
+        ],
     )
 
 

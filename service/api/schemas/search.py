@@ -27,6 +27,7 @@ from semblance.service.api.schemas.fields import (
     require_one_of,
 )
 from semblance.service.api.schemas.warnings import Warnings
+from semblance.service.usecases.search.ordering import Mode
 
 MAX_PASSAGES = 20
 _FORMS = 'give either query, such as {"query": "a text"}, or queries, as a list of texts'
@@ -40,6 +41,7 @@ class SearchRequest(StrictBody):
             "examples": [
                 {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
                 {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
+                {"query": "invoice E-4711", "mode": "auto"},
             ],
             "allOf": one_of(alternative({"query": "string"}, "queries"), alternative({"queries": "array"}, "query")),
         },
@@ -50,10 +52,15 @@ class SearchRequest(StrictBody):
     k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1, description="Number of hits.")
     collection: NamedCollection = "default"
     measure: Measure | None = Field(None, description="Null is the collection's own.")
+    mode: Mode = Field(
+        "vector",
+        description="Whether documents are found by vector, by terms (lexical), or by both (hybrid); auto takes terms "
+        "into account where a document has most of what the query says.",
+    )
     candidates: Annotated[int | None, documented(known_maximum="max_candidates")] = Field(
         None,
         ge=1,
-        description="Nearest documents by vector, rescored by a measure other than cosine; null is 100, or k.",
+        description="Documents that a measure other than cosine rescores, or that terms find; null is 100, or k.",
     )
     passages: int = Field(1, ge=1, le=MAX_PASSAGES, description="Most passages of a hit.")
     min_score: float | None = Field(None, allow_inf_nan=False)
@@ -85,11 +92,36 @@ class PassageOut(BaseModel):
     score: float
 
 
+class TermOut(BaseModel):
+    """A term of the query that a passage has."""
+
+    term: str = Field(description="In lower case, without accents.")
+    idf: float = Field(description="How rare it is among the passages of the collection.")
+    tf: int = Field(description="How many times the passage has it.")
+    score: float = Field(description="Its part of the score by BM25.")
+    bonus: float = Field(description="Its part of the bonus.")
+    spans: list[tuple[int, int]] = Field(description="Its places in the document, in code points.")
+
+
+class TermMatchOut(BaseModel):
+    """How the best passage of a document matches the query by its terms."""
+
+    vector_rank: int | None = Field(
+        description="Of the document among the candidates by vector, from 1; null if it is not among them."
+    )
+    term_rank: int | None = Field(description="The same by terms.")
+    score: float = Field(description="By BM25: the sum of those of the terms.")
+    bonus: float = Field(description="What the terms add to `score`, to order the hits: the sum of those of the terms.")
+    combined: float | None = Field(description="Score and bonus, which order the hits; null in mode lexical.")
+    terms: list[TermOut]
+
+
 class HitOut(BaseModel):
     """A document in the results, with the text of its best passage."""
 
     id: str
-    score: float = Field(description="That of the best passage.")
+    score: float = Field(description="That of the best passage, by the measure.")
+    lexical: TermMatchOut | None = Field(None, description="Null where terms do not count.")
     probability: Probability = None
     text: str = Field(description="The best passage: all of a document that is not cut.")
     start: int = Field(description="First code point of that passage in the document.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from semblance.service.ports.documents import CutDocuments, Document, PassageKey, Version
-from semblance.service.ports.indexes import Hit
+from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.explain import WordLinks
 
@@ -21,13 +21,49 @@ class ScoredPassage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TermMatch:
+    """How the best passage of a document matches a query by its terms.
+
+    Attributes:
+        vector_rank: of the document among those nearest by vector, from 1; None if it is not among them.
+        term_rank: the same by terms.
+        terms: of the query that the passage has; their scores sum to `score`.
+        score: by BM25.
+        bonus: what the terms add to the measure's score, to order the hits; 0 where they are ordered by terms alone.
+    """
+
+    vector_rank: int | None
+    term_rank: int | None
+    terms: Sequence[TermScore]
+    score: float
+    bonus: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """A document with its score, best passages, the value that orders it, and its terms."""
+
+    id: str
+    score: float
+    passages: Sequence[PassageHit]
+    value: float
+    match: TermMatch | None
+
+
+@dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A document, its best passages, the score of the best, and perhaps an explanation."""
+    """A document, its best passages, the score of the best, and why it matches."""
 
     document: Document
     score: float
     passages: Sequence[ScoredPassage]
+    match: TermMatch | None = None
     why: WordLinks | None = None
+
+    @property
+    def combined(self) -> float:
+        """The score and the bonus of terms, by which hits are ordered except by terms alone."""
+        return self.score + (self.match.bonus if self.match else 0.0)
 
     @property
     def text(self) -> str:
@@ -37,15 +73,15 @@ class SearchHit:
     def explained(self, why: WordLinks) -> SearchHit:
         """The hit with the explanation of its best passage, and the score of that."""
         best = self.passages[0]._replace(score=why.links.score)
-        return SearchHit(self.document, best.score, [best, *self.passages[1:]], why)
+        return replace(self, score=best.score, passages=[best, *self.passages[1:]], why=why)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """Hits of each query in an index of `version`, and warnings about the filter."""
+    """Candidates of each query in an index of `version`, and warnings about the filter."""
 
     version: Version
-    hits: Sequence[Sequence[Hit]]
+    hits: Sequence[Sequence[HybridHit]]
     warnings: Sequence[RequestWarning]
 
 
@@ -54,7 +90,7 @@ class RankedHits:
     """Hits of each query, ranked by the measure, and their documents as read after the index."""
 
     index: IndexHits
-    hits: Sequence[Sequence[Hit]]
+    hits: Sequence[Sequence[RankedHit]]
     read: CutDocuments
 
     @property
@@ -67,17 +103,17 @@ class RankedHits:
         documents = self._unchanged()
         return [[self._search_hit(hit, documents[hit.id]) for hit in hits if hit.id in documents] for hits in self.hits]
 
-    def _search_hit(self, hit: Hit, document: Document) -> SearchHit:
+    def _search_hit(self, hit: RankedHit, document: Document) -> SearchHit:
         passages = [
             ScoredPassage(*self.read.span(PassageKey(hit.id, each.number)), each.score) for each in hit.passages
         ]
-        return SearchHit(document, hit.score, passages)
+        return SearchHit(document, hit.score, passages, hit.match)
 
     def _unchanged(self) -> dict[str, Document]:
         newest = self.index.version.number
         return {doc_id: each for doc_id, each in self.read.documents.items() if each.version <= newest}
 
 
-def ids_of(hits: Sequence[Sequence[Hit]]) -> list[str]:
+def ids_of(hits: Sequence[Sequence[RankedHit]]) -> list[str]:
     """Ids of the documents of all hits, each once."""
     return list({hit.id for each in hits for hit in each})

@@ -9,9 +9,9 @@ from semblance.service.ports.calibration import Calibrations, find_calibration
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import TextEmbedder
+from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 from semblance.service.usecases.search.session import (
     ATTEMPTS,
-    INDEX_MEASURE,
     SearchParams,
     SearchResults,
     SearchSession,
@@ -65,13 +65,9 @@ class Search:
             raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
         return SearchSession(
-            access=self._access,
-            texts=self._texts,
             params=params,
-            collection=collection,
+            scorer=PassageScorer(self._access, self._texts, collection, encoder, measure),
             index=index,
-            encoder=encoder,
-            measure=measure,
             calibration=calibration,
             explainer=explainer,
             queries=queries,

@@ -35,9 +35,17 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
     """An index, and the same one after some more writes."""
     rng = np.random.default_rng(0)
     vectors = unit_rows(rng.normal(size=(60, DIM))).astype(np.float32)
-    first = [VectorChange(f"d{i}", 1, vectors[i][None], {"n": i, "tags": ["a", "ü"]}) for i in range(40)]
-    second = [VectorChange("d3", 2, None, {}), VectorChange("d4", 2, vectors[4][None], {"n": "relabelled"})]
-    second += [VectorChange(f"d{i}", 2, vectors[i + 20][None], {"n": -i}) for i in range(10, 40)]
+    first = [
+        VectorChange(
+            f"d{i}", 1, vectors[i : i + 1 + i % 2], {"n": i, "tags": ["a", "ü"]}, ["A text.", f"No. {i}"][: 1 + i % 2]
+        )
+        for i in range(40)
+    ]
+    second = [
+        VectorChange("d3", 2, None, {}),
+        VectorChange("d4", 2, vectors[4][None], {"n": "relabelled"}, ["A text."]),
+    ]
+    second += [VectorChange(f"d{i}", 2, vectors[i + 20][None], {"n": -i}, [f"Other text {i}"]) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
         index = CollectionIndex(catalogue.find("semblance.service.indexes.engines", engine)(DIM), "epoch", engine)
@@ -51,13 +59,15 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
 def content(index: CollectionIndex) -> dict[str, Any]:
     """Complete contents of an index, with vectors as bytes."""
     vectors = index.vectors([f"d{i}" for i in range(60)])
-    metadata = {index._ids[row]: dict(index._metadata[row]) for row in index._live}
+    rows = index._documents
+    metadata = {rows.document(row): dict(rows._metadata[row]) for row in rows._live}
     return {
         "version": index.version,
-        "live": list(index._live),
+        "live": list(rows._live),
         "rows": index.rows,
+        "terms": rows.terms(["a", "no", "text", "12"], range(index.rows)),
         "documents": {
-            doc_id: (row, vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id, row in index._row_of.items()
+            doc_id: (row, vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id, row in rows._row_of.items()
         },
     }
 

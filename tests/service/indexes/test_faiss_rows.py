@@ -54,7 +54,7 @@ def test_faiss_uses_one_thread_whatever_thread_calls_it(engine: str) -> None:
 
     def threads() -> int:
         faiss.omp_set_num_threads(2)
-        index._rows.search(vector, 1, index._live)
+        index._rows.search(vector, 1, index._documents._live)
         return int(faiss.omp_get_max_threads())
 
     with ThreadPoolExecutor(1) as pool:

@@ -55,8 +55,8 @@ def test_a_crash_leaves_the_old_or_the_new_snapshot(engine: str, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     *deaths, end = done.stdout.splitlines()
     assert end == "survived", done.stderr
-    # a snapshot has three files; loading removes any others
-    assert set(deaths) == {"old 3", "new 3"}
+    # a snapshot has four files; loading removes any others
+    assert set(deaths) == {"old 4", "new 4"}
     assert deaths == sorted(deaths, reverse=True)  # the switch happens once
     assert len(deaths) > 12
 
@@ -193,7 +193,7 @@ def test_a_failed_save_keeps_the_previous_snapshot(saved: Path, engine: str, mon
     loaded = snapshots.load(saved, collection(engine))
     assert loaded is not None
     assert content(loaded) == content(second)
-    assert len(list(saved.iterdir())) == 3
+    assert len(list(saved.iterdir())) == 4
 
 
 def test_a_copy_equals_the_snapshot(engine: str, saved: Path, tmp_path: Path) -> None:

@@ -1,0 +1,236 @@
+"""Rows by the terms of their texts, scored by BM25: the lexical part of an index."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semblance.models.embeddings import Doubles
+from semblance.models.tokenization.terms import document_terms
+from semblance.service.ports.indexes import TermScore
+
+Rows: TypeAlias = NDArray[np.int64]  # row numbers, ascending
+Counts: TypeAlias = NDArray[np.uint32]
+Flags: TypeAlias = NDArray[np.bool_]
+
+K1 = 1.2
+B = 0.75
+COMMON_SHARE = 0.05  # of the rows; a term of more only scores rows that other terms found, where that is exact
+FEW_SHARE = 0.01  # of the rows; fewer allowed ones are scored one by one
+_UINT32, _UINT64 = "I", "Q"  # type codes of arrays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _QueryTerm:
+    """A term of a query: its idf, the live rows that have it, and how many times each has."""
+
+    text: str
+    idf: float
+    rows: Rows
+    counts: Counts
+
+    @property
+    def ceiling(self) -> float:
+        """A bound of its part of a score."""
+        return self.idf * (K1 + 1)
+
+    def counts_in(self, rows: Rows) -> Counts:
+        """Number of times that each of some rows has it."""
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[at] == rows, self.counts[at], 0)
+
+
+class Bm25:
+    """Terms of rows, with their frequencies.
+
+    The score of a row of |d| terms for a query is the sum, over the distinct terms of the query, of
+
+        idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / mean |d|)),   idf = ln(1 + (N - n + 0.5) / (n + 0.5))
+
+    where tf is the number of times that the row has the term, and n of the N rows have it; k1 = 1.2, b = 0.75
+    (Robertson and Zaragoza 2009). This idf, of Lucene, is positive for every term. Removed rows count for nothing.
+
+    Rows are numbered in the order in which they are added. Concurrent reads are safe, but not beside a change.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, array[int]] = {}  # by term, ascending
+        self._counts: dict[str, array[int]] = {}
+        self._lengths = array(_UINT32)
+        self._digests = array(_UINT64)
+        self._live = bytearray()
+        self._live_rows = 0
+        self._live_terms = 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, text: str) -> None:
+        """Add the next row."""
+        row = len(self)
+        counts = Counter(term.text for term in document_terms(text))
+        for term, count in counts.items():
+            self._rows.setdefault(term, array(_UINT32)).append(row)
+            self._counts.setdefault(term, array(_UINT32)).append(count)
+        self._lengths.append(counts.total())
+        self._digests.append(_digest(text))
+        self._live.append(1)
+        self._live_rows += 1
+        self._live_terms += counts.total()
+
+    def add_removed(self) -> None:
+        """Add a row that is removed already."""
+        self._lengths.append(0)
+        self._digests.append(0)
+        self._live.append(0)
+
+    def remove(self, row: int) -> None:
+        """Remove a row, which was not removed before."""
+        self._live[row] = 0
+        self._live_rows -= 1
+        self._live_terms -= self._lengths[row]
+
+    def has(self, row: int, text: str) -> bool:
+        """Whether a row has this text."""
+        return self._digests[row] == _digest(text)
+
+    def information(self, terms: Sequence[str]) -> dict[str, float]:
+        """The idf of each term."""
+        return {each.text: each.idf for each in self._query(terms)}
+
+    def best(self, terms: Sequence[str], k: int, allowed: Rows | None) -> list[tuple[int, float]]:
+        """Find the k best of the `allowed` rows (None: all) that have a term; ties by row."""
+        query = [each for each in self._query(terms) if len(each.rows)]
+        if allowed is not None and len(allowed) <= FEW_SHARE * len(self):
+            scores = self._scores(query, allowed)
+            return _highest(allowed[scores > 0], scores[scores > 0], k)
+        scores = np.zeros(len(self))
+        permitted = None if allowed is None else _mask(allowed, len(self))
+        for done, term in enumerate(query):
+            if done and len(term.rows) > COMMON_SHARE * self._live_rows:
+                # What is left adds less than `rest` to any row. If k rows have more already, the best are among
+                # those that `rest` can lift above the k-th.
+                rest = sum(each.ceiling for each in query[done:])
+                reached = _kth(scores if permitted is None else scores[permitted], k)
+                if rest < reached:
+                    rows = np.flatnonzero(scores + rest >= reached)
+                    return _highest(rows, scores[rows] + self._scores(query[done:], rows), k, permitted)
+            scores[term.rows] += self._part(term, term.counts, term.rows)
+        rows = np.flatnonzero(scores)
+        return _highest(rows, scores[rows], k, permitted)
+
+    def explain(self, terms: Sequence[str], rows: Sequence[int]) -> list[list[TermScore]]:
+        """The terms of a query that each row has, with their parts of its score."""
+        numbers = np.array(rows, np.int64)
+        found: list[list[TermScore]] = [[] for _ in rows]
+        for term in self._query(terms):
+            if not len(term.rows):
+                continue
+            counts = term.counts_in(numbers)
+            parts = self._part(term, counts, numbers)
+            for i in np.flatnonzero(counts):
+                found[i].append(TermScore(term.text, term.idf, int(counts[i]), float(parts[i])))
+        return found
+
+    def save(self, file: Path) -> None:
+        """Write all rows to a file."""
+        ends = np.cumsum([len(rows) for rows in self._rows.values()], dtype=np.int64)
+        with file.open("wb") as stream:
+            np.savez(
+                stream,
+                terms=np.frombuffer("\n".join(self._rows).encode(), np.uint8),
+                ends=ends,
+                rows=_joined(self._rows),
+                counts=_joined(self._counts),
+                lengths=np.array(self._lengths, np.uint32),
+                digests=np.array(self._digests, np.uint64),
+                live=np.frombuffer(self._live, np.uint8),
+            )
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Inverse of `save`. Raises ValueError, KeyError, OSError for any other file."""
+        with np.load(file, allow_pickle=False) as saved:
+            loaded = cls()
+            terms = saved["terms"].tobytes().decode().split("\n")
+            starts = [0, *saved["ends"].tolist()]
+            for postings, name in ((loaded._rows, "rows"), (loaded._counts, "counts")):
+                numbers = array(_UINT32, saved[name].tobytes())
+                postings |= {term: numbers[starts[i] : starts[i + 1]] for i, term in enumerate(terms) if term}
+            loaded._lengths = array(_UINT32, saved["lengths"].tobytes())
+            loaded._digests = array(_UINT64, saved["digests"].tobytes())
+            loaded._live = bytearray(saved["live"].tobytes())
+        live = np.frombuffer(loaded._live, np.bool_)
+        loaded._live_rows = int(live.sum())
+        loaded._live_terms = int(np.array(loaded._lengths, np.uint32)[live].sum())
+        return loaded
+
+    def _query(self, terms: Sequence[str]) -> list[_QueryTerm]:
+        """The terms of a query, the rarest first."""
+        query = [self._query_term(term) for term in terms]
+        return sorted(query, key=lambda each: len(each.rows))
+
+    def _query_term(self, term: str) -> _QueryTerm:
+        rows = np.array(self._rows.get(term, ()), np.int64)
+        counts = np.array(self._counts.get(term, ()), np.uint32)
+        if self._live_rows < len(self):
+            live = np.frombuffer(self._live, np.bool_)[rows]
+            rows, counts = rows[live], counts[live]
+        idf = math.log(1 + (self._live_rows - len(rows) + 0.5) / (len(rows) + 0.5))
+        return _QueryTerm(term, idf, rows, counts)
+
+    def _scores(self, query: Sequence[_QueryTerm], rows: Rows) -> Doubles:
+        scores = np.zeros(len(rows))
+        for term in query:
+            scores += self._part(term, term.counts_in(rows), rows)
+        return scores
+
+    def _part(self, term: _QueryTerm, counts: Counts, rows: Rows) -> Doubles:
+        """What a term adds to the scores of rows that have it `counts` times."""
+        lengths = np.frombuffer(self._lengths, np.uint32)[rows]
+        mean = self._live_terms / self._live_rows
+        tf = counts.astype(np.float64)
+        part: Doubles = term.idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * lengths / mean))
+        return part
+
+
+def _highest(
+    rows: Rows, scores: Doubles, k: int, permitted: NDArray[np.bool_] | None = None
+) -> list[tuple[int, float]]:
+    """The k rows of highest score, of the permitted ones."""
+    if permitted is not None:
+        rows, scores = rows[permitted[rows]], scores[permitted[rows]]
+    if len(rows) > k:
+        enough = scores >= np.partition(scores, -k)[-k]
+        rows, scores = rows[enough], scores[enough]
+    order = np.lexsort((rows, -scores))[:k]
+    return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def _kth(scores: Doubles, k: int) -> float:
+    """The k-th highest positive score; 0 if there are fewer."""
+    positive = scores[scores > 0]
+    return 0.0 if len(positive) < k else float(np.partition(positive, -k)[-k])
+
+
+def _mask(rows: Rows, count: int) -> Flags:
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _joined(postings: Mapping[str, array[int]]) -> Counts:
+    return np.frombuffer(b"".join(each.tobytes() for each in postings.values()), np.uint32)
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

@@ -1,0 +1,78 @@
+"""Order the candidates of a query by a measure, by terms, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+from semblance.service.ports.documents import PassageKey
+from semblance.service.ports.indexes import HybridHit, HybridPassage, PassageHit, TermScore
+from semblance.service.usecases.search.hits import RankedHit, TermMatch
+
+Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
+
+MAX_BONUS = 0.2  # that terms add to the score of a measure, however many and rare they are
+HALF_BONUS = 10.0  # score by BM25 that adds half of it
+AUTO_SHARE = 0.5  # of the information of a query; if no document has it, mode auto leaves terms out
+
+
+def bonus_of(score: float) -> float:
+    """What a score by BM25 adds to that of a measure: up to `MAX_BONUS`, ever more slowly.
+
+    >>> bonus_of(0.0), bonus_of(10.0)
+    (0.0, 0.1)
+    """
+    return MAX_BONUS * score / (score + HALF_BONUS)
+
+
+def term_bonus(term: TermScore, match: TermMatch) -> float:
+    """The share of a term in the bonus of a passage: in proportion to its score."""
+    return match.bonus * term.score / match.score
+
+
+def ordered(
+    candidates: Iterable[HybridHit], scores: Mapping[PassageKey, float] | None, mode: Mode, k: int, passages: int
+) -> list[RankedHit]:
+    """The k best of the candidates, each with its best passages.
+
+    Args:
+        candidates: as an index found them.
+        scores: of their passages by the measure; those without one are left out. None takes the scores of the index.
+        mode: how they were searched; "lexical" orders by terms alone, all others by the measure and the bonus of terms.
+        k: number of hits.
+        passages: most passages of a hit.
+    """
+    ranked = [_ranked(each, scores, mode, passages) for each in candidates]
+    return sorted(filter(None, ranked), key=lambda hit: (-hit.value, hit.id))[:k]
+
+
+def _ranked(
+    candidate: HybridHit, scores: Mapping[PassageKey, float] | None, mode: Mode, passages: int
+) -> RankedHit | None:
+    """A candidate with its best passages; None if no passage has a score."""
+    found: list[tuple[float, PassageHit, TermMatch | None]] = []
+    for each in candidate.passages:
+        score = each.score if scores is None else scores.get(PassageKey(candidate.id, each.number))
+        if score is not None:
+            match = _match(candidate, each, mode)
+            found.append((_value(score, match, mode), PassageHit(each.number, score), match))
+    if not found:
+        return None
+    found.sort(key=lambda each: (-each[0], each[1].number))
+    value, best, match = found[0]
+    return RankedHit(candidate.id, best.score, [each for _, each, _ in found[:passages]], value, match)
+
+
+def _match(candidate: HybridHit, passage: HybridPassage, mode: Mode) -> TermMatch | None:
+    if passage.terms is None:
+        return None
+    score = sum(term.score for term in passage.terms)
+    bonus = 0.0 if mode == "lexical" else bonus_of(score)
+    return TermMatch(candidate.vector_rank, candidate.term_rank, passage.terms, score, bonus)
+
+
+def _value(score: float, match: TermMatch | None, mode: Mode) -> float:
+    """The number by which a passage is ordered."""
+    if match is None:
+        return score
+    return match.score if mode == "lexical" else score + match.bonus

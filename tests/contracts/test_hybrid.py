@@ -1,0 +1,108 @@
+"""Contract of hybrid searches of every index engine: both lists, ranks, scores and terms are those of plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semblance.models import catalogue
+from semblance.models.embeddings import unit_rows
+from semblance.models.tokenization.terms import query_terms
+from semblance.service.filters import parse_filter
+from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.ports.documents import VectorChange
+from semblance.service.ports.indexes import ENGINES, HybridQuery
+from tests.support.plain_bm25 import bm25_scores
+
+DIM = 6
+WORDS = st.sampled_from(["the", "the", "lamp", "is", "E-4711", "e 4711", "荷物", "broken"])
+TEXT = st.lists(WORDS, max_size=8).map(" ".join)
+DOCUMENT = st.tuples(st.lists(TEXT, min_size=1, max_size=4), st.booleans())
+Step: TypeAlias = tuple[str, int, tuple[list[str], bool]]
+STEPS = st.lists(st.tuples(st.sampled_from(["upsert", "upsert", "delete"]), st.integers(0, 9), DOCUMENT), max_size=25)
+
+
+def ranking(scores: Mapping[str, float], k: int) -> list[str]:
+    return sorted(scores, key=lambda doc_id: -scores[doc_id])[:k]
+
+
+def best(scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
+    """The highest score of each document."""
+    found: dict[str, float] = {}
+    for (doc_id, _), score in scores.items():
+        found[doc_id] = max(score, found.get(doc_id, -2.0))
+    return found
+
+
+class Ask(NamedTuple):
+    """What is asked of an index."""
+
+    query: str
+    k: int
+    filtered: bool
+    terms_only: bool
+
+
+@pytest.mark.parametrize("engine", catalogue.names(ENGINES))
+@settings(deadline=None, max_examples=40)
+@given(
+    steps=STEPS,
+    ask=st.builds(Ask, TEXT, st.integers(1, 6), st.booleans(), st.booleans()),
+    seed=st.integers(0, 99),
+)
+def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], ask: Ask, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
+    documents: dict[str, VectorChange] = {}
+    for action, number, (texts, left) in steps:
+        doc_id = f"d{number}"
+        vectors = unit_rows(rng.normal(size=(len(texts), DIM))).astype(np.float32)
+        change = VectorChange(doc_id, 1, vectors, {"left": left}, texts)
+        if action == "delete":
+            change = VectorChange(doc_id, 1, None, {})
+            documents.pop(doc_id, None)
+        else:
+            documents[doc_id] = change
+        index.apply([change])
+    vector = unit_rows(rng.normal(size=DIM)).astype(np.float32)
+    where = parse_filter({"left": True}) if ask.filtered else None
+    found = index.search_hybrid(HybridQuery(vector, query_terms(ask.query), terms_only=ask.terms_only), ask.k, where, 2)
+
+    texts_of = {(doc_id, i): text for doc_id, each in documents.items() for i, text in enumerate(each.texts)}
+    terms = bm25_scores(texts_of, ask.query)
+    allowed = {doc_id for doc_id, each in documents.items() if not ask.filtered or each.metadata["left"]}
+    cosines = {
+        (doc_id, i): float(row.astype(float) @ vector)
+        for doc_id, each in documents.items()
+        for i, row in enumerate(each.vectors if each.vectors is not None else ())
+    }
+    near = {doc_id: score for doc_id, score in best(cosines).items() if doc_id in allowed}
+    matching = {doc_id: score for doc_id, score in best(terms).items() if doc_id in allowed and score > 0}
+    by_vector = [] if ask.terms_only else ranking(near, ask.k)
+    assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k)})) or _tied(matching, ask.k)
+    for hit in found.hits:
+        assert hit.id in allowed
+        assert hit.vector_rank == (by_vector.index(hit.id) + 1 if hit.id in by_vector else None)
+        if hit.term_rank is not None:
+            better = sum(score > matching[hit.id] + 1e-9 for score in matching.values())
+            equal = sum(abs(score - matching[hit.id]) < 1e-9 for score in matching.values())
+            assert better < hit.term_rank <= better + equal
+        for each in hit.passages:
+            key = (hit.id, each.number)
+            assert each.score == pytest.approx(cosines[key], abs=1e-6)
+            assert sum(term.score for term in each.terms or ()) == pytest.approx(terms[key], abs=1e-9)
+        numbers = {each.number for each in hit.passages}
+        assert max(range(len(documents[hit.id].texts)), key=lambda i: cosines[hit.id, i]) in numbers
+        if hit.term_rank is not None and query_terms(ask.query):
+            assert max(terms[hit.id, i] for i in numbers) == pytest.approx(matching[hit.id], abs=1e-9)
+
+
+def _tied(matching: Mapping[str, float], k: int) -> bool:
+    """Whether equals at the k-th place leave open which documents are found."""
+    scores = sorted(matching.values(), reverse=True)
+    return len(scores) > k and abs(scores[k - 1] - scores[k]) < 1e-9
