@@ -148,6 +148,7 @@ def check_files(home: Path, done: Path) -> None:
                 index.search(unit_vector(seed, DIM)[None], 10, None)[1][0], exhaustive(stored, unit_vector(seed, DIM))
             )
         await perform(local, "upsert", stored, {**stored, "next": 99})
+        _, index = await local.current("c", None)  # a rebuild may have replaced it
         assert index.search(unit_vector(99, DIM)[None], 1, None)[1][0][0].id == "next"
         local.close()
 

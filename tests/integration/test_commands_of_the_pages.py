@@ -81,6 +81,7 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
         service=True
     ),
     "semblance index reembed NAME --model OTHER": Run(service=True),
+    "semblance index reembed NAME --passages auto": Run(service=True),
     "semblance index reembed": Parse("a list of verbs, without arguments"),
     "semblance index verify": Run(),
     "semblance index rebuild": Run(),
