@@ -53,12 +53,12 @@ def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
         tokenize: tokens of each text, truncated at its end. Raises BadTexts.
     """
     room = cut.tokens - _overhead(tokenize)
-    spans = _packed(_pieces(text, _sentences(text), room, tokenize), room, cut.overlap)
+    spans = _packed(_pieces(text, sentences(text), room, tokenize), room, cut.overlap)
     # Together, pieces may have more tokens than alone: what then does not fit is cut once more.
     return [(piece.start, piece.end) for piece in _pieces(text, spans, room, tokenize)]
 
 
-def _sentences(text: str) -> list[Span]:
+def sentences(text: str) -> list[Span]:
     """Spans of the sentences, without the spaces around them."""
     boundaries = sentencex.get_sentence_boundaries("en", text)  # "en" handles the full stops of all scripts
     spans = (_stripped(text, each["start_index"], each["end_index"]) for each in boundaries)

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 from opentelemetry.trace import NoOpTracer, Tracer, get_current_span
 
-Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search", "rescore"]
-STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search", "rescore")
+Stage: TypeAlias = Literal["queue", "tokenise", "encode", "search", "rescore", "highlight"]
+STAGES: tuple[Stage, ...] = ("queue", "tokenise", "encode", "search", "rescore", "highlight")
 
 _times: ContextVar[StageTimes | None] = ContextVar("stage_times", default=None)
 

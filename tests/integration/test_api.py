@@ -344,7 +344,7 @@ def test_every_answer_carries_an_id_and_timings(http: httpx2.Client) -> None:
         "server-timing"
     ]
     found = dict(re.findall(r"(\w+);dur=([\d.]+)", timing))
-    assert list(found) == ["queue", "tokenise", "encode", "search", "rescore", "total"]
+    assert list(found) == ["queue", "tokenise", "encode", "search", "rescore", "highlight", "total"]
     assert float(found["total"]) >= float(found["encode"]) > 0
 
 

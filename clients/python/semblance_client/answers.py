@@ -56,11 +56,85 @@ class Passage(Answer):
     score: float
 
 
+class Term(Answer):
+    """A term of the query that a passage has.
+
+    Attributes:
+        idf: how rare it is.
+        tf: how many times the passage has it.
+        score: its part of the score by BM25.
+        bonus: its part of the bonus.
+        spans: its places in the document, in code points.
+    """
+
+    term: str
+    idf: float
+    tf: int
+    score: float
+    bonus: float
+    spans: list[tuple[int, int]]
+
+
+class TermMatch(Answer):
+    """How the best passage of a document matches a query by its terms.
+
+    Attributes:
+        vector_rank: among the documents nearest by vector, from 1; None if it is not among them.
+        term_rank: the same by terms.
+        score: by BM25.
+        bonus: what the terms add to the score of the hit.
+        combined: both together, which order the hits; None in mode lexical.
+        terms: their scores and bonuses sum to those above.
+    """
+
+    vector_rank: int | None
+    term_rank: int | None
+    score: float
+    bonus: float
+    combined: float | None
+    terms: list[Term]
+
+
+class Mark(Answer):
+    """Words of a document in code points, and the words of the query that they match."""
+
+    start: int
+    end: int
+    contribution: float
+    query: list[str]
+
+
+class Highlight(Answer):
+    """The snippet of a hit: the marks' contributions, `rest` and `special` sum to `score`.
+
+    Attributes:
+        start: first code point of the snippet in the document.
+        end: one past its last code point.
+        cut_start: whether the document has text before it.
+        cut_end: whether the document has text after it.
+        rest: contribution of all other words of the passage.
+        special: contribution of special tokens.
+        score: of the passage, by `measure`.
+    """
+
+    text: str
+    start: int
+    end: int
+    cut_start: bool
+    cut_end: bool
+    marks: list[Mark]
+    rest: float
+    special: float
+    score: float
+    measure: str
+
+
 class Hit(Answer):
     """A document found by a search.
 
     Attributes:
-        score: that of its best passage.
+        score: that of its best passage, by the measure.
+        lexical: how it matches by terms, if the mode of the search takes them into account.
         text: the best passage, which is all of a document that is not cut.
         start: first code point of that passage in the document.
         end: one past its last code point.
@@ -69,6 +143,7 @@ class Hit(Answer):
 
     id: str
     score: float
+    lexical: TermMatch | None = None
     probability: float | None = None
     text: str
     start: int
@@ -76,6 +151,7 @@ class Hit(Answer):
     passages: list[Passage]
     metadata: dict[str, Any]
     truncated: bool
+    highlight: Highlight | None = None
     explanation: Explanation | None = None
 
 

@@ -96,6 +96,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     min_version: str | None = None,
     truncate: Truncate | None = None,
     passages: int | None = None,
+    mode: Literal["vector", "lexical", "hybrid", "auto"] | None = None,
+    highlight: bool | Mapping[str, int] | None = None,
 ) -> Call[answers.SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
@@ -112,6 +114,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_version: answer from this version of the collection or a later one.
         truncate: the end at which a query that is too long is truncated; NONE refuses it.
         passages: most passages of a hit; 1 by default.
+        mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
+        highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
 
     Example:
         >>> answer = client.search("my parcel never came", k=1, filter={"category": "shipping"})
@@ -130,6 +134,8 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         min_version=min_version,
         truncate=truncate,
         passages=passages,
+        mode=mode,
+        highlight=highlight,
     )
     queries = {"query": query} if isinstance(query, str) else {"queries": list(query)}
     return _post("/search", body | queries, answers.SearchResults)

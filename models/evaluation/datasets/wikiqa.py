@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.datasets import DataSet
-from semblance.models.evaluation.tasks import Rankings
+from semblance.models.evaluation.tasks import Rankings, Retrieval
 from semblance.models.files.tables import read_tsv
 
 _COLUMNS = ("question_id", "question", "answer_sentence", "label")
@@ -34,6 +35,18 @@ def read(path: Path) -> Rankings:
     )
 
 
+def read_search(path: Path) -> Retrieval:
+    """The same as a search: every sentence of all articles is a document."""
+    rankings = read(path)
+    ids: dict[str, str] = {}
+    relevance: dict[str, dict[str, float]] = {}
+    for number, (sentences, labels) in enumerate(zip(rankings.candidates, rankings.relevance, strict=True)):
+        documents = [ids.setdefault(sentence, f"s{len(ids)}") for sentence in sentences]
+        relevance[f"q{number}"] = {doc_id: label for doc_id, label in zip(documents, labels, strict=True) if label}
+    queries = {f"q{number}": query for number, query in enumerate(rankings.queries)}
+    return Retrieval({doc_id: sentence for sentence, doc_id in ids.items()}, queries, relevance)
+
+
 def _split(name: str, split: str) -> DataSet:
     return DataSet(
         name=name,
@@ -44,4 +57,12 @@ def _split(name: str, split: str) -> DataSet:
     )
 
 
-SETS = (_split("wikiqa", "test"), _split("wikiqa_dev", "dev"), _split("wikiqa_train", "train"))
+_DEV = _split("wikiqa_dev", "dev")
+_DEV_SEARCH = replace(
+    _DEV,
+    name="wikiqa_dev_search",
+    what="search: sentences of all articles that answer a question, dev",
+    read=read_search,
+)
+
+SETS = (_split("wikiqa", "test"), _DEV, _DEV_SEARCH, _split("wikiqa_train", "train"))

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from fastapi import APIRouter, Response
 
+from semblance.models.measures.highlight import Highlight
 from semblance.models.tokenization.terms import document_terms
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
@@ -13,8 +14,10 @@ from semblance.service.api.schemas.calibration import calibration_out, probabili
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
 from semblance.service.api.schemas.search import (
+    HighlightOut,
     HitOut,
     Hits,
+    MarkOut,
     PassageOut,
     SearchRequest,
     SearchResponse,
@@ -27,7 +30,7 @@ from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.search.hits import ScoredPassage, SearchHit, TermMatch
 from semblance.service.usecases.search.ordering import Mode, term_bonus
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import SearchParams, SearchResults
+from semblance.service.usecases.search.session import HIGHLIGHT_MEASURE, SearchParams, SearchResults
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
 
@@ -64,7 +67,7 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
     require_at_most("/k", body.k, settings.max_k, "hits")
     require_at_most("/candidates", candidates, settings.max_candidates, "candidates")
     require_at_most("/queries", len(queries) * body.k, settings.max_hits, "hits")
-    if body.explain:
+    if body.explain or body.highlight:
         require_at_most("/queries", len(queries) * body.k, settings.max_explained, "explanations")
     results = await find(
         SearchParams(
@@ -81,6 +84,7 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             min_version=body.min_version,
             passages=body.passages,
             mode=body.mode,
+            highlight=body.highlight,
         )
     )
     return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
@@ -122,6 +126,7 @@ def _hit(hit: SearchHit, results: SearchResults) -> HitOut:
         passages=[_passage(document.text, each) for each in hit.passages] if results.passages > 1 else [],
         metadata=dict(document.metadata),
         truncated=document.truncated,
+        highlight=hit.highlight and _highlight(hit, hit.highlight),
         explanation=hit.why and word_links_out(hit.why, results.measure),
     )
 
@@ -148,6 +153,27 @@ def _term_match(hit: SearchHit, match: TermMatch, mode: Mode) -> TermMatchOut:
             )
             for each in match.terms
         ],
+    )
+
+
+def _highlight(hit: SearchHit, found: Highlight) -> HighlightOut:
+    """A highlight, with places in the document instead of the passage."""
+    at, text = hit.passages[0].start, hit.document.text
+    start, end = at + found.start, at + found.end
+    return HighlightOut(
+        text=text[start:end],
+        start=start,
+        end=end,
+        cut_start=bool(text[:start].strip()),
+        cut_end=bool(text[end:].strip()),
+        marks=[
+            MarkOut(start=at + each.start, end=at + each.end, contribution=each.contribution, query=list(each.query))
+            for each in found.marks
+        ],
+        rest=found.rest,
+        special=found.special,
+        score=found.score,
+        measure=HIGHLIGHT_MEASURE,
     )
 
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    JsonValue,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
+from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.text import Truncate
 from semblance.service.api.schemas.calibration import CalibrationField, MinProbability, Probability
 from semblance.service.api.schemas.explain import ExplanationOut
@@ -67,6 +78,9 @@ class SearchRequest(StrictBody):
     min_probability: MinProbability = None
     filter: FilterObject | None = None
     explain: bool = False
+    highlight: HighlightField = Field(
+        None, description="Return the snippet of each hit that makes most of its score, with the words that do."
+    )
     min_version: VersionText | None = Field(
         None, description="Answer from this version of the collection or a later one."
     )
@@ -90,6 +104,59 @@ class PassageOut(BaseModel):
     start: int
     end: int
     score: float
+
+
+class HighlightIn(StrictBody):
+    """Sizes of the highlights."""
+
+    chars: int = Field(240, ge=20, le=2000, description="Most characters of a snippet.")
+    marks: int = Field(5, ge=1, le=50, description="Most words that are marked.")
+
+
+def _highlight(value: object, validate: ValidatorFunctionWrapHandler) -> HighlightOptions | None:
+    """Take true or an object; the errors of a union would not name its fields."""
+    match value:
+        case None | False:
+            return None
+        case True:
+            return HighlightOptions()
+        case Mapping():
+            given: HighlightIn = validate(value)
+            return HighlightOptions(given.chars, given.marks)
+        case _:
+            form = 'it must be true, false, or an object such as {"chars": 160}'
+            raise PydanticCustomError("invalid_value", "{form}", {"form": form})
+
+
+HighlightField = Annotated[
+    Any,
+    GetPydanticSchema(lambda _, handler: core_schema.no_info_wrap_validator_function(_highlight, handler(HighlightIn))),
+    WithJsonSchema({"anyOf": [{"type": ["boolean", "null"]}, HighlightIn.model_json_schema()]}),
+]
+
+
+class MarkOut(BaseModel):
+    """Words of a document in code points, and words of the query, the strongest match first."""
+
+    start: int
+    end: int
+    contribution: float
+    query: list[str]
+
+
+class HighlightOut(BaseModel):
+    """The snippet of a hit: the marks' contributions, `rest` and `special` sum to `score`."""
+
+    text: str
+    start: int = Field(description="First code point of the snippet in the document.")
+    end: int
+    cut_start: bool = Field(description="Whether the document has text before the snippet.")
+    cut_end: bool
+    marks: list[MarkOut]
+    rest: float = Field(description="Contribution of all other words of the passage.")
+    special: float = Field(description="Contribution of special tokens.")
+    score: float = Field(description="Of the passage, by the measure of the highlights.")
+    measure: str
 
 
 class TermOut(BaseModel):
@@ -131,6 +198,7 @@ class HitOut(BaseModel):
     )
     metadata: dict[str, JsonValue]
     truncated: bool = Field(description="Whether the model did not read all of it.")
+    highlight: HighlightOut | None = None
     explanation: ExplanationOut | None = None
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from semblance_client import Client
 
-from semblance.models.catalogue import similarity
+from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.metrics.deletion import deletion_task
 from semblance.models.evaluation.scorer import LocalScorer, Scorer, Track
 from semblance.models.evaluation.statistics.bootstrap import Resampling
-from semblance.models.evaluation.tasks import GradedPairs, Task
+from semblance.models.evaluation.tasks import GradedPairs, Retrieval, Task
 from semblance.models.protocols import Encoder
 from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
-from semblance.service.cli.evaluate.remote_scorer import RemoteScorer
+from semblance.service.cli.evaluate.remote_scorer import RemoteScorer, split_mode
 from semblance.service.cli.toolbox.outputs import raise_on_sigterm
 from semblance.service.model_loading.device import load_default, load_model
 from semblance.service.settings import Settings, read_settings
@@ -46,13 +46,14 @@ class EvaluationOptions:
 
     def tasks(self) -> dict[str, Task]:
         """The data sets by name. Raises SemblanceError."""
-        for name in self.measures:
-            similarity(name)  # an unknown name fails before any work is done
+        searched = [name for name in self.measures if split_mode(name)[0]]  # an unknown name fails before any work
         columns = renamed_columns(self.columns, self.sets)
         tasks = {name: read_task(name, self.data, columns) for name in expand_sets(self.sets)}
         if self.deletion:
             graded = {name: task for name, task in tasks.items() if isinstance(task, GradedPairs)}
             tasks |= {f"{name}_deletion": deletion_task(task) for name, task in graded.items()}
+        if searched and (self.url is None or not all(isinstance(task, Retrieval) for task in tasks.values())):
+            raise BadDataSet(f"{searched[0]} is a search: it needs --url, and sets of documents and queries only")
         return tasks
 
     @contextmanager

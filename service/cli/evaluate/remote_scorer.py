@@ -6,26 +6,45 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from semblance_client import Client, Explanation, StoredBatch
 from semblance_client import SemblanceError as ServiceError
 
-from semblance.models.catalogue import explains
+from semblance.models.catalogue import explains, similarity
 from semblance.models.embeddings import Doubles
+from semblance.models.errors import UnknownName
 from semblance.models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
 
+Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]  # of a search
+
+MODES: tuple[Mode, ...] = get_args(Mode)
 PAIRS_PER_REQUEST = 128
 QUERIES_PER_REQUEST = 16
+
+
+def split_mode(name: str) -> tuple[Mode | None, str]:
+    """Mode of search, if any, and measure of a name such as `hybrid:rcmd1`.
+
+    Raises:
+        UnknownName: there is no such mode or measure.
+    """
+    prefix, colon, measure = name.rpartition(":")
+    mode: Mode | None = next((each for each in MODES if each == prefix), None)
+    if colon and mode is None:
+        raise UnknownName("modes", prefix, MODES)
+    similarity(measure)
+    return mode, measure
 
 
 class RemoteScorer:
     """Scores, explanations and searches of a running service, by `model` or its default.
 
-    For retrieval, the corpus is stored in a temporary collection.
+    For retrieval, the corpus is stored in a temporary collection, and a measure may have a mode, as in `hybrid:rcmd1`.
     """
 
     def __init__(self, client: Client, model: str | None, track: Track) -> None:
@@ -81,13 +100,12 @@ class RemoteScorer:
         for part in self.track(parts, measure):
             yield from self._client.similarity(part, measure=measure, model=self._model).scores
 
-    def _hits(
-        self, collection: str, measure: str, queries: Mapping[str, str], k: int
-    ) -> Iterator[tuple[str, list[str]]]:
+    def _hits(self, collection: str, name: str, queries: Mapping[str, str], k: int) -> Iterator[tuple[str, list[str]]]:
+        mode, measure = split_mode(name)
         ids = list(queries)
         parts = [ids[start : start + QUERIES_PER_REQUEST] for start in range(0, len(ids), QUERIES_PER_REQUEST)]
-        search = partial(self._client.search, collection=collection, measure=measure, k=k)
-        for part in self.track(parts, measure):
+        search = partial(self._client.search, collection=collection, measure=measure, mode=mode, k=k)
+        for part in self.track(parts, name):
             answer = search([queries[each] for each in part], candidates=max(k, CANDIDATES))
             for query_id, result in zip(part, answer.results, strict=True):
                 yield query_id, [hit.id for hit in result.hits]

@@ -71,7 +71,10 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
     ] = None,
     measure: Annotated[
         list[str],
-        typer.Option(help="Measures, comma-separated; others are compared with the first, unless --against is given."),
+        typer.Option(
+            help="Measures, comma-separated; others are compared with the first, unless --against is given. A search "
+            "of --url may have a mode: lexical:cosine, hybrid:rcmd1."
+        ),
     ] = [DEFAULT_MEASURES],  # noqa: B006 - Typer copies it
     sets: Annotated[
         list[str],
@@ -126,6 +129,7 @@ def evaluate(  # noqa: PLR0913 - one parameter an option
       semblance evaluate --sets panel --model runs/mine --against minilm --measure cosine,rcmd
       semblance evaluate --measure cosine,rcmd,cmd --sets stsb,ists_images --report out
       semblance evaluate --url http://127.0.0.1:8000 --sets cranfield --measure cosine,rcmd1
+      semblance evaluate --url http://127.0.0.1:8000 --sets cisi --measure cosine,lexical:cosine,hybrid:rcmd1
       semblance evaluate --sets pairs:mine.tsv --json mine.json
       semblance evaluate --sets labels:mine.csv --columns sentence1=question,sentence2=other,label=same
       semblance evaluate --reproduce clrcmd

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from semblance.models.measures.highlight import Highlight
 from semblance.service.ports.documents import CutDocuments, Document, PassageKey, Version
 from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
 from semblance.service.request_warnings import RequestWarning
@@ -13,11 +14,12 @@ from semblance.service.usecases.explain import WordLinks
 
 
 class ScoredPassage(NamedTuple):
-    """First and one-past-last code point of a passage in its document, and its score."""
+    """First and one-past-last code point of a passage in its document, score and number."""
 
     start: int
     end: int
     score: float
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ class SearchHit:
     passages: Sequence[ScoredPassage]
     match: TermMatch | None = None
     why: WordLinks | None = None
+    highlight: Highlight | None = None
+
+    @property
+    def best(self) -> PassageKey:
+        """The best passage."""
+        return PassageKey(self.document.id, self.passages[0].number)
 
     @property
     def combined(self) -> float:
@@ -105,7 +113,8 @@ class RankedHits:
 
     def _search_hit(self, hit: RankedHit, document: Document) -> SearchHit:
         passages = [
-            ScoredPassage(*self.read.span(PassageKey(hit.id, each.number)), each.score) for each in hit.passages
+            ScoredPassage(*self.read.span(PassageKey(hit.id, each.number)), each.score, each.number)
+            for each in hit.passages
         ]
         return SearchHit(document, hit.score, passages, hit.match)
 

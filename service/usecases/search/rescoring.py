@@ -19,6 +19,7 @@ from semblance.service.observability.stages import timed
 from semblance.service.ports.documents import Collection, CutDocuments, DocumentStore, PassageKey
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.search.hits import SearchHit
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,7 @@ class PassageScorer:
         """
         if self.measure.name == INDEX_MEASURE:
             return "index"
-        coded = self.measure.needs != "pooled" and self.collection.settings.tokens == "int8"
-        return "token_codes" if coded else "encoder"
+        return "token_codes" if self.measure.needs != "pooled" and self._coded else "encoder"
 
     async def documents(self, ids: Sequence[str]) -> CutDocuments:
         """Get documents by id, and the collection at the version that was read."""
@@ -75,6 +75,33 @@ class PassageScorer:
                 scores |= each
             scores |= await self._score_damaged(query, [passage for _, damaged in scored for passage in damaged])
         return scores
+
+    async def tokens(self, hits: Sequence[SearchHit]) -> list[TokenEmbeddings]:
+        """Token vectors of the best passage of each hit: from codes or, without any, encoded."""
+        stored = await self.access.search(partial(self._stored_tokens, hits)) if self._coded else {}
+        missing = {hit.best: hit.text for hit in hits if hit.best not in stored}
+        found = stored | (await self.embed(missing, "tokens") if missing else {})
+        return [found[hit.best] for hit in hits]
+
+    @property
+    def _coded(self) -> bool:
+        return self.collection.settings.tokens == "int8"
+
+    def _stored_tokens(self, hits: Sequence[SearchHit], store: DocumentStore) -> dict[PassageKey, TokenEmbeddings]:
+        """In a search thread: token vectors of documents that have not changed since the search."""
+        name, settings = self.collection.name, self.collection.settings
+        codes = store.codes(name, [hit.best for hit in hits], settings.generation)
+        now = store.get(name, [hit.document.id for hit in hits])
+        texts = self.encoder.tokenize([hit.text for hit in hits], "document", "END")
+        usable = {
+            hit.best: text
+            for hit, text in zip(hits, texts, strict=True)
+            if hit.best in codes
+            and now.get(hit.document.id) == hit.document
+            and is_codes(codes[hit.best], settings.dim, len(text))
+        }
+        embedded = dequantize_many([codes[passage] for passage in usable])
+        return {passage: _with_text(each, usable[passage]) for passage, each in zip(usable, embedded, strict=True)}
 
     async def _score_damaged(self, query: TokenEmbeddings, passages: Sequence[PassageKey]) -> Scores:
         """Score passages whose token codes are damaged by encoding their texts again."""

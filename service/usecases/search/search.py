@@ -57,7 +57,7 @@ class Search:
         measure = similarity(params.measure or collection.settings.measure)
         explainer = explainable(measure.name) if params.explain else None
         encoder = await self._collections.encoder_of(collection)
-        want: Want = "tokens" if explainer else required_vectors(measure)
+        want: Want = "tokens" if explainer or params.highlight else required_vectors(measure)
         queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
         scores = len(params.queries) * params.candidates
         if measure.name != INDEX_MEASURE and scores > self._max_scores:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
+from semblance.models.measures.highlight import HighlightOptions, highlight
 from semblance.models.protocols import Encoder, Explainable
 from semblance.models.text import Truncate
 from semblance.models.tokenization.terms import query_terms
@@ -25,6 +27,7 @@ from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedH
 from semblance.service.usecases.search.ordering import AUTO_SHARE, Mode, ordered
 from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
 
+HIGHLIGHT_MEASURE = "rcmd1"  # each word of a query has one partner, whatever measure ranks the hits
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
 
 
@@ -45,6 +48,7 @@ class SearchParams:
     min_version: Version | None = None
     passages: int = 1
     mode: Mode = "vector"
+    highlight: HighlightOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +148,37 @@ class SearchSession:
             hits = [
                 await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
             ]
+        kept = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
+        if self.params.highlight:
+            options = self.params.highlight
+            kept = [await self._highlight(*each, options) for each in zip(self.queries.embeddings, kept, strict=True)]
         return SearchResults(
             encoder=self.scorer.encoder,
             measure=self.scorer.measure.name,
             version=ranking.index.version,
             scored_from=source,
             truncated=self.queries.truncated,
-            hits=[[hit for hit in each if self._is_enough(hit.score)] for each in hits],
+            hits=kept,
             tokens=self.queries.tokens,
             warnings=[*self.queries.warnings, *ranking.index.warnings],
             calibration=self.calibration,
             passages=self.params.passages,
             mode=self.params.mode,
         )
+
+    async def _highlight(
+        self, query: TokenEmbeddings, hits: Sequence[SearchHit], options: HighlightOptions
+    ) -> list[SearchHit]:
+        """Highlight the best passages, with the token vectors that are stored."""
+        with timed("highlight"):
+            tokens = await self.scorer.tokens(hits)
+            explainer = explainable(HIGHLIGHT_MEASURE)
+
+            def highlighted() -> list[SearchHit]:
+                found = [highlight(explainer.explain(query, each).by_word(), options) for each in tokens]
+                return [replace(hit, highlight=each) for hit, each in zip(hits, found, strict=True)]
+
+            return await asyncio.to_thread(highlighted)
 
     def _is_enough(self, score: float) -> bool:
         least, least_probability = self.params.min_score, self.params.min_probability

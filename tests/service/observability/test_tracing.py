@@ -76,7 +76,7 @@ def _milliseconds(span: ReadableSpan) -> float:
 async def test_a_search_has_spans_for_all_its_stages(app: FastAPI, exporter: InMemorySpanExporter) -> None:
     async with client_of(app) as client:
         await fill(client)
-        body = {"collection": "faq", "query": f"{WORDS[20]} {WORDS[3]}", "measure": "rcmd", "k": 3}
+        body = {"collection": "faq", "query": f"{WORDS[20]} {WORDS[3]}", "measure": "rcmd", "k": 3, "highlight": True}
         answer = (await client.post("/search", json=body, headers=SENT)).raise_for_status()
     spans = by_name(exporter.get_finished_spans())
     request = spans["POST /search"]

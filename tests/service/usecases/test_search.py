@@ -16,6 +16,7 @@ import pytest
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
+from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.measures.quantized_tokens import dequantize, quantize
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
@@ -249,6 +250,13 @@ async def test_damaged_token_codes_are_replaced_by_encoding(
         assert found == pytest.approx(dict(zip(texts, exact, strict=True)), abs=0.01)
         assert found["the dog barks"] == pytest.approx(exact[1], abs=1e-5), "from its text, not from codes"
         assert "'the dog barks' are damaged" in caplog.text
+
+        params = SearchParams(inputs[:1], "c", k=3, candidates=3, measure="cosine", highlight=HighlightOptions())
+        [hits] = (await search(params)).hits
+        shown = {hit.document.text: hit.highlight and hit.highlight.score for hit in hits}
+        stored = [dequantize(codes[0]), embeddings[1], dequantize(codes[2])]
+        expected = similarity("rcmd1").score_many(embeddings[0], stored)
+        assert shown == pytest.approx(dict(zip(texts, expected, strict=True)), abs=1e-6), "from codes if they are sound"
 
 
 async def test_a_distance_uses_unnormalized_vectors(store: SqlDocumentStore, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ PUBLISHED: Mapping[str, tuple[type, int]] = {
     "wiki_sections_derived": (Triplets, 12_959),
     "wikiqa": (Rankings, 243),
     "wikiqa_dev": (Rankings, 126),
+    "wikiqa_dev_search": (Retrieval, 126),
     "wikiqa_train": (Rankings, 873),
     "adi": (Retrieval, 35),
     "cranfield": (Retrieval, 225),

@@ -1,0 +1,137 @@
+"""The part of a text that makes most of its score, and the words in it that do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semblance.models.embeddings import Doubles
+from semblance.models.explanation import Explanation
+from semblance.models.text import Unit
+from semblance.models.tokenization.passages import Span, sentences
+
+MARKED_SHARE = 0.8  # of what the snippet adds to the score; fewer words are marked if they make it
+QUERY_WORDS = 3  # named for each mark
+
+
+@dataclass(frozen=True, slots=True)
+class HighlightOptions:
+    """Most characters of a snippet, and most marks in it."""
+
+    chars: int = 240
+    marks: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Words of a text, their part of the score, and the words of the query that they match."""
+
+    start: int
+    end: int
+    contribution: float
+    query: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A snippet of a text with its marks, in code points.
+
+    Law: the contributions of the marks, `rest` and `special` sum to `score`.
+
+    Attributes:
+        start, end: of the snippet.
+        marks: in reading order.
+        rest: what all other words add to the score.
+        special: what tokens add that the model adds to the texts.
+        score: of the text for the query.
+    """
+
+    start: int
+    end: int
+    marks: tuple[Mark, ...]
+    rest: float
+    special: float
+    score: float
+
+
+def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
+    """Find the snippet of the right text that adds most, and mark its strongest words.
+
+    The snippet has whole sentences or, if the best sentence is longer, whole words of it.
+
+    Args:
+        explanation: by words, of a score that is a sum over the words of the left text.
+        options: sizes.
+    """
+    words, parts = explanation.right, explanation.contribution.sum(axis=0)
+    first, last = _window(words, parts, sentences(explanation.texts[1]), options.chars)
+    marks = tuple(_marks(explanation, parts, first, last, options.marks))
+    marked = sum(mark.contribution for mark in marks)
+    return Highlight(
+        start=words[first].start if words else 0,
+        end=words[last - 1].end if words else 0,
+        marks=marks,
+        rest=explanation.score - explanation.special - marked,
+        special=explanation.special,
+        score=explanation.score,
+    )
+
+
+def _window(words: Sequence[Unit], parts: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:
+    """First and one-past-last word of the window of `chars` with the largest sum.
+
+    Of equals, the shortest, and then the first.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(parts)])
+    starts = [word.start for word in words]
+    firsts = [0, *np.searchsorted(starts, [start for start, _ in spans[1:]]).tolist()]
+    ranges = [each for each in zip(firsts, [*firsts[1:], len(words)], strict=True) if each[0] < each[1]]
+    windows = [window for at in range(len(ranges)) for window in _windows(words, ranges[at:], chars)]
+    return max(windows, key=lambda each: (sums[each[1]] - sums[each[0]], each[0] - each[1], -each[0]), default=(0, 0))
+
+
+def _windows(words: Sequence[Unit], sentences: Sequence[tuple[int, int]], chars: int) -> Iterator[tuple[int, int]]:
+    """Windows from the first sentence on: of sentences or, if it is too long, of its words."""
+    first, end = sentences[0]
+    if words[end - 1].end - words[first].start <= chars:
+        for _, last in sentences:
+            if words[last - 1].end - words[first].start > chars:
+                break
+            yield first, last
+        return
+    last = first
+    for start in range(first, end):
+        last = max(last, start + 1)
+        while last < end and words[last].end - words[start].start <= chars:
+            last += 1
+        yield start, last
+
+
+def _marks(explanation: Explanation, parts: Doubles, first: int, last: int, most: int) -> Iterator[Mark]:
+    """The strongest words of a window, neighbors joined."""
+    strongest = sorted(range(first, last), key=lambda i: (-parts[i], i))
+    chosen: list[int] = []
+    enough = MARKED_SHARE * parts[first:last].sum()
+    for i in strongest[:most]:
+        if parts[i] <= 0 or parts[chosen].sum() >= enough:
+            break
+        chosen.append(i)
+    for run in _runs(sorted(chosen)):
+        own = explanation.contribution[:, run].sum(axis=1)
+        best = [i for i in np.argsort(-own, kind="stable").tolist() if own[i] > 0]
+        query = tuple(dict.fromkeys(explanation.left[i].text for i in best))[:QUERY_WORDS]
+        words = explanation.right[run[0]], explanation.right[run[-1]]
+        yield Mark(words[0].start, words[1].end, float(parts[run].sum()), query)
+
+
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Runs of successive numbers."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs

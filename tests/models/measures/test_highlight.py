@@ -1,0 +1,87 @@
+"""Laws of highlights: the sums, whole words and sentences, and the best window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.models.catalogue import explainable
+from semblance.models.encoders.transformer import Transformer
+from semblance.models.explanation import Explanation
+from semblance.models.measures.highlight import HighlightOptions, highlight
+from semblance.models.tokenization.passages import sentences
+
+SENTENCES = [
+    "The parcel never came.",
+    "Our shop opens at nine o'clock in the morning on working days.",
+    "A refund takes five days, and is paid to the card that you used.",
+    "🙂 Schöne Grüße!",
+    "荷物はどこですか。",
+    "word " * 70 + "end.",
+]
+TEXTS = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6).map(" ".join)
+QUERIES = st.sampled_from(["Where is my parcel?", "refund", "When do you open?", "荷物", "🙂"])
+
+
+def explanation(encoder: Transformer, query: str, text: str) -> Explanation:
+    [a], [b] = (encoder.encode(encoder.tokenize([each], "query", "END"), "tokens") for each in (query, text))
+    return explainable("rcmd1").explain(a, b).by_word()
+
+
+@given(query=QUERIES, text=TEXTS, chars=st.sampled_from([30, 80, 240]), marks=st.integers(1, 8))
+def test_marks_rest_and_special_sum_to_the_score(
+    minilm: Transformer, query: str, text: str, chars: int, marks: int
+) -> None:
+    why = explanation(minilm, query, text)
+    found = highlight(why, HighlightOptions(chars, marks))
+    total = sum(mark.contribution for mark in found.marks) + found.rest + found.special
+    assert total == pytest.approx(found.score, abs=1e-12)
+    assert found.score == why.score
+    outside = [mark for mark in found.marks if not found.start <= mark.start < mark.end <= found.end]
+    assert outside == []
+    words = {(unit.start, unit.end) for unit in why.right}
+    starts, ends = {start for start, _ in words}, {end for _, end in words}
+    assert {found.start, *(mark.start for mark in found.marks)} <= starts
+    assert {found.end, *(mark.end for mark in found.marks)} <= ends
+    for mark in found.marks:
+        own = [j for j, unit in enumerate(why.right) if mark.start <= unit.start and unit.end <= mark.end]
+        assert mark.contribution == pytest.approx(why.contribution[:, own].sum(), abs=1e-12)
+        assert mark.contribution > 0
+        assert mark.query[0] in {unit.text for unit in why.left}
+    if found.end - found.start > chars:
+        assert sum(found.start <= start < found.end for start, _ in words) == 1, "only a single word may be longer"
+
+
+@given(query=QUERIES, text=TEXTS, chars=st.sampled_from([30, 80, 240]))
+def test_the_snippet_has_the_largest_sum(minilm: Transformer, query: str, text: str, chars: int) -> None:
+    """Of all runs of sentences that fit and, of a sentence that does not, all runs of words."""
+    why = explanation(minilm, query, text)
+    found = highlight(why, HighlightOptions(chars))
+    parts = why.contribution.sum(axis=0)
+
+    def total(start: int, end: int) -> float:
+        return float(sum(parts[j] for j, unit in enumerate(why.right) if start <= unit.start and unit.end <= end))
+
+    spans = sentences(text)
+    fitting = [(a, b) for i, (a, _) in enumerate(spans) for _, b in spans[i:] if b - a <= chars]
+    best = max((total(a, b) for a, b in fitting), default=0.0)
+    assert total(found.start, found.end) >= best - 1e-9
+    if all(b - a <= chars for a, b in spans):
+        assert total(found.start, found.end) == pytest.approx(best, abs=1e-9)
+
+
+def test_the_best_sentence_is_shown_and_its_words_marked(minilm: Transformer) -> None:
+    text = " ".join([SENTENCES[1], SENTENCES[2], SENTENCES[1], SENTENCES[0], SENTENCES[1], SENTENCES[1]])
+    found = highlight(explanation(minilm, "my parcel is missing", text), HighlightOptions(80, 3))
+    assert text[found.start : found.end].startswith("The parcel never came")
+    marked = [text[mark.start : mark.end] for mark in found.marks]
+    assert "parcel" in " ".join(marked)
+    assert any("parcel" in mark.query for mark in found.marks)
+
+
+def test_a_text_without_words_has_an_empty_snippet() -> None:
+    empty = Explanation(0.25, (), (), np.zeros((0, 0)), np.zeros((0, 0)), 0.25, ("a", "b"))
+    found = highlight(empty, HighlightOptions())
+    assert (found.start, found.end, found.marks, found.rest, found.special) == (0, 0, (), 0.0, 0.25)
