@@ -23,6 +23,7 @@ from semblance.service.rendering.png import DrawingProcess
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
+from semblance.service.usecases.count_documents import CountDocuments
 from semblance.service.usecases.embed import Embed, TextEmbedder
 from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.explain import Explain
@@ -99,6 +100,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Reembedder(models, collections, stores.collections, embedder),
         Compare(models, texts, models.calibrations),
         Search(collections, stores.collections, texts, models.calibrations, settings.max_scores),
+        CountDocuments(stores.collections),
         Explain(collections, models, stores.collections, texts, models.calibrations),
         Embed(models, texts),
         Rerank(models, texts, models.calibrations),

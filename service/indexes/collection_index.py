@@ -21,6 +21,7 @@ from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.ports.documents import VectorChange, Version
 from semblance.service.ports.indexes import (
+    Counted,
     Hit,
     HybridHit,
     HybridHits,
@@ -141,6 +142,13 @@ class CollectionIndex:
         """Warnings of the conditions that no document can meet."""
         with self._lock.reading():
             return self._documents.mismatches(where)
+
+    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+        """Count the matching documents, and those that have the most frequent values of some fields."""
+        with self._lock.reading():
+            documents, found = self._documents.count_facets(where, facets)
+            warnings = [] if where is None else self._documents.mismatches(where)
+            return Counted(self._version, documents, found, warnings)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Self
 
@@ -13,7 +13,7 @@ from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.bm25 import Bm25
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.ports.documents import Metadata
-from semblance.service.ports.indexes import TermScore
+from semblance.service.ports.indexes import Facet, TermScore
 from semblance.service.request_warnings import RequestWarning
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
@@ -89,6 +89,11 @@ class PassageRows:
     def mismatches(self, where: Filter) -> list[RequestWarning]:
         """Warnings of the conditions that no document can meet."""
         return mismatches(where, self._postings.types_in)
+
+    def count_facets(self, where: Filter | None, facets: Mapping[str, int]) -> tuple[int, dict[str, Facet]]:
+        """Number of matching documents, and the most frequent values of some fields."""
+        first = self.allowed(where) - self._later  # a row of each document
+        return len(first), {field: self._postings.facet(field, first, most) for field, most in facets.items()}
 
     def has(self, doc_id: str, texts: Sequence[str]) -> bool:
         """Whether a document has these passages."""

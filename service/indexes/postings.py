@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from heapq import nsmallest
 from itertools import takewhile
 from typing import Any, TypeAlias, get_args
 
@@ -25,6 +26,7 @@ from semblance.service.filters import (
     ValueType,
     type_of,
 )
+from semblance.service.ports.indexes import Facet, FacetValue
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -72,6 +74,16 @@ class Postings:
         """Types of the values in a field."""
         return {kind for kind in get_args(ValueType) if self._rows.get((field, kind))}
 
+    def facet(self, field: str, rows: BitMap, most: int) -> Facet:
+        """The `most` most frequent values of a field among some rows; of equals, the smallest first."""
+        counts: list[tuple[int, int, FacetValue]] = []
+        for order, kind in enumerate(get_args(ValueType)):
+            for key, having in self._rows.get((field, kind), {}).items():
+                if count := rows.intersection_cardinality(having):
+                    counts.append((-count, order, FacetValue(_value(kind, key), count)))
+        best = nsmallest(most, counts, key=lambda each: each[:2])  # stable: values are in order
+        return Facet([each for _, _, each in best], len(counts))
+
     def _meeting(self, condition: Condition | Exists) -> BitMap:
         match condition:
             case OneOf(field, values):
@@ -114,6 +126,11 @@ def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
 def _sort_key(value: Scalar) -> tuple[ValueType, str | float]:
     """Type of a value, and its key among values of that type."""
     return type_of(value), 0 if value is None else value
+
+
+def _value(kind: ValueType, key: Any) -> Scalar:
+    """Inverse of `_sort_key`."""
+    return None if kind == "null" else key
 
 
 def row_numbers(rows: BitMap) -> RowNumbers:

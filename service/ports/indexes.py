@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol, Self
@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.filters import Filter
+from semblance.service.filters import Filter, Scalar
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSize, VectorChange, Version
 from semblance.service.request_warnings import RequestWarning
@@ -95,6 +95,31 @@ class HybridHits:
     hits: Sequence[HybridHit]
 
 
+class FacetValue(NamedTuple):
+    """A value of a metadata field, and the number of documents that have it."""
+
+    value: Scalar
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The most frequent values of a metadata field, and how many different ones there are."""
+
+    values: Sequence[FacetValue]
+    distinct: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Number of matching documents, and facets over them by field; all exact."""
+
+    version: Version
+    documents: int
+    facets: Mapping[str, Facet]
+    warnings: Sequence[RequestWarning]
+
+
 class VectorIndex(Protocol):
     """Vectors of one collection, searched by similarity. Thread-safe.
 
@@ -132,6 +157,14 @@ class VectorIndex(Protocol):
         """Warnings of the conditions that no document can meet.
 
         Takes time per condition, not per document.
+        """
+
+    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+        """Count the matching documents, and those that have the most frequent values of some fields.
+
+        Args:
+            where: None counts all documents.
+            facets: number of values by field. Of equally frequent ones, the smallest come first.
         """
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:

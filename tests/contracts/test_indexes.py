@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
@@ -203,6 +204,42 @@ def test_any_history_of_changes_matches_the_oracle(
         assert_same(index.search(query, k, where, passages)[1][0], oracle.search(query[0], k, where, passages))
         if where is not None:
             assert [notice.code for notice in index.mismatches(where)] == oracle.mismatches(where)
+
+
+@pytest.mark.parametrize("engine", NAMES)
+@settings(deadline=None, max_examples=40)
+@given(
+    documents=st.lists(st.tuples(METADATA, st.integers(1, 3), st.booleans()), max_size=20),
+    most=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+def test_counts_and_facets_match_the_oracle(
+    engine: str, documents: list[tuple[dict[str, Any], int, bool]], most: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    index, oracle = empty(engine), Oracle()
+    for number, (metadata, passages, deleted) in enumerate(documents):
+        changes = [random_change(rng, f"d{number}", metadata, passages)]
+        changes += [VectorChange(f"d{number}", 2, None, {})] if deleted else []
+        for change in changes:
+            index.apply([change])
+            oracle.apply([change])
+    for definition in FILTERS:
+        where = None if definition is None else parse_filter(definition)
+        matching = [each.metadata for each in oracle.documents.values() if where is None or holds(where, each.metadata)]
+        counted = index.count(where, {"tags": most, "size": most, "flag": 9, "nothing": 1})
+        assert counted.documents == len(matching)
+        for field, facet in counted.facets.items():
+            values = Counter(
+                pair
+                for metadata in matching
+                for pair in {(kind(each), each) for each in entries(metadata, field) if not isinstance(each, dict)}
+            )
+            assert facet.distinct == len(values)
+            assert len(facet.values) == min(len(values), 9 if field == "flag" else 1 if field == "nothing" else most)
+            found = {(kind(each.value), each.value): each.documents for each in facet.values}
+            assert found == {pair: values[pair] for pair in found}
+            assert sorted(values.values(), reverse=True)[: len(found)] == [each.documents for each in facet.values]
 
 
 TEAMS: list[Mapping[str, Any]] = [

@@ -151,6 +151,8 @@ def create_and_store(client: GeneratedClient) -> None:
     assert "typed" in [each.name for each in client.call("list_collections").collections]
     found = client.call("get_document", "typed", "a/b")
     assert (found.text, found.metadata["words"], found.version) == (TEXT, 4, stored.version)
+    counted = client.call("count_documents", "typed", body=client.CountRequest(facets=[client.FacetIn(field="kind")]))
+    assert (counted.count, counted.facets[0].values[0].value) == (1, "complaint")
     listed = client.call("list_documents", "typed", limit=1)
     assert ([each.id for each in listed.documents], listed.cursor) == (["a/b"], None)
 

@@ -359,6 +359,35 @@ class Deleted(Answer):
     version: str
 
 
+class FacetValue(Answer):
+    """A value of a metadata field, and the number of documents that have it."""
+
+    value: str | int | float | bool | None
+    count: int
+
+
+class Facet(Answer):
+    """The most frequent values of a metadata field, and the number of different ones."""
+
+    field: str
+    values: list[FacetValue]
+    distinct: int
+
+
+class Counted(Answer):
+    """Number of matching documents, and facets over them."""
+
+    count: int
+    facets: list[Facet]
+    version: str
+    warnings: list[RequestWarning]
+
+    def values(self, field: str) -> dict[str | int | float | bool | None, int]:
+        """Number of documents by value of a field that was asked for."""
+        [facet] = [each for each in self.facets if each.field == field]
+        return {each.value: each.count for each in facet.values}
+
+
 class CalibratedMeasure(Calibration):
     """A measure whose scores come with probabilities."""
 

@@ -95,6 +95,7 @@ class AsyncClient:
     documents = _method(calls.documents)
     document = _method(calls.document)
     delete_document = _method(calls.delete_document)
+    count = _method(calls.count)
     models = _method(calls.models)
     model_names = _method(calls.model_names)
     measures = _method(calls.measures)

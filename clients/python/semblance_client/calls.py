@@ -375,6 +375,31 @@ def delete_document(
     return Call(request, answers.Deleted.model_validate_json, repeatable=False)
 
 
+def count(
+    collection: str = "default",
+    *,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    facets: Mapping[str, int] | None = None,
+    min_version: str | None = None,
+) -> Call[answers.Counted]:
+    """Count the documents that match a filter, and the most frequent values of metadata fields.
+
+    Args:
+        collection: where to count.
+        filter: conditions on metadata, such as `{"category": "shipping"}`.
+        facets: how many values to return, by field.
+        min_version: count in this version of the collection or a later one.
+
+    Example:
+        >>> answer = client.count(filter={"category": {"prefix": "s"}}, facets={"category": 2})
+        >>> answer.count == answer.values("category")["shipping"]
+        True
+    """
+    fields = [{"field": field, "values": values} for field, values in (facets or {}).items()]
+    body = _fields(filter=filter, facets=fields or None, min_version=min_version)
+    return Call(_request("POST", f"{_collection(collection)}/count", body), answers.Counted.model_validate_json)
+
+
 def models() -> Call[list[answers.Model]]:
     """List the served models.
 

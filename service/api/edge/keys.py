@@ -22,7 +22,7 @@ _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
 _OPEN = re.compile(r"/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
-    r"/|/similarity|/search|/explain|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*",
+    r"/|/similarity|/search|/explain|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/count",
     re.DOTALL,
 )
 

@@ -2,6 +2,7 @@
 
 from semblance.service.api.routes import (
     collections,
+    count,
     documents,
     embeddings,
     explain,
@@ -26,6 +27,7 @@ _MODULES = (
     collections,
     reembeddings,
     documents,
+    count,
     models,
     health,
     tei,

@@ -56,6 +56,7 @@ REQUIRED = {
     "POST /v1/rerank": "read",
     "POST /v2/rerank": "read",
     "POST /search": "read",
+    "POST /collections/{name}/count": "read",
     "GET /explain": "read",
     "POST /explain": "read",
     "GET /collections": "read",
