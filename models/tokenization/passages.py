@@ -15,6 +15,8 @@ Tokenize: TypeAlias = Callable[[Sequence[str]], Sequence[TokenizedText]]
 
 MIN_TOKENS = 16  # of a passage: special tokens and a prompt take some of them
 MAX_OVERLAP = 10
+MIN_ROOM = 8  # tokens of the text itself in a passage
+BLOCK_CHARS = 5000  # of a text that are split into sentences at a time
 
 
 class Cut(NamedTuple):
@@ -52,7 +54,7 @@ def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
         cut: how to cut.
         tokenize: tokens of each text, truncated at its end. Raises BadTexts.
     """
-    room = cut.tokens - _overhead(tokenize)
+    room = cut.tokens - overhead(tokenize)
     spans = _packed(_pieces(text, sentences(text), room, tokenize), room, cut.overlap)
     # Together, pieces may have more tokens than alone: what then does not fit is cut once more.
     return [(piece.start, piece.end) for piece in _pieces(text, spans, room, tokenize)]
@@ -60,9 +62,27 @@ def cut_passages(text: str, cut: Cut, tokenize: Tokenize) -> list[Span]:
 
 def sentences(text: str) -> list[Span]:
     """Spans of the sentences, without the spaces around them."""
-    boundaries = sentencex.get_sentence_boundaries("en", text)  # "en" handles the full stops of all scripts
-    spans = (_stripped(text, each["start_index"], each["end_index"]) for each in boundaries)
+    spans = (
+        _stripped(text, start + each["start_index"], start + each["end_index"])
+        for start, end in _blocks(text)
+        for each in sentencex.get_sentence_boundaries("en", text[start:end])  # "en" knows the full stops of all scripts
+    )
     return [(start, end) for start, end in spans if text_problem(text[start:end]) is None]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Parts of a text that end where a sentence may.
+
+    sentencex takes quadratic time over quotes that nothing closes, and other threads wait for it.
+    """
+    start = 0
+    while len(text) - start > BLOCK_CHARS:
+        most, least = start + BLOCK_CHARS, start + BLOCK_CHARS // 2
+        ends = (text.rfind(mark, least, most) for mark in ("\n", ". ", " "))
+        end = next((at + 1 for at in ends if at >= 0), most)
+        yield start, end
+        start = end
+    yield start, len(text)
 
 
 def _stripped(text: str, start: int, end: int) -> Span:
@@ -98,11 +118,14 @@ def _packed(pieces: Iterable[_Piece], room: int, overlap: int) -> list[Span]:
 
 def _packs(pieces: Iterable[_Piece], room: int, overlap: int) -> Iterator[list[_Piece]]:
     pack: list[_Piece] = []
+    total = 0
     for piece in pieces:
-        if pack and sum(each.tokens for each in pack) + piece.tokens > room:
+        if pack and total + piece.tokens > room:
             yield pack
             pack = _tail(pack, room - piece.tokens, overlap)
-        pack = [*pack, piece]
+            total = sum(each.tokens for each in pack)
+        pack.append(piece)
+        total += piece.tokens
     if pack:
         yield pack
 
@@ -115,7 +138,7 @@ def _tail(pack: Sequence[_Piece], room: int, overlap: int) -> list[_Piece]:
     return []
 
 
-def _overhead(tokenize: Tokenize) -> int:
+def overhead(tokenize: Tokenize) -> int:
     """Number of special and prompt tokens of every text."""
     try:
         [text] = tokenize(["a"])

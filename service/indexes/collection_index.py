@@ -34,6 +34,7 @@ from semblance.service.request_warnings import RequestWarning
 
 SPARE_ROWS = 1000  # dead rows that are always tolerated, in addition to as many as live ones
 CHANGES_PER_LOCK = 256  # changes applied at a time: searches run in between
+MATCHED_DOCUMENTS = 10  # best ones by terms, of which one must have enough of the query
 QUERIES_PER_LOCK = 64  # queries searched at a time: changes are applied in between
 
 
@@ -207,11 +208,11 @@ class CollectionIndex:
         return nearest
 
     def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:
-        """Whether the best document by terms has enough of the query."""
-        if not by_terms:
+        """Whether one of the best documents by terms has enough of the query."""
+        if query.min_share == 0.0 or not by_terms:
             return query.min_share == 0.0
-        best_row = next(iter(by_terms.values()))[0]
-        return self._documents.matched_share(query.terms, best_row) >= query.min_share
+        rows = [own[0] for own in islice(by_terms.values(), MATCHED_DOCUMENTS)]
+        return self._documents.matched_share(query.terms, rows) >= query.min_share
 
     def _rows_to_score(
         self, query: Floats, doc_id: str, near: Hit | None, by_terms: Sequence[int], passages: int

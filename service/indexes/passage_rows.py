@@ -146,9 +146,9 @@ class PassageRows:
         """The terms of a query that each row has."""
         return self._terms.explain(terms, rows)
 
-    def matched_share(self, terms: Sequence[str], row: int) -> float:
-        """Share of the information (idf) of a query that a row has, from 0 to 1."""
-        matched = sum(each.idf for each in self._terms.explain(terms, [row])[0])
+    def matched_share(self, terms: Sequence[str], rows: Sequence[int]) -> float:
+        """Largest share of the information (idf) of a query that one of the rows has, from 0 to 1."""
+        matched = max(sum(each.idf for each in found) for found in self._terms.explain(terms, rows))
         return matched / sum(self._terms.information(terms).values())
 
     def save(self) -> tuple[Iterator[str], Bm25]:

@@ -54,7 +54,7 @@ class HybridQuery:
 
     Attributes:
         terms_only: whether to leave out the documents that only the vector finds.
-        min_share: terms count only if the best document by terms has this share of their information (idf).
+        min_share: terms count only if one of the ten best documents by terms has this share of their information (idf).
     """
 
     vector: Floats

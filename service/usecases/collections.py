@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 from semblance.models.catalogue import similarity
 from semblance.models.protocols import Encoder
-from semblance.models.tokenization.passages import Cut
+from semblance.models.tokenization.passages import MIN_ROOM, Cut, overhead
 from semblance.service.errors import (
     InvalidRequest,
     NoReembedding,
@@ -51,11 +52,16 @@ class NewCollection:
 
 
 def cut_for(passages: Passages, encoder: Encoder) -> Cut | None:
-    """How documents are cut for an encoder. Raises InvalidRequest if it reads less."""
+    """How documents are cut for an encoder. Raises InvalidRequest if that leaves no room."""
     if passages == "none":
         return None
+    least = MIN_ROOM + overhead(partial(encoder.tokenize, role="document", truncate="END"))
     if passages == "auto":
-        return Cut(min(PASSAGE_TOKENS, max(1, int(PASSAGE_SHARE * encoder.max_tokens))), PASSAGE_OVERLAP)
+        tokens = max(least, min(PASSAGE_TOKENS, int(PASSAGE_SHARE * encoder.max_tokens)))
+        return Cut(tokens, PASSAGE_OVERLAP) if tokens <= encoder.max_tokens else None
+    if passages.tokens < least:
+        detail = f"{passages.tokens:,} tokens leave too little room for text: {encoder.name} needs {least:,} or more"
+        raise InvalidRequest([Problem("/passages/tokens", "out_of_range", detail)])
     if passages.tokens > encoder.max_tokens:
         detail = f"{passages.tokens:,} tokens exceed the {encoder.max_tokens:,} that model {encoder.name} reads"
         raise InvalidRequest([Problem("/passages/tokens", "out_of_range", detail)])

@@ -161,6 +161,9 @@ class Explain:
         a = await self._embed(encoder, [params.a], "query", params.truncate)
         passages = await self._nearest_passages(read, ref, a.embeddings[0])
         texts = [InputText(text, "/id") for text in read.texts(passages).values()]
+        if ref.id in read.spans:  # a passage is read whole, however long it is
+            tokens = await self._texts.tokenize(encoder, texts, "document", limited=False)
+            texts = [each._replace(tokens=own) for each, own in zip(texts, tokens, strict=True)]
         b = await self._embed(encoder, texts, "document", params.truncate)
         measure = similarity(params.measure)
         scores = await asyncio.to_thread(measure.score_many, a.embeddings[0], b.embeddings)
@@ -173,8 +176,9 @@ class Explain:
         if ref.id not in read.spans:
             return [PassageKey(ref.id, 0)]
         _, index = await self._access.current(ref.collection, None)
-        vectors = index.vectors([ref.id]).get(ref.id)
-        if vectors is None or len(vectors) != len(read.spans[ref.id]):
+        known = index.version.number >= read.documents[ref.id].version
+        vectors = (await self._access.search(lambda _: index.vectors([ref.id]))).get(ref.id)
+        if not known or vectors is None or len(vectors) != len(read.spans[ref.id]):
             raise WriteConflict(f"document {ref.id!r} was rewritten during the request; retry")
         nearest = np.argsort(-(vectors @ query.pooled()), kind="stable")[:RESCORED_PASSAGES]
         return [PassageKey(ref.id, int(number)) for number in nearest]

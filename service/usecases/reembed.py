@@ -119,5 +119,5 @@ class Reembedder:
 
 
 def _shortened(cut: Cut | None, encoder: Encoder) -> Cut | None:
-    """The cut, of no more than the encoder reads."""
-    return cut and cut._replace(tokens=min(cut.tokens, encoder.max_tokens))
+    """The cut, of no more than the encoder reads. Raises InvalidRequest if that leaves no room."""
+    return cut and cut_for(cut._replace(tokens=min(cut.tokens, encoder.max_tokens)), encoder)

@@ -164,9 +164,9 @@ def test_index_resumes_after_the_service_was_killed(many: Path, tmp_path: Path, 
                     time.sleep(0.1)
             service.kill()
             service.start()
-            assert running.wait(120) == 0
-            assert running.stderr is not None
-            assert "600 documents stored" in running.stderr.read()
+            _, messages = running.communicate(timeout=120)
+            assert running.returncode == 0, messages
+            assert "600 documents stored" in messages
         assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
     finally:
         service.kill()

@@ -55,7 +55,7 @@ def test_each_batch_is_answered_and_a_summary_comes_last(api: Api, http: httpx2.
 
 
 def test_bad_lines_are_listed_and_good_ones_stored(api: Api, http: httpx2.Client) -> None:
-    api.collection("lines")
+    api.collection("lines", passages="none")
     lines = [
         line("a", "Good."),
         "{broken",
@@ -99,7 +99,7 @@ def test_a_repeated_id_costs_one_commit_a_batch(api: Api, http: httpx2.Client) -
 
 
 def test_a_refused_line_replaces_none_of_the_same_id(api: Api, http: httpx2.Client) -> None:
-    api.collection("lines")
+    api.collection("lines", passages="none")
     bad = [("a", "word " * 30_000), ("a", "\u200b"), ("b", "\u200b")]
     lines = [("b", "First."), ("a", "First."), bad[0], ("a", "Second."), bad[1], ("b", "Second."), bad[2]]
     stored, last = send(http, "lines", [line(*each) for each in lines])

@@ -144,6 +144,16 @@ def test_an_explanation_of_a_document_is_of_its_best_passage(api: Api, http: htt
     assert http.get("/explain", params={"a": QUERY, "id": "b", "collection": "cut"}).json()["passage"] is None
 
 
+def test_a_passage_longer_than_a_text_may_be_is_searched(api: Api, http: httpx2.Client) -> None:
+    """One word, however long, may be a single token."""
+    api.collection("dumps")
+    api.store("dumps", {"id": "dump", "text": "Dump: " + "0a1f" * 37_500})
+    for options in ({"measure": "rcmd"}, {"explain": True}, {"highlight": True}, {"mode": "hybrid"}):
+        [hit] = hits(api, "dumps", "a dump", **options)
+        assert hit["end"] == 150_006
+    assert http.get("/explain", params={"a": "a dump", "id": "dump", "collection": "dumps"}).status_code == 200
+
+
 def test_a_document_longer_than_a_text_may_be_is_stored(api: Api) -> None:
     api.collection("books")
     book = "The ship left the harbour at dawn, and the crew sang. " * 4000

@@ -109,7 +109,7 @@ class PassageOut(BaseModel):
 class HighlightIn(StrictBody):
     """Sizes of the highlights."""
 
-    chars: int = Field(240, ge=20, le=2000, description="Most characters of a snippet.")
+    chars: int = Field(240, ge=20, le=2000, description="Most characters of a snippet; a longer word is not cut.")
     marks: int = Field(5, ge=1, le=50, description="Most words that are marked.")
 
 

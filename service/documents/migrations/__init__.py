@@ -29,6 +29,7 @@ def migrate(engine: Engine) -> None:
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK_ID)))
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")  # an index of a large table takes minutes
         if _revision(connection) != NEWEST:  # another process may have migrated meanwhile
             _upgrade_logged(connection, str(engine.url.database))
 

@@ -121,8 +121,10 @@ class PassageScorer:
         return await self.embed(read.texts(passages), required_vectors(self.measure))
 
     async def embed(self, passages: Mapping[PassageKey, str], want: Want) -> dict[PassageKey, TokenEmbeddings]:
-        """Encode texts of passages."""
-        texts = [InputText(text, f"/documents/{passage.document}") for passage, text in passages.items()]
+        """Encode texts of passages, whose length is not limited."""
+        inputs = [InputText(text, f"/documents/{passage.document}") for passage, text in passages.items()]
+        tokens = await self.texts.tokenize(self.encoder, inputs, "document", limited=False)
+        texts = [each._replace(tokens=own) for each, own in zip(inputs, tokens, strict=True)]
         embedded = await self.texts.embed(self.encoder, texts, "document", want)
         return dict(zip(passages, embedded.embeddings, strict=True))
 

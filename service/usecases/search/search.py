@@ -60,7 +60,7 @@ class Search:
         want: Want = "tokens" if explainer or params.highlight else required_vectors(measure)
         queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
         scores = len(params.queries) * params.candidates
-        if measure.name != INDEX_MEASURE and scores > self._max_scores:
+        if (measure.name != INDEX_MEASURE or params.mode != "vector") and scores > self._max_scores:
             detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
             raise InvalidRequest([Problem("/candidates", "out_of_range", detail)])
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)

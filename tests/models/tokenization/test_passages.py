@@ -8,13 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadTexts
 from semblance.models.text import TokenizedText
-from semblance.models.tokenization.passages import Cut, Tokenize, cut_passages, fits
+from semblance.models.tokenization.passages import BLOCK_CHARS, Cut, Tokenize, cut_passages, fits, sentences
 
 SENTENCES = [
     "The parcel is late. ",
@@ -77,6 +78,28 @@ def test_a_text_without_spaces_is_cut_in_the_middle(tokenize: Tokenize) -> None:
     spans = cut_passages(text, Cut(32, 1), tokenize)
     assert len(spans) > 20
     assert "".join(text[start:end] for start, end in spans) == text
+
+
+def test_a_long_text_is_split_into_sentences_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sentencex takes quadratic time over quotes that nothing closes."""
+    lengths: list[int] = []
+    boundaries = sentencex.get_sentence_boundaries
+
+    def counted(language: str, text: str) -> object:
+        lengths.append(len(text))
+        return boundaries(language, text)
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", counted)
+    assert sum(end - start for start, end in sentences("“" * 30_000)) == 30_000
+    assert max(lengths) <= BLOCK_CHARS
+    text = "One sentence. " * 2000
+    assert [text[start:end] for start, end in sentences(text)] == ["One sentence."] * 2000
+
+
+def test_signs_without_tokens_join_the_passage_before(tokenize: Tokenize) -> None:
+    text = "Hello there.\n\n" + "\ufffd\n\n" * 3000 + "The end of the text."
+    [(start, end)] = cut_passages(text, Cut(32, 1), tokenize)
+    assert text[start:end] == text.strip()
 
 
 def test_a_table_of_words_needs_no_special_tokens() -> None:
