@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from semblance_client import Client, Explanation, StoredBatch
@@ -19,10 +19,9 @@ from semblance.models.evaluation.scorer import ALL_LINKS, CANDIDATES, Track
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.explanation import Link, LinkList
 from semblance.models.text import Granularity, Unit
+from semblance.service.usecases.search.ordering import Mode
 
-Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]  # of a search
-
-MODES: tuple[Mode, ...] = get_args(Mode)
+MODES: tuple[Mode, ...] = get_args(Mode)  # of a search
 PAIRS_PER_REQUEST = 128
 QUERIES_PER_REQUEST = 16
 
