@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from semblance_client import Client, NotFound, Retries, StoredBatch
 from semblance_client import SemblanceError as ServiceError
-from semblance_client.upload import stored_batch
+from semblance_client.upload import RETRY_FOR_S, stored_batch
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.index.documents import DocumentFields
@@ -128,13 +129,14 @@ class _Upload:
 
 
 def _store_online(url: str, collection: str, upload: _Upload) -> None:
+    # A wrong address fails at once; a service that has answered may be away for a while, from the first document on.
     with Client(url, retries=Retries(attempts=1)) as client:
         missing = _is_missing(client, collection)
         upload.infer_types()
         if missing:
             client.create_collection(collection)
-        with upload.bar() as acknowledge:
-            client.upload(upload.rows, collection, progress=acknowledge)
+    with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client, upload.bar() as acknowledge:
+        client.upload(upload.rows, collection, progress=acknowledge)
 
 
 def _is_missing(client: Client, collection: str) -> bool:
