@@ -26,7 +26,7 @@ from semblance.service.ports.documents import Document
 from semblance.service.process.readiness import Draining, Readiness
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections, NewCollection
-from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.documents.index import IndexDocuments
 
 log = logging.getLogger(__name__)
 NAMED_COLLECTIONS = 10  # in the log at the start

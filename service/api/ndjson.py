@@ -27,7 +27,7 @@ from semblance.service.api.schemas.collections import (
 from semblance.service.errors import Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document, Version
-from semblance.service.usecases.index_stream import CommittedBatch, StreamLine
+from semblance.service.usecases.documents.index_stream import CommittedBatch, StreamLine
 
 MEDIA_TYPE = "application/x-ndjson"
 

@@ -23,12 +23,12 @@ from semblance.service.rendering.png import DrawingProcess
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
-from semblance.service.usecases.count_documents import CountDocuments
+from semblance.service.usecases.documents.count import CountDocuments
+from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.documents.index import IndexDocuments
+from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.embed import Embed, TextEmbedder
-from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.explain import Explain
-from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.index_stream import IndexStream
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search

@@ -11,8 +11,8 @@ from semblance.service.ports.embedding import ServedModels
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.collections import Collections, Passages, cut_for
+from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.embed_documents import DocumentEmbedder
 
 STEP_DOCUMENTS = 256  # embedded and committed together
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from semblance.service.api.ndjson import read_lines
 from semblance.service.errors import Problem
 from semblance.service.ports.documents import Document
-from semblance.service.usecases.index_stream import StreamLine
+from semblance.service.usecases.documents.index_stream import StreamLine
 from tests.integration.conftest import BODY_LIMIT, Api
 from tests.integration.raw_http import chunk, head, open_connection, read_until
 from tests.support.running_service import running_service

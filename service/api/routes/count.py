@@ -9,7 +9,7 @@ from semblance.service.api.routing import StrictRoute, Use
 from semblance.service.api.schemas.count import CountRequest, CountResponse, FacetOut, FacetValueOut
 from semblance.service.api.schemas.fields import CollectionInPath
 from semblance.service.api.schemas.warnings import warnings_out
-from semblance.service.usecases.count_documents import CountDocuments
+from semblance.service.usecases.documents.count import CountDocuments
 
 router = APIRouter(tags=["documents"], route_class=StrictRoute)
 

@@ -27,8 +27,8 @@ from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
-from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.index_stream import IndexStream
+from semblance.service.usecases.documents.index import IndexDocuments
+from semblance.service.usecases.documents.index_stream import IndexStream
 
 
 class _NdjsonRoute(StrictRoute):

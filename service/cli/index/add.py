@@ -28,7 +28,7 @@ from semblance.service.documents.lock import lock_home
 from semblance.service.errors import UnknownCollection
 from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.collections import Collections, NewCollection
-from semblance.service.usecases.index_stream import IndexStream
+from semblance.service.usecases.documents.index_stream import IndexStream
 
 
 def add(  # noqa: PLR0913 - one parameter an option

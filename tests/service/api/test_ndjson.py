@@ -16,7 +16,7 @@ from semblance.service.api.edge.middleware import EdgeMiddleware
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.ndjson import StreamAnswer, answer_lines
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.index_stream import CommittedBatch
+from semblance.service.usecases.documents.index_stream import CommittedBatch
 
 LIMITS = BodyLimits(max_bytes=1000, pause_s=10, timeout_s=60)
 STORED = CommittedBatch(through_line=1, upserted=1, version=None, truncated=[], refused=[], warned=[])

@@ -40,9 +40,9 @@ from semblance.service.ports.documents import CollectionSettings, Document, Docu
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases import reembed
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.embed_documents import DocumentEmbedder
-from semblance.service.usecases.index_documents import IndexDocuments
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.search import Search
 from semblance.service.usecases.search.session import SearchParams, SearchResults

@@ -14,8 +14,8 @@ from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
+from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.embed_documents import DocumentEmbedder
 
 
 @dataclass(frozen=True, slots=True)

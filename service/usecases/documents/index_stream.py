@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.ports.documents import Document, Version
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.index_documents import IndexDocuments, IndexingResult
+from semblance.service.usecases.documents.index import IndexDocuments, IndexingResult
 
 BATCH = 256  # documents that are embedded and committed together
 BATCH_CHARS = 4_000_000  # of their texts together, which bounds the memory of a stream

@@ -1,0 +1,1 @@
+"""Documents of a collection: store, count, list, change and delete them."""
