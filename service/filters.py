@@ -147,6 +147,16 @@ def type_of(value: Scalar) -> ValueType:
             return "number"
 
 
+def scalars(value: object) -> list[Scalar]:
+    """The values to compare in a metadata field: a value itself, or the entries of a list; no objects.
+
+    >>> scalars("a"), scalars(["a", {}, 1]), scalars({"b": 1})
+    (['a'], ['a', 1], [])
+    """
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if each is None or isinstance(each, str | int | float | bool)]
+
+
 def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) -> list[RequestWarning]:
     """Warnings of the conditions that no document can meet, whatever the values.
 

@@ -42,8 +42,8 @@ from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import SearchParams
 from tests.support.random_encoder import RandomEncoder
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console

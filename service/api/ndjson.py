@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Protocol
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from semblance.models.errors import SemblanceError
 from semblance.service.api.edge.request_body import MAX_VALUES, too_many_values
 from semblance.service.api.errors import FRAMEWORK_CODES, internal_error, part_of
-from semblance.service.api.schemas.collections import (
+from semblance.service.api.schemas.documents import (
     DocumentIn,
     LineRefused,
     LineWarning,
@@ -114,34 +114,54 @@ async def _with_first(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[Any
         yield each
 
 
-async def answer_lines(
-    batches: AsyncIterator[CommittedBatch], metrics: Metrics, request_id: str
-) -> AsyncIterator[bytes]:
-    """Yield the lines of the answer; an error ends them with a line that names it.
+class Report(Protocol):
+    """The lines of an answer, and the last one if they fail."""
 
-    Batches answered before are stored.
-    """
-    upserted = failed = through_line = 0
-    version: Version | None = None
+    def lines(self) -> AsyncIterator[BaseModel]:
+        """All lines, the last one included."""
+
+    def broken(self, code: str, detail: str) -> BaseModel:
+        """The last line after an error, in place of the others."""
+
+
+async def answer_lines(report: Report, metrics: Metrics, request_id: str) -> AsyncIterator[bytes]:
+    """Yield the lines of an answer; an error ends them with a line that names it."""
     try:
-        async for batch in batches:
-            upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
-            through_line, version = batch.through_line, batch.version or version
-            yield _line(stored_out(batch))
+        async for line in report.lines():
+            yield _line(line)
     except ClientDisconnect:
         raise
     except (SemblanceError, HTTPException) as error:
         refusal = error.detail if isinstance(error, HTTPException) else str(error)
         code = FRAMEWORK_CODES[error.status_code] if isinstance(error, HTTPException) else error.code
         metrics.errors.labels(code).inc()
-        yield _line(StreamBroken(error=code, detail=refusal, through_line=through_line))
+        yield _line(report.broken(code, refusal))
     except Exception:
         log.exception("unhandled error", extra={"request_id": request_id})
         metrics.errors.labels("internal_error").inc()
-        yield _line(StreamBroken(error="internal_error", detail=internal_error(request_id), through_line=through_line))
-    else:
-        last = StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
-        yield _line(last)
+        yield _line(report.broken("internal_error", internal_error(request_id)))
+
+
+class StoreReport:
+    """Reports documents as they are stored: what was reported is on disk."""
+
+    def __init__(self, batches: AsyncIterator[CommittedBatch]) -> None:
+        self._batches = batches
+        self._through_line = 0
+
+    async def lines(self) -> AsyncIterator[StreamStored | StreamDone]:
+        """A line for each batch on disk, and one with the outcome."""
+        upserted = failed = 0
+        version: Version | None = None
+        async for batch in self._batches:
+            upserted, failed = upserted + batch.upserted, failed + len(batch.refused)
+            self._through_line, version = batch.through_line, batch.version or version
+            yield stored_out(batch)
+        yield StreamDone(upserted=upserted, failed=failed, version=None if version is None else str(version))
+
+    def broken(self, code: str, detail: str) -> StreamBroken:
+        """The last line after an error."""
+        return StreamBroken(error=code, detail=detail, through_line=self._through_line)
 
 
 def stored_out(batch: CommittedBatch) -> StreamStored:
@@ -164,5 +184,5 @@ def stored_out(batch: CommittedBatch) -> StreamStored:
     )
 
 
-def _line(answer: StreamStored | StreamDone | StreamBroken) -> bytes:
+def _line(answer: BaseModel) -> bytes:
     return answer.model_dump_json().encode() + b"\n"

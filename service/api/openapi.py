@@ -70,7 +70,7 @@ def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
     """Document the key that a route requires, and the refusals before any route."""
     for method, path, operation in _operations(described):
         codes = [*EDGE]
-        if method in ("POST", "PUT"):
+        if method in ("POST", "PUT", "PATCH"):
             codes += ANY_BODY
         if "requestBody" in operation:
             codes += READ_BODY

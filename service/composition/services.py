@@ -24,9 +24,13 @@ from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.documents.count import CountDocuments
+from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
+from semblance.service.usecases.documents.listing import ListDocuments
+from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.embed import Embed, TextEmbedder
 from semblance.service.usecases.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
@@ -101,6 +105,10 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         Compare(models, texts, models.calibrations),
         Search(collections, stores.collections, texts, models.calibrations, settings.max_scores),
         CountDocuments(stores.collections),
+        ListDocuments(stores.collections),
+        DeleteDocuments(stores.collections),
+        ChangeMetadata(stores.collections),
+        FindDuplicates(collections, stores.collections, texts),
         Explain(collections, models, stores.collections, texts, models.calibrations),
         Embed(models, texts),
         Rerank(models, texts, models.calibrations),

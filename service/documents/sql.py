@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
-from sqlalchemy import Engine, bindparam, delete, insert, select, update
+from sqlalchemy import Engine, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from semblance.service.documents import changes, copies, history, reembeddings, row_digests
@@ -21,15 +21,23 @@ from semblance.service.documents.rows import (
     to_document,
     unknown_collection,
 )
-from semblance.service.documents.schema import collections, documents, token_codes, vectors
+from semblance.service.documents.schema import collections, documents
 from semblance.service.documents.writes import (
     increment_version,
+    mark_deleted,
     replace_documents,
     require_same_encoders,
     require_unchanged,
     update_metadata,
 )
-from semblance.service.errors import CollectionDiffers, StoreDamaged, StoreFailed, UnknownCollection, UnknownDocument
+from semblance.service.errors import (
+    CollectionDiffers,
+    CollectionReplaced,
+    StoreDamaged,
+    StoreFailed,
+    UnknownCollection,
+    UnknownDocument,
+)
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -139,17 +147,16 @@ class SqlDocumentStore:
         with self._database.writing(name) as connection:
             current = increment_version(connection, name)
             require_unchanged(connection, current, {doc_id: if_version})
-            version = current.version
-            statement = (
-                update(documents)
-                .where(documents.c.collection == name, documents.c.id == doc_id, ~documents.c.deleted)
-                .values(deleted=True, text="", metadata={}, digest=None, version=version.number)
-            )
-            if connection.execute(statement).rowcount == 0:
+            if not mark_deleted(connection, current, [doc_id]):
                 raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
-            for table in (vectors, token_codes):
-                connection.execute(delete(table).where(table.c.collection == name, table.c.id == doc_id))
-        return version
+        return current.version
+
+    def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
+        with self._database.writing(name, long=True) as connection:
+            current = increment_version(connection, name)
+            if unchanged_since is not None and unchanged_since.epoch != current.version.epoch:
+                raise CollectionReplaced
+            return current.version, mark_deleted(connection, current, ids, unchanged_since)
 
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         return self.get_at(name, ids)[1]

@@ -13,6 +13,8 @@ from semblance.service.documents.schema import collections, documents, token_cod
 from semblance.service.errors import CollectionReplaced, DocumentChanged, TextChanged, VersionMismatch
 from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Reembedding, Version
 
+IDS_PER_STATEMENT = 1000
+
 
 def increment_version(connection: Connection, name: str) -> Collection:
     """Increment the collection's version, which locks its row until the transaction ends.
@@ -100,6 +102,31 @@ def replace_documents(
     delete_documents(connection, name, [document.id for document, _ in embedded])
     connection.execute(insert(documents), [document_row(name, document) for document, _ in embedded])
     insert_embeddings(connection, name, [(document.id, embeddings) for document, embeddings in embedded])
+
+
+def mark_deleted(
+    connection: Connection, current: Collection, ids: Sequence[str], unchanged_since: Version | None = None
+) -> int:
+    """Delete documents, if they have not changed, and return how many.
+
+    Their rows stay, so that indexes and copies see the deletion.
+    """
+    count = 0
+    for start in range(0, len(ids), IDS_PER_STATEMENT):
+        some = [documents.c.collection == current.name, documents.c.id.in_(ids[start : start + IDS_PER_STATEMENT])]
+        if unchanged_since is not None:
+            some.append(documents.c.version <= unchanged_since.number)
+        statement = (
+            update(documents)
+            .where(*some, ~documents.c.deleted)
+            .values(deleted=True, text="", metadata={}, digest=None, version=current.version.number)
+            .returning(documents.c.id)
+        )
+        deleted = connection.execute(statement).scalars().all()
+        for table in (vectors, token_codes):
+            connection.execute(delete(table).where(table.c.collection == current.name, table.c.id.in_(deleted)))
+        count += len(deleted)
+    return count
 
 
 def delete_documents(connection: Connection, name: str, ids: Sequence[str]) -> None:

@@ -27,7 +27,9 @@ from semblance.service.ports.indexes import (
     HybridHits,
     HybridPassage,
     HybridQuery,
+    Listed,
     PassageHit,
+    Selection,
     VectorRows,
 )
 from semblance.service.request_warnings import RequestWarning
@@ -74,6 +76,11 @@ class CollectionIndex:
 
     def __len__(self) -> int:
         return self._documents.documents
+
+    @property
+    def exact(self) -> bool:
+        """Whether a search by vector finds the true nearest documents."""
+        return self._rows.exact
 
     @property
     def rows(self) -> int:
@@ -144,12 +151,16 @@ class CollectionIndex:
         with self._lock.reading():
             return self._documents.mismatches(where)
 
-    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
         """Count the matching documents, and those that have the most frequent values of some fields."""
         with self._lock.reading():
-            documents, found = self._documents.count_facets(where, facets)
-            warnings = [] if where is None else self._documents.mismatches(where)
-            return Counted(self._version, documents, found, warnings)
+            documents, found = self._documents.count_facets(where, facets, among)
+            return Counted(self._version, documents, found, self._warnings(where))
+
+    def select(self, selection: Selection) -> Listed:
+        """Ids of matching documents, in order."""
+        with self._lock.reading():
+            return Listed(self._version, self._documents.select(selection), self._warnings(selection.where))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
@@ -184,6 +195,9 @@ class CollectionIndex:
             raise ValueError(f"{len(rows)} rows do not match {len(restored._documents)} lines")
         restored.advance(version)
         return restored
+
+    def _warnings(self, where: Filter | None) -> Sequence[RequestWarning]:
+        return [] if where is None else self._documents.mismatches(where)
 
     def _search(self, queries: Floats, k: int, where: Filter | None, passages: int) -> list[list[Hit]]:
         allowed = self._documents.allowed(where)

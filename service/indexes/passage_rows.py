@@ -11,9 +11,10 @@ from pyroaring import BitMap
 
 from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.bm25 import Bm25
+from semblance.service.indexes.listing import by_value, page
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.ports.documents import Metadata
-from semblance.service.ports.indexes import Facet, TermScore
+from semblance.service.ports.indexes import Facet, Order, Selection, TermScore
 from semblance.service.request_warnings import RequestWarning
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
@@ -90,10 +91,34 @@ class PassageRows:
         """Warnings of the conditions that no document can meet."""
         return mismatches(where, self._postings.types_in)
 
-    def count_facets(self, where: Filter | None, facets: Mapping[str, int]) -> tuple[int, dict[str, Facet]]:
-        """Number of matching documents, and the most frequent values of some fields."""
-        first = self.allowed(where) - self._later  # a row of each document
+    def count_facets(
+        self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None
+    ) -> tuple[int, dict[str, Facet]]:
+        """Number of matching documents among some, or all, and the most frequent values of some fields."""
+        first = self._first_rows(where)
+        if among is not None:
+            first &= BitMap([self._row_of[doc_id] for doc_id in among if doc_id in self])
         return len(first), {field: self._postings.facet(field, first, most) for field, most in facets.items()}
+
+    def select(self, selection: Selection) -> list[str]:
+        """Ids of the selected documents, in order."""
+        first = self._first_rows(selection.where)
+        if selection.after:
+            first = BitMap([row for row in first if self._ids[row] > selection.after])
+        ids = ([self._ids[row] for row in rows] for rows in self._in_order(first, selection.order))
+        return page(ids, selection.offset, selection.limit)
+
+    def _first_rows(self, where: Filter | None) -> BitMap:
+        """A row of each matching document."""
+        return self.allowed(where) - self._later
+
+    def _in_order(self, rows: BitMap, order: Order | None) -> Iterator[Iterable[int]]:
+        """Split rows by their values in the field of an order."""
+        if order is None:
+            return iter([rows])
+        if len(rows) < self._postings.distinct(order.field):  # faster than to go through the values
+            return by_value(rows, lambda row: self._metadata[row], order)
+        return self._postings.in_order(rows, order)
 
     def has(self, doc_id: str, texts: Sequence[str]) -> bool:
         """Whether a document has these passages."""

@@ -24,9 +24,10 @@ from semblance.service.filters import (
     Prefix,
     Scalar,
     ValueType,
+    scalars,
     type_of,
 )
-from semblance.service.ports.indexes import Facet, FacetValue
+from semblance.service.ports.indexes import Facet, FacetValue, Order
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -84,6 +85,25 @@ class Postings:
         best = nsmallest(most, counts, key=lambda each: each[:2])  # stable: values are in order
         return Facet([each for _, _, each in best], len(counts))
 
+    def distinct(self, field: str) -> int:
+        """Number of different values in a field."""
+        return sum(len(self._rows.get((field, kind), ())) for kind in get_args(ValueType))
+
+    def in_order(self, rows: BitMap, order: Order) -> Iterator[BitMap]:
+        """Split rows by their values in a field; those without a value come last.
+
+        A row of several values comes with the first of them.
+        """
+        left = rows.copy()
+        kinds = get_args(ValueType)
+        for kind in reversed(kinds) if order.descending else kinds:
+            values = self._rows.get((order.field, kind), SortedDict())
+            for value in reversed(values) if order.descending else values:
+                if found := left & values[value]:
+                    yield found
+                    left -= found
+        yield left
+
     def _meeting(self, condition: Condition | Exists) -> BitMap:
         match condition:
             case OneOf(field, values):
@@ -118,9 +138,7 @@ class Postings:
 
 def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     for field, value in metadata.items():
-        values = value if isinstance(value, list) else [value]
-        scalars = [each for each in values if each is None or isinstance(each, str | int | float | bool)]
-        yield from {(field, _sort_key(each)): (field, each) for each in scalars}.values()
+        yield from {(field, _sort_key(each)): (field, each) for each in scalars(value)}.values()
 
 
 def _sort_key(value: Scalar) -> tuple[ValueType, str | float]:

@@ -351,6 +351,16 @@ class DocumentStore(Protocol):
         Raises UnknownCollection, UnknownDocument, DocumentChanged, VersionMismatch.
         """
 
+    def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
+        """Delete documents, and return how many there were; missing ones are left out.
+
+        With `unchanged_since`, those that changed after that version are left out too.
+
+        Raises:
+            UnknownCollection: it was deleted.
+            CollectionReplaced: it was recreated after `unchanged_since`.
+        """
+
     def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
         """Get documents by id; missing ones are left out. Raises UnknownCollection."""
 

@@ -120,6 +120,42 @@ class Counted:
     warnings: Sequence[RequestWarning]
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By a metadata field: documents without a value come last, a list counts by the entry that comes first."""
+
+    field: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some of the matching documents, by `order` and then by id.
+
+    Attributes:
+        where: None matches all documents.
+        limit: most documents.
+        order: None is that of the ids.
+        offset: number of documents to leave out first.
+        after: only documents with an id above this one.
+    """
+
+    where: Filter | None
+    limit: int
+    order: Order | None = None
+    offset: int = 0
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Ids of the selected documents."""
+
+    version: Version
+    ids: Sequence[str]
+    warnings: Sequence[RequestWarning]
+
+
 class VectorIndex(Protocol):
     """Vectors of one collection, searched by similarity. Thread-safe.
 
@@ -159,19 +195,27 @@ class VectorIndex(Protocol):
         Takes time per condition, not per document.
         """
 
-    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
         """Count the matching documents, and those that have the most frequent values of some fields.
 
         Args:
             where: None counts all documents.
             facets: number of values by field. Of equally frequent ones, the smallest come first.
+            among: ids of the only documents to count; None is all.
         """
+
+    def select(self, selection: Selection) -> Listed:
+        """Ids of matching documents, in order."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
     def __len__(self) -> int:
         """Number of documents."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether a search by vector finds the true nearest documents."""
 
     @property
     def rows(self) -> int:

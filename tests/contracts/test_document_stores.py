@@ -349,6 +349,24 @@ def test_a_conditional_write_needs_an_unchanged_document(store: SqlDocumentStore
     upsert(store, [replace(new("a"), if_version=gone)])
 
 
+def test_many_documents_are_deleted_by_one_write(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    upsert(store, [new(f"d{i:04}", seed=5) for i in range(2500)])
+    read = upsert(store, [new("kept")])
+    upsert(store, [new("d0007", "rewritten")])
+    version, count = store.delete_many("c", [*(f"d{i:04}" for i in range(2499)), "none"], read)
+    assert (version.number, count) == (4, 2498)
+    assert sorted(store.get("c", ["d0000", "d0007", "d2499", "kept"])) == ["d0007", "d2499", "kept"]
+    assert store.sizes(["c"])[0][1].documents == 3
+    assert store.codes("c", [PassageKey("d0000", 0)], "space-1") == {}
+    page = store.vector_changes("c", read, None, 3000)
+    assert sum(each.vectors is None for each in page.changes) == 2498
+    assert store.delete_many("c", ["d0007", "d0000"])[1] == 1
+    with pytest.raises(CollectionReplaced):
+        store.delete_many("c", ["kept"], replace(created.version, epoch="another"))
+    assert store.get("c", ["kept"])
+
+
 def test_of_concurrent_conditional_writes_one_succeeds(store: SqlDocumentStore) -> None:
     store.create("c", SETTINGS)
     read = upsert(store, [new("counter", "0")])

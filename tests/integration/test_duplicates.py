@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
 
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance
@@ -64,3 +67,72 @@ def test_errors_are_messages(api: Api, url: str) -> None:
         assert ran.returncode != 0
         assert message in ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+def lines_of(api: Api, **body: object) -> list[dict[str, Any]]:
+    answer = api.http.post("/collections/twins/duplicates", json=body)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_groups_come_as_lines_that_end_with_the_outcome(api: Api) -> None:
+    fill(api, "twins")
+    found, done = lines_of(api, min_score=0.8, explain=True, measure="rcmd")
+    assert (done["done"], done["groups"], done["cursor"], done["measure"]) == (True, 2, None, "rcmd")
+    assert found["checked"] == 6
+    for group in found["groups"]:
+        for each in group["documents"][1:]:
+            why = each["explanation"]
+            total = sum(link["contribution"] for link in why["links"]) + why["special"] + why["omitted"]
+            assert abs(total - why["score"]) < 1e-6
+            assert abs(why["score"] - each["score"]) < 1e-5
+            assert (why["a"]["text"], why["b"]["text"]) == (TEXTS[each["like"]], each["text"])
+
+
+def test_a_search_goes_on_at_its_cursor(api: Api) -> None:
+    fill(api, "twins")
+    [first, more] = lines_of(api, min_score=0.8, limit=2)
+    assert (first["groups"][0]["documents"][0]["id"], first["checked"]) == ("cat-1", 2)
+    [rest, done] = lines_of(api, min_score=0.8, cursor=more["cursor"])
+    assert ([each["documents"][0]["id"] for each in rest["groups"]], rest["checked"]) == (["tax"], 4)
+    assert done["cursor"] is None
+
+
+def test_duplicates_are_found_among_documents_that_match(api: Api) -> None:
+    fill(api, "twins")
+    api.store("twins", {"id": "cat-2", "text": TEXTS["cat-2"], "metadata": {"lang": "en"}})
+    found, _ = lines_of(api, min_score=0.8, filter={"not": {"lang": "en"}})
+    assert [[each["id"] for each in group["documents"]] for group in found["groups"]] == [
+        ["cat-1", "cat-3"],
+        ["tax", "tax-again"],
+    ]
+    [empty] = lines_of(api, min_score=0.8, filter={"lang": "fr"})
+    assert (empty["done"], empty["groups"]) == (True, 0)
+
+
+def test_a_long_document_is_no_duplicate_of_its_part(api: Api) -> None:
+    api.http.delete("/collections/twins")
+    api.collection("twins")
+    harbor, bread = "No ship leaves the foggy harbor today. " * 30, "Bakers bake their bread late at night. " * 30
+    api.store("twins", {"id": "a", "text": harbor + bread}, {"id": "b", "text": harbor + bread + "End."})
+    api.store("twins", {"id": "part", "text": harbor})
+    for measure in ("cosine", "rcmd"):
+        found, _ = lines_of(api, min_score=0.95, measure=measure)
+        assert [[each["id"] for each in group["documents"]] for group in found["groups"]] == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 422, "missing_field"),
+        ({"min_score": "high"}, 422, "invalid_value"),
+        ({"min_score": 0.9, "cursor": "x"}, 422, "bad_cursor"),
+        ({"min_score": 0.9, "limit": 0}, 422, "out_of_range"),
+        ({"min_score": 0.9, "measure": "none"}, 422, "unknown_measure"),
+        ({"min_score": 0.9, "measure": "soft_cardinality", "explain": True}, 422, "not_explainable"),
+    ],
+)
+def test_bad_searches_for_duplicates_are_refused(api: Api, body: dict[str, object], status: int, code: str) -> None:
+    answer = api.http.post("/collections/default/duplicates", json=body)
+    codes = {answer.json().get("code"), *(each["code"] for each in answer.json().get("errors", ()))}
+    assert (answer.status_code, code in codes) == (status, True), answer.text

@@ -155,6 +155,12 @@ def create_and_store(client: GeneratedClient) -> None:
     assert (counted.count, counted.facets[0].values[0].value) == (1, "complaint")
     listed = client.call("list_documents", "typed", limit=1)
     assert ([each.id for each in listed.documents], listed.cursor) == (["a/b"], None)
+    change = client.MetadataIn(id="a/b", metadata=client.MetadataInMetadata.from_dict({"state": "open"}))
+    assert client.call("change_metadata", "typed", body=client.MetadataRequest(documents=[change])).changed == 1
+    order = client.OrderIn(field="words", descending=True)
+    [found] = client.call("list_matching", "typed", body=client.ListRequest(sort=order)).documents
+    assert (found.id, found.metadata["state"]) == ("a/b", "open")
+    assert client.call("delete_matching", "typed", body=client.DeleteRequest(ids=["none"])).deleted == 0
 
 
 def search_and_explain(client: GeneratedClient) -> None:

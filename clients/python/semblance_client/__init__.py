@@ -29,6 +29,7 @@ from semblance_client.answers import (
 from semblance_client.async_client import AsyncClient
 from semblance_client.calls import Spans
 from semblance_client.client import Client
+from semblance_client.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
 from semblance_client.errors import (
     BadRequest,
     Conflict,
@@ -52,16 +53,20 @@ __all__ = [
     "CalibratedMeasure",
     "Calibration",
     "Call",
+    "Changed",
     "Client",
     "Collection",
     "Conflict",
     "Deleted",
     "Document",
     "DocumentPage",
+    "Duplicate",
+    "DuplicateGroup",
     "Embedding",
     "Embeddings",
     "Explanation",
     "Forbidden",
+    "FoundDuplicates",
     "Hit",
     "Hits",
     "LineProblem",

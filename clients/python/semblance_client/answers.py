@@ -155,10 +155,43 @@ class Hit(Answer):
     explanation: Explanation | None = None
 
 
+class FacetValue(Answer):
+    """A value of a metadata field, and the number of documents that have it."""
+
+    value: str | int | float | bool | None
+    count: int
+
+
+class Facet(Answer):
+    """The most frequent values of a metadata field, and the number of different ones."""
+
+    field: str
+    values: list[FacetValue]
+    distinct: int
+
+
+class Facets(Answer):
+    """Number of documents, and facets over them.
+
+    Attributes:
+        exact: False if a search has counted only those that it scored.
+    """
+
+    count: int
+    facets: list[Facet]
+    exact: bool = True
+
+    def values(self, field: str) -> dict[str | int | float | bool | None, int]:
+        """Number of documents by value of a field that was asked for."""
+        [facet] = [each for each in self.facets if each.field == field]
+        return {each.value: each.count for each in facet.values}
+
+
 class Hits(Answer):
-    """Results of one query, best first."""
+    """Results of one query, best first; facets if they were asked for."""
 
     hits: list[Hit]
+    facets: Facets | None = None
 
 
 class SearchResults(Answer):
@@ -352,6 +385,18 @@ class Stored(Answer):
     usage: Usage
 
 
+class Changed(Answer):
+    """The outcome of `change_metadata`.
+
+    Attributes:
+        changed: number of documents.
+        version: the collection's version with their metadata.
+    """
+
+    changed: int
+    version: str
+
+
 class Deleted(Answer):
     """The version of the collection without the document."""
 
@@ -359,33 +404,11 @@ class Deleted(Answer):
     version: str
 
 
-class FacetValue(Answer):
-    """A value of a metadata field, and the number of documents that have it."""
-
-    value: str | int | float | bool | None
-    count: int
-
-
-class Facet(Answer):
-    """The most frequent values of a metadata field, and the number of different ones."""
-
-    field: str
-    values: list[FacetValue]
-    distinct: int
-
-
-class Counted(Answer):
+class Counted(Facets):
     """Number of matching documents, and facets over them."""
 
-    count: int
-    facets: list[Facet]
     version: str
     warnings: list[RequestWarning]
-
-    def values(self, field: str) -> dict[str | int | float | bool | None, int]:
-        """Number of documents by value of a field that was asked for."""
-        [facet] = [each for each in self.facets if each.field == field]
-        return {each.value: each.count for each in facet.values}
 
 
 class CalibratedMeasure(Calibration):

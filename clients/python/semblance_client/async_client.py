@@ -9,8 +9,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
 
-from semblance_client import calls
+from semblance_client import calls, document_calls
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
+from semblance_client.duplicates import duplicates
 from semblance_client.errors import unreachable
 from semblance_client.steps import Job, Retries, Steps
 from semblance_client.upload import upload
@@ -86,16 +87,19 @@ class AsyncClient:
     explain = _method(calls.explain)
     embed = _method(calls.embed)
     rerank = _method(calls.rerank)
-    create_collection = _method(calls.create_collection)
-    collections = _method(calls.collections)
-    collection = _method(calls.collection)
-    delete_collection = _method(calls.delete_collection)
-    add_documents = _method(calls.add_documents)
+    create_collection = _method(document_calls.create_collection)
+    collections = _method(document_calls.collections)
+    collection = _method(document_calls.collection)
+    delete_collection = _method(document_calls.delete_collection)
+    add_documents = _method(document_calls.add_documents)
     upload = _method(upload)
-    documents = _method(calls.documents)
-    document = _method(calls.document)
-    delete_document = _method(calls.delete_document)
-    count = _method(calls.count)
+    documents = _method(document_calls.documents)
+    document = _method(document_calls.document)
+    delete_document = _method(document_calls.delete_document)
+    delete_documents = _method(document_calls.delete_documents)
+    change_metadata = _method(document_calls.change_metadata)
+    count = _method(document_calls.count)
+    duplicates = _method(duplicates)
     models = _method(calls.models)
     model_names = _method(calls.model_names)
     measures = _method(calls.measures)

@@ -1,4 +1,4 @@
-"""What the methods of both clients send, and how they read the answers.
+"""Calls about texts, searches and models: what they send, and how they read the answers.
 
 Each function builds one `Call`; `Client` and `AsyncClient` have it as a method that returns the answer. Arguments that
 are left out, or None, are not sent: their defaults are those of the service. `GET /docs` of a service has the details.
@@ -6,21 +6,15 @@ are left out, or None, are not sent: their defaults are those of the service. `G
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode
+from typing import Any, Literal, TypeAlias
 
-from semblance_client import answers
-from semblance_client.answer import Answer
+from semblance_client import answers, wire
 from semblance_client.explanation import PairExplanation
-from semblance_client.steps import Call, Request
+from semblance_client.steps import Call
 
-T = TypeVar("T")
-A = TypeVar("A", bound=Answer)
 Truncate: TypeAlias = Literal["START", "END", "NONE"]
-NewDocument: TypeAlias = answers.Document | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +52,9 @@ def similarity(
         >>> round(answer.scores[0], 3)
         0.696
     """
-    body = _fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
+    body = wire.fields(measure=measure, model=model, explain=explain or None, truncate=truncate)
     body["pairs"] = [{"a": a, "b": b} for a, b in pairs]
-    return _post("/similarity", body, answers.Similarities)
+    return wire.post("/similarity", body, answers.Similarities)
 
 
 def similarity_matrix(
@@ -78,12 +72,12 @@ def similarity_matrix(
         >>> [[round(score, 2) for score in row] for row in answer.scores]
         [[0.72, 0.27]]
     """
-    body = _fields(left=list(left), right=list(right), measure=measure, model=model, truncate=truncate)
-    return _post("/similarity", body, answers.SimilarityMatrix)
+    body = wire.fields(left=list(left), right=list(right), measure=measure, model=model, truncate=truncate)
+    return wire.post("/similarity", body, answers.SimilarityMatrix)
 
 
 def search(  # noqa: PLR0913 - one parameter a field of the request
-    query: str | Sequence[str],
+    query: str | Sequence[str] | None = None,
     collection: str = "default",
     *,
     k: int | None = None,
@@ -98,11 +92,16 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
     passages: int | None = None,
     mode: Literal["vector", "lexical", "hybrid", "auto"] | None = None,
     highlight: bool | Mapping[str, int] | None = None,
+    like: str | None = None,
+    facets: Mapping[str, int] | None = None,
+    group_by: str | None = None,
+    group_size: int | None = None,
+    diversity: float | None = None,
 ) -> Call[answers.SearchResults]:
     """Find the documents of a collection that are most similar to one or more queries.
 
     Args:
-        query: a text, or a list of texts.
+        query: a text, or a list of texts; None with `like`.
         collection: where to search.
         k: number of hits; 10 by default.
         measure: the collection's own by default.
@@ -116,13 +115,20 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         passages: most passages of a hit; 1 by default.
         mode: whether documents are found by vector (the default), by terms, by both, or by what suits the query.
         highlight: whether to return the snippet of each hit, or sizes such as `{"chars": 160, "marks": 3}`.
+        like: the id of a document in place of a query.
+        facets: how many values of metadata fields to return, by field, over what passes filter and threshold.
+        group_by: a metadata field, of which k values are returned, each with its best hits.
+        group_size: most hits of a value; 1 by default.
+        diversity: from 0 for the best hits to 1 for those least alike.
 
     Example:
         >>> answer = client.search("my parcel never came", k=1, filter={"category": "shipping"})
         >>> [(hit.id, round(hit.score, 2)) for hit in answer.hits]
         [('shipping-001', 0.55)]
+        >>> client.search(like="shipping-001", k=2, facets={"category": 3}).results[0].facets.count
+        200
     """
-    body = _fields(
+    body = wire.fields(
         collection=collection,
         k=k,
         measure=measure,
@@ -136,9 +142,15 @@ def search(  # noqa: PLR0913 - one parameter a field of the request
         passages=passages,
         mode=mode,
         highlight=highlight,
+        like=like,
+        facets=wire.facets(facets),
+        group_by=group_by,
+        group_size=group_size,
+        diversity=diversity,
     )
-    queries = {"query": query} if isinstance(query, str) else {"queries": list(query)}
-    return _post("/search", body | queries, answers.SearchResults)
+    if query is not None:
+        body |= {"query": query} if isinstance(query, str) else {"queries": list(query)}
+    return wire.post("/search", body, answers.SearchResults)
 
 
 def explain(  # noqa: PLR0913 - one parameter a field of the request
@@ -171,7 +183,7 @@ def explain(  # noqa: PLR0913 - one parameter a field of the request
         >>> [why.words(link) for link in why.links[:2]]
         [('parcel', 'parcel'), ('my', 'My')]
     """
-    body = _fields(
+    body = wire.fields(
         a=a,
         b=b,
         id=id,
@@ -183,7 +195,7 @@ def explain(  # noqa: PLR0913 - one parameter a field of the request
         truncate=truncate,
         format="json",
     )
-    return _post("/explain", body, PairExplanation)
+    return wire.post("/explain", body, PairExplanation)
 
 
 def embed(
@@ -208,9 +220,9 @@ def embed(
         >>> len(cat), round(sum(x * y for x, y in zip(cat, kitten)), 2)
         (384, 0.72)
     """
-    body = _fields(model=model, dimensions=dimensions, input_type=input_type, truncate=truncate)
+    body = wire.fields(model=model, dimensions=dimensions, input_type=input_type, truncate=truncate)
     body["input"] = [texts] if isinstance(texts, str) else list(texts)
-    return _post("/v1/embeddings", body, answers.Embeddings)
+    return wire.post("/v1/embeddings", body, answers.Embeddings)
 
 
 def rerank(  # noqa: PLR0913 - one parameter a field of the request
@@ -242,7 +254,7 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         >>> best.index, [best.document.text[span.start : span.end] for span in best.relevant_spans]
         (1, ['not arrive', 'a shipment'])
     """
-    body = _fields(
+    body = wire.fields(
         query=query,
         documents=list(documents),
         model=model,
@@ -251,153 +263,10 @@ def rerank(  # noqa: PLR0913 - one parameter a field of the request
         min_probability=min_probability,
     )
     if relevant_spans is not None:
-        body["relevant_spans"] = {"mode": "enabled", **_fields(**asdict(relevant_spans))}
+        body["relevant_spans"] = {"mode": "enabled", **wire.fields(**asdict(relevant_spans))}
     if explain:
         body["explain"] = True
-    return _post("/v2/rerank", body, answers.Ranking)
-
-
-def create_collection(
-    name: str,
-    *,
-    model: str | None = None,
-    measure: str | None = None,
-    index: str | None = None,
-    tokens: Literal["none", "int8"] | None = None,
-    passages: Mapping[str, int] | Literal["auto", "none"] | None = None,
-) -> Call[answers.Collection]:
-    """Create a collection; the same call again changes nothing.
-
-    Args:
-        name: its name, of a-z, 0-9, '.', '_' and '-'.
-        model: a served model.
-        measure: the measure of its searches; cosine by default.
-        index: an index engine; by default the service chooses by the number of documents.
-        tokens: `int8` keeps token vectors, so that `rcmd` need not encode documents again.
-        passages: how documents are cut, such as `{"tokens": 128, "overlap": 1}`; by default as the model demands.
-
-    Example:
-        >>> client.create_collection("drafts", measure="rcmd", tokens="int8").count
-        0
-    """
-    body = _fields(model=model, measure=measure, index=index, tokens=tokens, passages=passages)
-    return Call(_request("PUT", _collection(name), body), answers.Collection.model_validate_json)
-
-
-def collections() -> Call[list[answers.Collection]]:
-    """List all collections, by name.
-
-    Example:
-        >>> "default" in [each.name for each in client.collections()]
-        True
-    """
-    return _get("/collections", lambda body: answers.CollectionList.model_validate_json(body).collections)
-
-
-def collection(name: str) -> Call[answers.Collection]:
-    """Show a collection. Raises NotFound.
-
-    Example:
-        >>> client.collection("default").count
-        200
-    """
-    return _get(_collection(name), answers.Collection.model_validate_json)
-
-
-def delete_collection(name: str) -> Call[None]:
-    """Delete a collection with its documents. Raises NotFound."""
-    return Call(_request("DELETE", _collection(name)), _nothing, repeatable=False)
-
-
-def add_documents(documents: Iterable[NewDocument], collection: str = "default") -> Call[answers.Stored]:
-    """Store a few documents together, all or none; an id that exists is replaced.
-
-    For many documents, see `upload`.
-
-    Args:
-        documents: `Document`s, or dictionaries with `id`, `text`, and optionally `metadata` and `if_version`.
-        collection: where to store them.
-
-    Example:
-        >>> created = client.create_collection("notes")
-        >>> client.add_documents([Document(id="1", text="The lamp flickers.")], "notes").upserted
-        1
-    """
-    body = {"documents": [wire(each) for each in documents]}
-    request = _request("POST", documents_path(collection), body)
-    return Call(request, answers.Stored.model_validate_json, repeatable=False)
-
-
-def documents(
-    collection: str = "default", *, limit: int | None = None, cursor: str | None = None
-) -> Call[answers.DocumentPage]:
-    """List a page of documents, by id.
-
-    Args:
-        collection: their collection.
-        limit: most documents of the page; 100 by default.
-        cursor: that of the previous page.
-
-    Example:
-        >>> page = client.documents(limit=2)
-        >>> len(page.documents), len(client.documents(limit=200, cursor=page.cursor).documents)
-        (2, 198)
-    """
-    query = urlencode(_fields(limit=limit, cursor=cursor))
-    return _get(f"{documents_path(collection)}?{query}", answers.DocumentPage.model_validate_json)
-
-
-def document(id: str, collection: str = "default") -> Call[answers.ReadDocument]:  # noqa: A002 - the name of the field
-    """Show a document. Raises NotFound.
-
-    Example:
-        >>> client.document("shipping-001").metadata["category"]
-        'shipping'
-    """
-    return _get(_document(collection, id), answers.ReadDocument.model_validate_json)
-
-
-def delete_document(
-    id: str,  # noqa: A002 - the name of the field
-    collection: str = "default",
-    *,
-    if_version: str | None = None,
-) -> Call[answers.Deleted]:
-    """Delete a document. Raises NotFound.
-
-    Args:
-        id: the document.
-        collection: its collection.
-        if_version: delete it only if it has not changed since this version, else raise Conflict.
-    """
-    query = f"?{urlencode({'if_version': if_version})}" if if_version else ""
-    request = _request("DELETE", _document(collection, id) + query)
-    return Call(request, answers.Deleted.model_validate_json, repeatable=False)
-
-
-def count(
-    collection: str = "default",
-    *,
-    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
-    facets: Mapping[str, int] | None = None,
-    min_version: str | None = None,
-) -> Call[answers.Counted]:
-    """Count the documents that match a filter, and the most frequent values of metadata fields.
-
-    Args:
-        collection: where to count.
-        filter: conditions on metadata, such as `{"category": "shipping"}`.
-        facets: how many values to return, by field.
-        min_version: count in this version of the collection or a later one.
-
-    Example:
-        >>> answer = client.count(filter={"category": {"prefix": "s"}}, facets={"category": 2})
-        >>> answer.count == answer.values("category")["shipping"]
-        True
-    """
-    fields = [{"field": field, "values": values} for field, values in (facets or {}).items()]
-    body = _fields(filter=filter, facets=fields or None, min_version=min_version)
-    return Call(_request("POST", f"{_collection(collection)}/count", body), answers.Counted.model_validate_json)
+    return wire.post("/v2/rerank", body, answers.Ranking)
 
 
 def models() -> Call[list[answers.Model]]:
@@ -407,7 +276,7 @@ def models() -> Call[list[answers.Model]]:
         >>> [model.name for model in client.models() if model.default]
         ['minilm-words']
     """
-    return _get("/models", lambda body: answers.ModelList.model_validate_json(body).models)
+    return wire.get("/models", lambda body: answers.ModelList.model_validate_json(body).models)
 
 
 def model_names() -> Call[list[str]]:
@@ -417,7 +286,7 @@ def model_names() -> Call[list[str]]:
         >>> client.model_names()
         ['minilm-words', 'minilm-clrcmd', 'minilm']
     """
-    return _get("/v1/models", lambda body: [each.id for each in answers.ModelNames.model_validate_json(body).data])
+    return wire.get("/v1/models", lambda body: [each.id for each in answers.ModelNames.model_validate_json(body).data])
 
 
 def measures() -> Call[list[answers.Measure]]:
@@ -427,70 +296,4 @@ def measures() -> Call[list[answers.Measure]]:
         >>> [measure.bounds for measure in client.measures() if measure.name == "rcmd_words"]
         [(-1.0, 1.0)]
     """
-    return _get("/models", lambda body: answers.ModelList.model_validate_json(body).measures)
-
-
-def wire(document: NewDocument) -> Mapping[str, Any]:
-    """A document as JSON has it.
-
-    >>> wire(answers.StoredDocument(id="1", text="A text.", truncated=False))
-    {'id': '1', 'text': 'A text.', 'metadata': {}}
-    """
-    return document if isinstance(document, Mapping) else document.model_dump(include={"id", "text", "metadata"})
-
-
-def json_bytes(body: object) -> bytes:
-    """A value as JSON."""
-    try:
-        return json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate, which the service will refuse
-        return json.dumps(body).encode()
-
-
-def documents_path(collection: str) -> str:
-    """Path of the documents of a collection."""
-    return f"{_collection(collection)}/documents"
-
-
-def _fields(**fields: Any) -> dict[str, Any]:
-    """Those that are not None."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _request(method: str, path: str, body: object = None) -> Request:
-    return Request(method, path, None if body is None else json_bytes(body))
-
-
-def _collection(name: str) -> str:
-    return f"/collections/{_segment(name)}"
-
-
-def _document(collection: str, id_: str) -> str:
-    return f"{documents_path(collection)}/{_segment(id_)}"
-
-
-def _segment(name: str) -> str:
-    """A name as a segment of a path.
-
-    >>> _segment("a/b")
-    'a%2Fb'
-
-    Raises:
-        ValueError: it is empty, or dots, which would lead to another path, such as that of the whole collection.
-    """
-    if name in ("", ".", ".."):
-        raise ValueError(f"{name!r} cannot be part of an address: it would name another path")
-    return quote(name, safe="")
-
-
-def _get(path: str, parse: Callable[[bytes], T]) -> Call[T]:
-    return Call(Request("GET", path), parse)
-
-
-def _post(path: str, body: object, answer: type[A]) -> Call[A]:
-    return Call(_request("POST", path, body), answer.model_validate_json)
-
-
-def _nothing(body: bytes) -> None:
-    """An answer without a body."""
-    del body
+    return wire.get("/models", lambda body: answers.ModelList.model_validate_json(body).measures)

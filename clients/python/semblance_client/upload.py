@@ -10,17 +10,16 @@ from typing import Any, TypeAlias
 
 import httpx2
 
-from semblance_client.calls import NewDocument, documents_path, json_bytes, wire
 from semblance_client.errors import (
-    TRANSIENT,
-    Refusal,
     SemblanceError,
     Unavailable,
     UnexpectedAnswer,
     Unreachable,
+    broken_answer,
     error_of,
 )
 from semblance_client.steps import Request, Retries, RetryTimer, Steps
+from semblance_client.wire import NewDocument, as_json, documents_path, json_bytes
 
 LINES_PER_REQUEST = 256  # stored as one batch, whose answer a proxy passes on at once
 BYTES_PER_REQUEST = 1_000_000
@@ -206,20 +205,12 @@ def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
             if event.get("done"):
                 return _Answer(batches)
             if "error" in event:
-                return _Answer(batches, _broken(path, event, response))
+                return _Answer(batches, broken_answer("POST", path, event, response))
             batches.append(stored_batch(event, first))
         except (ValueError, KeyError, TypeError, AttributeError):
             text = f"POST {path}: the answer is not one of Semblance: {line[:200]!r}"
             return _Answer(batches, UnexpectedAnswer(text))
     return _Answer(batches, Unavailable(f"POST {path}: the answer is incomplete"))
-
-
-def _broken(path: str, event: dict[str, Any], response: httpx2.Response) -> SemblanceError:
-    """The error that ends an answer."""
-    code, detail = str(event["error"]), str(event.get("detail"))
-    request_id = response.headers.get("x-request-id")
-    kind = Unavailable if code in TRANSIENT else SemblanceError
-    return kind(f"POST {path}: {code}: {detail}", Refusal(response.status_code, code, detail, request_id))
 
 
 def _chunks(documents: Iterable[Line]) -> Iterator[list[bytes]]:
@@ -244,5 +235,5 @@ def _line(document: Line) -> bytes:
     (b'{"id": "1", "text": "A"}\n', b'{"id": "1"}\n', b'{"id": "1"}\n')
     """
     content = document.encode(errors="surrogatepass") if isinstance(document, str) else document
-    line = content if isinstance(content, bytes) else json_bytes(wire(content))
+    line = content if isinstance(content, bytes) else json_bytes(as_json(content))
     return line.rstrip(b"\r\n") + b"\n"

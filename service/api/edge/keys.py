@@ -20,9 +20,10 @@ DOCUMENTS = "/collections/{name}/documents"
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
+_DELETE = re.compile(r"/collections/[^/]+/delete")
 _OPEN = re.compile(r"/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
-    r"/|/similarity|/search|/explain|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/count",
+    r"/|/similarity|/search|/explain|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/(count|list|duplicates)",
     re.DOTALL,
 )
 
@@ -55,7 +56,9 @@ def scope_of(method: str, path: str) -> KeyScope:
     """
     if method in ("GET", "HEAD") or (method == "POST" and _READ_BY_POST.fullmatch(path)):
         return "read"
-    if method in ("POST", "DELETE") and (is_documents(path) or _DOCUMENT.fullmatch(path)):
+    if method in ("POST", "PATCH", "DELETE") and (is_documents(path) or _DOCUMENT.fullmatch(path)):
+        return "write"
+    if method == "POST" and _DELETE.fullmatch(path):
         return "write"
     return "admin"
 

@@ -87,7 +87,7 @@ class EdgePolicy:
         return CORSMiddleware(
             app,
             allow_origins=self.origins,
-            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_methods=("GET", "POST", "PUT", "PATCH", "DELETE"),
             allow_headers=("authorization", "content-type", "traceparent", "tracestate", "x-request-id"),
             expose_headers=_EXPOSED,
         )
@@ -177,7 +177,7 @@ class EdgeMiddleware:
     def _bad_body(self, scope: Scope) -> Response | None:
         """The refusal of a request whose headers announce a body that cannot be read."""
         headers = scope["headers_by_name"]
-        if scope["method"] not in ("POST", "PUT") or not _has_body(headers):  # no other route reads a body
+        if scope["method"] not in ("POST", "PUT", "PATCH") or not _has_body(headers):  # no other route reads a body
             return None
         encoding = headers.get("content-encoding", "") or _IDENTITY
         if encoding.lower() != _IDENTITY:

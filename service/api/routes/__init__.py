@@ -2,11 +2,12 @@
 
 from semblance.service.api.routes import (
     collections,
-    count,
     documents,
+    duplicates,
     embeddings,
     explain,
     health,
+    matching,
     models,
     ollama,
     reembeddings,
@@ -27,7 +28,8 @@ _MODULES = (
     collections,
     reembeddings,
     documents,
-    count,
+    matching,
+    duplicates,
     models,
     health,
     tei,

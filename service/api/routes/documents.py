@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from semblance.service.api.cursors import Place, read_cursor, write_cursor
 from semblance.service.api.edge.keys import DOCUMENTS
-from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answer_lines, read_lines
+from semblance.service.api.ndjson import MEDIA_TYPE, StoreReport, StreamAnswer, answer_lines, read_lines
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, WRITE, responses
 from semblance.service.api.routing import Services, StrictRoute, Use, require_at_most
-from semblance.service.api.schemas.collections import (
+from semblance.service.api.schemas.documents import (
     Deleted,
     DocumentAt,
     DocumentList,
     DocumentsRequest,
     DocumentsResponse,
+    MetadataChanged,
+    MetadataRequest,
     document_out,
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
 from semblance.service.api.schemas.warnings import warnings_out
-from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
+from semblance.service.usecases.documents.metadata import ChangeMetadata, MetadataChange
 
 
 class _NdjsonRoute(StrictRoute):
@@ -124,8 +125,38 @@ async def _store_lines(request: Request) -> Response:
     await services[IndexDocuments].check_writable(name)
     lines = read_lines(request.stream(), services[Settings].max_body_bytes)
     batches = services[IndexStream](name, lines)
-    answer = answer_lines(batches, services[Metrics], request.scope["request_id"])
+    answer = answer_lines(StoreReport(batches), services[Metrics], request.scope["request_id"])
     return StreamAnswer(answer, media_type=MEDIA_TYPE)
+
+
+@router.patch(
+    "",
+    summary="Change metadata of documents",
+    responses=responses(
+        *FIELDS,
+        *WRITE,
+        "bad_version",
+        "document_changed",
+        "duplicate_id",
+        "ill_formed_text",
+        "metadata_too_deep",
+        "metadata_too_large",
+        "not_finite",
+        "unknown_collection",
+        "unknown_document",
+        "version_mismatch",
+        "write_conflict",
+    ),
+)
+async def change_metadata(
+    name: CollectionInPath, body: MetadataRequest, change: Use[ChangeMetadata], settings: Use[Settings]
+) -> MetadataChanged:
+    """Set and remove metadata of documents in one transaction, all or none. Their texts are not encoded again."""
+    require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
+    version = await change(
+        name, [MetadataChange(each.id, each.metadata, each.remove, each.if_version) for each in body.documents]
+    )
+    return MetadataChanged(changed=len(body.documents), version=str(version))
 
 
 @router.get(
@@ -142,11 +173,12 @@ async def list_documents(
     cursor: Cursor = None,
 ) -> DocumentList:
     """A page of documents, by id."""
-    following = await index.page(name, _read_cursor(cursor), limit + 1)  # one more tells whether this page is the last
+    after = read_cursor(cursor).after
+    following = await index.page(name, after, limit + 1)  # one more tells whether this page is the last
     page = following[:limit]
     return DocumentList(
         documents=[document_out(document) for document in page],
-        cursor=_cursor(page[-1].id) if len(following) > limit else None,
+        cursor=write_cursor(Place(page[-1].id)) if len(following) > limit else None,
     )
 
 
@@ -179,14 +211,3 @@ async def delete_document(
 ) -> Deleted:
     """Delete one document; with `if_version`, only if it has not changed since."""
     return Deleted(deleted=1, version=str(await index.delete(name, doc_id, if_version)))
-
-
-def _cursor(doc_id: str) -> str:
-    return base64.urlsafe_b64encode(doc_id.encode()).decode()
-
-
-def _read_cursor(cursor: str | None) -> str:
-    try:
-        return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
-    except (binascii.Error, ValueError) as error:
-        raise InvalidRequest([Problem("/cursor", "bad_cursor", "this is no cursor of an earlier page")]) from error

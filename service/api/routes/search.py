@@ -13,7 +13,9 @@ from semblance.service.api.routing import JsonRoute, Use, json_answer, require_a
 from semblance.service.api.schemas.calibration import calibration_out, probability_of
 from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import Usage
+from semblance.service.api.schemas.matching import facets_out
 from semblance.service.api.schemas.search import (
+    FacetsOut,
     HighlightOut,
     HitOut,
     Hits,
@@ -27,10 +29,12 @@ from semblance.service.api.schemas.search import (
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.settings import Settings
 from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.search.choice import Choice
 from semblance.service.usecases.search.hits import ScoredPassage, SearchHit, TermMatch
 from semblance.service.usecases.search.ordering import Mode, term_bonus
+from semblance.service.usecases.search.params import Facets, SearchParams, SearchResults
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import HIGHLIGHT_MEASURE, SearchParams, SearchResults
+from semblance.service.usecases.search.session import HIGHLIGHT_MEASURE
 
 router = APIRouter(tags=["search"], route_class=JsonRoute)
 
@@ -50,6 +54,7 @@ _REFUSALS = responses(
     "not_finite",
     "space_mismatch",
     "unknown_collection",
+    "unknown_document",
     "unknown_measure",
     "version_mismatch",
     "write_conflict",
@@ -66,9 +71,10 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
     require_at_most("/queries", len(queries), settings.max_texts, "queries")
     require_at_most("/k", body.k, settings.max_k, "hits")
     require_at_most("/candidates", candidates, settings.max_candidates, "candidates")
-    require_at_most("/queries", len(queries) * body.k, settings.max_hits, "hits")
+    hits = max(1, len(queries)) * body.k * body.group_size
+    require_at_most("/queries", hits, settings.max_hits, "hits")
     if body.explain or body.highlight:
-        require_at_most("/queries", len(queries) * body.k, settings.max_explained, "explanations")
+        require_at_most("/queries", hits, settings.max_explained, "explanations")
     results = await find(
         SearchParams(
             queries=queries,
@@ -85,6 +91,9 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
             passages=body.passages,
             mode=body.mode,
             highlight=body.highlight,
+            like=body.like,
+            facets={each.field: each.values for each in body.facets},
+            choice=Choice(body.group_by, body.group_size, body.diversity),
         )
     )
     return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
@@ -100,7 +109,10 @@ def _size(results: SearchResults) -> int:
 
 def _answer(results: SearchResults) -> SearchResponse:
     return SearchResponse(
-        results=[Hits(hits=[_hit(hit, results) for hit in hits]) for hits in results.hits],
+        results=[
+            Hits(hits=[_hit(hit, results) for hit in hits], facets=facets and _facets(facets))
+            for hits, facets in zip(results.hits, results.facets, strict=True)
+        ],
         model=results.encoder.name,
         space=results.encoder.space,
         measure=results.measure,
@@ -111,6 +123,10 @@ def _answer(results: SearchResults) -> SearchResponse:
         warnings=warnings_out(results.warnings),
         usage=Usage(tokens=results.tokens),
     )
+
+
+def _facets(facets: Facets) -> FacetsOut:
+    return FacetsOut(count=facets.documents, facets=facets_out(facets.by_field), exact=facets.exact)
 
 
 def _hit(hit: SearchHit, results: SearchResults) -> HitOut:

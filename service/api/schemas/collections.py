@@ -1,16 +1,15 @@
-"""Bodies of /collections, their documents and re-embedding."""
+"""Bodies of /collections, and of their re-embedding."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     GetPydanticSchema,
-    JsonValue,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
 )
@@ -18,22 +17,15 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from semblance.models.tokenization.passages import MAX_OVERLAP, MIN_TOKENS, Cut
 from semblance.service.api.schemas.fields import (
-    TEXT_PATTERN,
-    Bounded,
-    DocumentId,
     Measure,
-    MetadataObject,
     ModelName,
     Space,
     StrictBody,
     String,
-    Usage,
-    VersionText,
     documented,
     require_one_of,
 )
-from semblance.service.api.schemas.warnings import WarningOut, Warnings
-from semblance.service.ports.documents import Collection, CollectionSize, Document, TokenStorage
+from semblance.service.ports.documents import Collection, CollectionSize, TokenStorage
 from semblance.service.ports.indexes import AUTO
 from semblance.service.usecases.collections import DEFAULT_MEASURE, PASSAGE_OVERLAP, Passages
 
@@ -135,117 +127,6 @@ class CollectionList(BaseModel):
     collections: list[CollectionOut]
 
 
-class DocumentIn(StrictBody):
-    """A document to store."""
-
-    id: DocumentId
-    text: Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN)]
-    metadata: MetadataObject = Field(default_factory=dict)
-
-
-class ConditionalDocumentIn(DocumentIn):
-    """A document to store, if it has not changed."""
-
-    if_version: VersionText | None = Field(
-        None, description="Store it only if it has not changed since this version of the collection; else 409."
-    )
-
-
-class DocumentsRequest(StrictBody):
-    """Documents to store together, all or none."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"documents": [{"id": "1", "text": "A text.", "metadata": {"lang": "en"}}]}]},
-    )
-
-    documents: Annotated[list[ConditionalDocumentIn], Bounded, documented(known_maxItems="max_documents")] = Field(
-        min_length=1
-    )
-
-
-class DocumentsResponse(BaseModel):
-    """Number of stored documents, and the version that contains them."""
-
-    upserted: int
-    version: str
-    truncated: list[str] = Field(description="Ids of documents whose text was truncated to fit the model.")
-    warnings: Warnings
-    usage: Usage
-
-
-class LineRefused(BaseModel):
-    """A line of NDJSON that was not stored."""
-
-    line: int
-    pointer: str = Field(description="JSON pointer into the line's document.")
-    code: str
-    detail: str
-
-
-class LineWarning(WarningOut):
-    """A warning about a line of NDJSON that was stored; its pointer is into the line's document."""
-
-    line: int
-
-
-class StreamStored(BaseModel):
-    """A batch of NDJSON on disk: each line up to `through_line` is stored or listed as refused."""
-
-    through_line: int
-    upserted: int
-    version: str | None = Field(description="Null if all of the batch was refused.")
-    truncated: list[str]
-    errors: list[LineRefused]
-    warnings: list[LineWarning]
-
-
-class StreamDone(BaseModel):
-    """Last line of the answer to NDJSON that was read to its end."""
-
-    done: Literal[True] = True
-    upserted: int
-    failed: int
-    version: str | None
-
-
-class StreamBroken(BaseModel):
-    """Last line of the answer to NDJSON that failed: lines after `through_line` were not stored."""
-
-    done: Literal[False] = False
-    error: str = Field(description="A code of the table of errors.")
-    detail: str
-    through_line: int
-
-
-class DocumentOut(BaseModel):
-    """A stored document."""
-
-    id: str
-    text: str
-    metadata: dict[str, JsonValue]
-    truncated: bool
-
-
-class DocumentAt(DocumentOut):
-    """A stored document, and the version of its collection when it was read."""
-
-    version: str = Field(description="Send it as `if_version` with a change, and as `min_version` with a search.")
-
-
-class DocumentList(BaseModel):
-    """A page of documents by id; `cursor` asks for the next, null on the last."""
-
-    documents: list[DocumentOut]
-    cursor: str | None
-
-
-class Deleted(BaseModel):
-    """The version without the deleted document."""
-
-    deleted: int
-    version: str
-
-
 class ReembeddingRequest(StrictBody):
     """The model under which a collection is to be re-embedded, or other passages, or both."""
 
@@ -297,11 +178,4 @@ def collection_out(collection: Collection, size: CollectionSize) -> CollectionOu
         bytes_per_document=size.bytes_per_document,
         token_error=size.token_error,
         reembedding=reembedding,
-    )
-
-
-def document_out(document: Document) -> DocumentOut:
-    """A document as JSON."""
-    return DocumentOut(
-        id=document.id, text=document.text, metadata=dict(document.metadata), truncated=document.truncated
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import unicodedata
 from collections.abc import Mapping
@@ -26,10 +25,10 @@ from semblance.service import names
 from semblance.service.filters import MAX_CONDITIONS, Filter, parse_filter
 from semblance.service.ports.documents import Version
 from semblance.service.settings import MAX_ENTRIES
+from semblance.service.usecases.documents.metadata import MAX_METADATA_CHARS, is_too_large
 
 MAX_FIELDS = 100  # of an object in a request, metadata excepted
 MAX_METADATA_DEPTH = 8
-MAX_METADATA_CHARS = 65_536
 # what JSON schema can say of strings; more is refused, such as a text of zero-width characters only
 TEXT_PATTERN = r"^[^\x00]*[^\s\x00][^\x00]*$"
 ID_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
@@ -55,7 +54,7 @@ def _printable(text: str) -> str:
 
 def _storable(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
     _require_storable(metadata, depth=1)
-    if len(json.dumps(metadata)) > MAX_METADATA_CHARS:
+    if is_too_large(metadata):
         raise PydanticCustomError("metadata_too_large", f"as JSON it has more than {MAX_METADATA_CHARS:,} characters")
     return metadata
 

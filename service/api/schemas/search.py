@@ -27,6 +27,7 @@ from semblance.service.api.schemas.fields import (
     FilterObject,
     Measure,
     NamedCollection,
+    NamedDocument,
     Space,
     StrictBody,
     Text,
@@ -37,11 +38,13 @@ from semblance.service.api.schemas.fields import (
     one_of,
     require_one_of,
 )
+from semblance.service.api.schemas.matching import MAX_FACETS, FacetIn, FacetOut, FieldName, require_each_once
 from semblance.service.api.schemas.warnings import Warnings
 from semblance.service.usecases.search.ordering import Mode
 
 MAX_PASSAGES = 20
-_FORMS = 'give either query, such as {"query": "a text"}, or queries, as a list of texts'
+MAX_GROUP = 100
+_FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of texts, or like, as the id of a document'
 
 
 class SearchRequest(StrictBody):
@@ -53,13 +56,21 @@ class SearchRequest(StrictBody):
                 {"query": "my parcel never came", "k": 3, "filter": {"category": "shipping"}},
                 {"queries": ["my parcel never came", "two bills"], "k": 1, "measure": "rcmd", "explain": True},
                 {"query": "invoice E-4711", "mode": "auto"},
+                {"like": "shipping-001", "group_by": "category", "facets": [{"field": "category"}]},
             ],
-            "allOf": one_of(alternative({"query": "string"}, "queries"), alternative({"queries": "array"}, "query")),
+            "allOf": one_of(
+                alternative({"query": "string"}, "queries", "like"),
+                alternative({"queries": "array"}, "query", "like"),
+                alternative({"like": "string"}, "query", "queries"),
+            ),
         },
     )
 
     query: Text | None = None
     queries: Annotated[list[Text] | None, Bounded, AtMostTexts] = Field(None, min_length=1)
+    like: NamedDocument | None = Field(
+        None, description="Id of a document that takes the place of a query; of a long one, its first passage."
+    )
     k: Annotated[int, documented(known_maximum="max_k")] = Field(10, ge=1, description="Number of hits.")
     collection: NamedCollection = "default"
     measure: Measure | None = Field(None, description="Null is the collection's own.")
@@ -81,19 +92,42 @@ class SearchRequest(StrictBody):
     highlight: HighlightField = Field(
         None, description="Return the snippet of each hit that makes most of its score, with the words that do."
     )
+    facets: list[FacetIn] = Field(
+        default_factory=list,
+        max_length=MAX_FACETS,
+        description="Metadata fields whose values are counted, over all documents that pass filter and threshold.",
+    )
+    group_by: FieldName | None = Field(
+        None,
+        description="A metadata field: k of its values are returned, the best hits of each one after the other. "
+        "Documents without a value are groups of their own.",
+    )
+    group_size: int = Field(1, ge=1, le=MAX_GROUP, description="Most hits of a group.")
+    diversity: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="How unlike each other the hits are, by maximal marginal relevance among the candidates.",
+    )
     min_version: VersionText | None = Field(
         None, description="Answer from this version of the collection or a later one."
     )
     truncate: Truncate = "END"
 
-    _known_form = require_one_of("query", "queries", otherwise=_FORMS)
+    _known_form = require_one_of("query", "queries", "like", otherwise=_FORMS)
+    _known_facets = model_validator(mode="after")(require_each_once)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        if (self.query is None) == (self.queries is None):
+        if [self.query, self.queries, self.like].count(None) != 2:
             raise PydanticCustomError("invalid_request", _FORMS)
         if self.candidates is not None and self.candidates < self.k:
             raise PydanticCustomError("out_of_range", "candidates must not be less than k")
+        if self.diversity and self.mode == "lexical":
+            raise PydanticCustomError("invalid_value", "diversity needs scores of a measure: use another mode")
+        if self.group_size > 1 and self.group_by is None:
+            raise PydanticCustomError("invalid_value", "group_size needs group_by, a metadata field")
         return self
 
 
@@ -202,10 +236,21 @@ class HitOut(BaseModel):
     explanation: ExplanationOut | None = None
 
 
+class FacetsOut(BaseModel):
+    """Documents that pass filter and threshold, and the values of their metadata."""
+
+    count: int
+    facets: list[FacetOut]
+    exact: bool = Field(
+        description="False if documents that were not scored may pass the threshold, too: only candidates are counted."
+    )
+
+
 class Hits(BaseModel):
     """Results of one query, best first."""
 
     hits: list[HitOut]
+    facets: FacetsOut | None = Field(None, description="Null unless requested.")
 
 
 class SearchResponse(BaseModel):

@@ -59,7 +59,7 @@ class IndexDocuments:
             UnknownCollection, SpaceMismatch, InvalidRequest, WriteConflict, DocumentChanged, VersionMismatch: see
                 semblance.service.errors.
         """
-        _check_distinct(documents)
+        check_distinct([document.id for document in documents])
         return await retry_on_conflict(
             lambda: self._store(name, documents, if_versions or {}, bulk=bulk),
             "other writers kept changing the same documents",
@@ -143,12 +143,13 @@ def _same_text(document: Document, stored: Document | None) -> bool:
     return stored is not None and stored.text == document.text
 
 
-def _check_distinct(documents: Sequence[Document]) -> None:
-    counts = Counter(document.id for document in documents)
+def check_distinct(ids: Sequence[str]) -> None:
+    """Raise InvalidRequest if an id occurs more than once among those of a request."""
+    counts = Counter(ids)
     problems = [
-        Problem(f"/documents/{i}/id", "duplicate_id", f"the id {document.id!r} occurs more than once in this request")
-        for i, document in enumerate(documents)
-        if counts[document.id] > 1
+        Problem(f"/documents/{i}/id", "duplicate_id", f"the id {doc_id!r} occurs more than once in this request")
+        for i, doc_id in enumerate(ids)
+        if counts[doc_id] > 1
     ]
     if problems:
         raise InvalidRequest(problems)

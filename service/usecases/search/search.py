@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Want
-from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
+from semblance.models.protocols import Encoder
+from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, UnknownDocument, WriteConflict
 from semblance.service.ports.calibration import Calibrations, find_calibration
+from semblance.service.ports.documents import PassageKey
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.embed import TextEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
+from semblance.service.usecases.search.params import SearchParams, SearchResults
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
-from semblance.service.usecases.search.session import (
-    ATTEMPTS,
-    SearchParams,
-    SearchResults,
-    SearchSession,
-)
+from semblance.service.usecases.search.session import ATTEMPTS, SearchSession
 
 
 class Search:
@@ -39,8 +39,8 @@ class Search:
         """Search for each query.
 
         Raises:
-            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch, VersionNotReached,
-            InvalidRequest, WriteConflict: see the errors of models and service.
+            UnknownCollection, UnknownDocument, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
+            VersionNotReached, InvalidRequest, WriteConflict: see the errors of models and service.
         """
         for _ in range(ATTEMPTS):
             try:
@@ -58,7 +58,7 @@ class Search:
         explainer = explainable(measure.name) if params.explain else None
         encoder = await self._collections.encoder_of(collection)
         want: Want = "tokens" if explainer or params.highlight else required_vectors(measure)
-        queries = await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
+        params, queries = await self._encoded(params, encoder, want)
         scores = len(params.queries) * params.candidates
         if (measure.name != INDEX_MEASURE or params.mode != "vector") and scores > self._max_scores:
             detail = f"{scores:,} scores (queries times candidates) exceed the limit of {self._max_scores:,}"
@@ -72,3 +72,20 @@ class Search:
             explainer=explainer,
             queries=queries,
         )
+
+    async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
+        """The search with its queries, encoded; one with a document in place of them gets its text as a query.
+
+        Of a document that is cut, that is the first passage. Raises UnknownDocument.
+        """
+        if params.like is None:
+            return params, await self._texts.embed(encoder, params.queries, "query", want, params.truncate)
+        name, doc_id = params.collection, params.like
+        read = await self._access.read(lambda store: store.get_cut(name, [doc_id]))
+        if doc_id not in read.documents:
+            raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+        first = PassageKey(doc_id, 0)
+        text = InputText(read.texts([first])[first], "/like")
+        embedded = await self._texts.embed(encoder, [text], "document", want, params.truncate)
+        truncated = [embedded.truncated[0] or doc_id in read.spans]
+        return replace(params, queries=[text]), replace(embedded, truncated=truncated)

@@ -11,64 +11,22 @@ import numpy as np
 from semblance.models.catalogue import explainable
 from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.models.measures.highlight import HighlightOptions, highlight
-from semblance.models.protocols import Encoder, Explainable
-from semblance.models.text import Truncate
+from semblance.models.protocols import Explainable
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
-from semblance.service.filters import Filter
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import Calibration
-from semblance.service.ports.documents import Collection, DocumentStore, PassageKey, Version
+from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
-from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.embed import InputText, TextEmbeddings
+from semblance.service.usecases.embed import TextEmbeddings
 from semblance.service.usecases.explain import RESCORED_PASSAGES, word_links
 from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, SearchHit, ids_of
-from semblance.service.usecases.search.ordering import AUTO_SHARE, Mode, ordered
-from semblance.service.usecases.search.rescoring import PassageScorer, ScoreSource
+from semblance.service.usecases.search.ordering import AUTO_SHARE, ordered
+from semblance.service.usecases.search.params import Facets, SearchParams, SearchResults
+from semblance.service.usecases.search.rescoring import PassageScorer
 
 HIGHLIGHT_MEASURE = "rcmd1"  # each word of a query has one partner, whatever measure ranks the hits
 ATTEMPTS = 5  # of a request whose collection is replaced; and of a ranking whose hits are rewritten
-
-
-@dataclass(frozen=True, slots=True)
-class SearchParams:
-    """Queries and options. Measures other than the index's own rescore the `candidates`."""
-
-    queries: Sequence[InputText]
-    collection: str
-    k: int
-    candidates: int
-    measure: str | None
-    truncate: Truncate = "END"
-    min_score: float | None = None
-    min_probability: float | None = None
-    where: Filter | None = None
-    explain: bool = False
-    min_version: Version | None = None
-    passages: int = 1
-    mode: Mode = "vector"
-    highlight: HighlightOptions | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResults:
-    """Hits of each query, best first, with at most `passages` each, as `mode` orders them.
-
-    `scored_from` names the source of the documents' vectors.
-    """
-
-    encoder: Encoder
-    measure: str
-    version: Version
-    scored_from: ScoreSource
-    truncated: Sequence[bool]
-    hits: Sequence[Sequence[SearchHit]]
-    tokens: int
-    warnings: Sequence[RequestWarning]
-    calibration: Calibration | None
-    passages: int
-    mode: Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +78,8 @@ class SearchSession:
         hybrid = params.mode != "vector"
 
         def query(store: DocumentStore) -> RankedHits:
-            found = self._search_index(params.candidates if hybrid else params.k, params.passages)
-            hits = [ordered(each, None, params.mode, params.k, params.passages) for each in found.hits]
+            found = self._search_index(params.candidates if hybrid else params.ranked, params.passages)
+            hits = [ordered(each, None, params.mode, params.ranked, params.passages) for each in found.hits]
             return RankedHits(found, hits, store.get_cut(self.scorer.collection.name, ids_of(hits)))
 
         with timed("search"):
@@ -137,21 +95,25 @@ class SearchSession:
         for query, candidates in zip(self.queries.embeddings, found.hits, strict=True):
             keys = [PassageKey(hit.id, each.number) for hit in candidates for each in hit.passages]
             scores = await self.scorer.scores(query, keys)
-            hits.append(ordered(candidates, scores, params.mode, params.k, params.passages))
+            hits.append(ordered(candidates, scores, params.mode, params.ranked, params.passages))
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
 
     async def results(self, ranking: RankedHits) -> SearchResults:
-        """Explain the hits if requested, and drop those below the minimum score or probability."""
-        hits, source = ranking.search_hits(), self.scorer.source
+        """Choose and explain hits as requested, and drop those below the minimum score or probability."""
+        params, source = self.params, self.scorer.source
+        hits = await self._chosen(ranking.search_hits())
+        facets = await self._facets(ranking) if params.facets else [None] * len(hits)
         if self.explainer:
             source = "encoder"
             hits = [
                 await self._explain(self.explainer, *each) for each in zip(self.queries.embeddings, hits, strict=True)
             ]
         kept = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
-        if self.params.highlight:
-            options = self.params.highlight
-            kept = [await self._highlight(*each, options) for each in zip(self.queries.embeddings, kept, strict=True)]
+        if params.highlight:
+            kept = [
+                await self._highlight(*each, params.highlight)
+                for each in zip(self.queries.embeddings, kept, strict=True)
+            ]
         return SearchResults(
             encoder=self.scorer.encoder,
             measure=self.scorer.measure.name,
@@ -162,9 +124,43 @@ class SearchSession:
             tokens=self.queries.tokens,
             warnings=[*self.queries.warnings, *ranking.index.warnings],
             calibration=self.calibration,
-            passages=self.params.passages,
-            mode=self.params.mode,
+            passages=params.passages,
+            mode=params.mode,
+            facets=facets,
         )
+
+    async def _chosen(self, hits: Sequence[Sequence[SearchHit]]) -> list[list[SearchHit]]:
+        """The hits to return: the best, or those of a choice among all that pass the threshold."""
+        choice, k = self.params.choice, self.params.k
+        if not choice:
+            return [list(each[:k]) for each in hits]
+        passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
+        ids = list({hit.document.id for each in passing for hit in each}) if choice.diversity else []
+        vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids)) if ids else {}
+        return [choice.of(each, vectors, k) for each in passing]
+
+    async def _facets(self, ranking: RankedHits) -> list[Facets]:
+        """Count what passes filter and threshold, for each query."""
+        where, facets = self.params.where, self.params.facets
+
+        def count() -> list[Facets]:
+            matching = self.index.count(where, {} if self.params.counts_hits else facets)
+            if not self.params.counts_hits:
+                return [Facets(matching.documents, matching.facets, exact=True)] * len(ranking.hits)
+            found: list[Facets] = []
+            for hits in ranking.hits:
+                passing = [hit.id for hit in hits if self._is_enough(hit.score)]
+                counted = self.index.count(where, facets, passing)
+                exact = len(hits) >= matching.documents or self._none_after(hits)
+                found.append(Facets(counted.documents, counted.facets, exact))
+            return found
+
+        return await self.scorer.access.search(lambda _: count())
+
+    def _none_after(self, hits: Sequence[RankedHit]) -> bool:
+        """Whether no document that was not scored can pass the threshold."""
+        in_order = self.params.mode == "vector" and self.scorer.source == "index" and self.index.exact
+        return in_order and bool(hits) and not self._is_enough(hits[-1].score)
 
     async def _highlight(
         self, query: TokenEmbeddings, hits: Sequence[SearchHit], options: HighlightOptions
@@ -195,7 +191,13 @@ class SearchSession:
             raise CollectionReplaced
 
     def _search_index(self, k: int, passages: int) -> IndexHits:
-        """Candidates of each query, by vector or also by terms."""
+        """Candidates of each query, by vector or also by terms, without the document that takes its place."""
+        if (like := self.params.like) is None:
+            return self._find(k, passages)
+        found = self._find(k + 1, passages)
+        return replace(found, hits=[[hit for hit in each if hit.id != like][:k] for each in found.hits])
+
+    def _find(self, k: int, passages: int) -> IndexHits:
         where, mode = self.params.where, self.params.mode
         warnings = [] if where is None else self.index.mismatches(where)
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
@@ -230,7 +232,7 @@ class SearchSession:
             return [hit.explained(why) for hit, why in zip(hits, links, strict=True)]
 
         explained = await asyncio.to_thread(explain)
-        if self.params.mode == "lexical":
+        if self.params.mode == "lexical" or self.params.choice:
             return explained
         return sorted(explained, key=lambda hit: (-hit.combined, hit.document.id))
 

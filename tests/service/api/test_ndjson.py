@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from semblance.service.api.edge.middleware import EdgeMiddleware
 from semblance.service.api.edge.request_body import BodyLimits
-from semblance.service.api.ndjson import StreamAnswer, answer_lines
+from semblance.service.api.ndjson import StoreReport, StreamAnswer, answer_lines
 from semblance.service.observability.metrics import Metrics
 from semblance.service.usecases.documents.index_stream import CommittedBatch
 
@@ -32,7 +32,7 @@ async def test_an_unexpected_error_ends_the_stream_with_a_line(caplog: pytest.Lo
         raise RuntimeError("password hunter2")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = StreamAnswer(answer_lines(batches(), metrics, scope["request_id"]))
+        answer = StreamAnswer(answer_lines(StoreReport(batches()), metrics, scope["request_id"]))
         await answer(scope, receive, send)
 
     transport = httpx2.ASGITransport(EdgeMiddleware(app, metrics, LIMITS))
@@ -55,7 +55,7 @@ async def test_a_client_that_leaves_mid_stream_is_no_error() -> None:
         yield STORED
         raise ClientDisconnect
 
-    lines = answer_lines(batches(), Metrics(), "id")
+    lines = answer_lines(StoreReport(batches()), Metrics(), "id")
     assert json.loads(await anext(lines))["through_line"] == 1
     with pytest.raises(ClientDisconnect):
         await anext(lines)

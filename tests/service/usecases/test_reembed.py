@@ -44,8 +44,8 @@ from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.search.params import SearchParams, SearchResults
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import SearchParams, SearchResults
 from tests.support.random_encoder import RandomEncoder
 
 Result = TypeVar("Result")

@@ -37,8 +37,9 @@ from semblance.service.ports.documents import (
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import ATTEMPTS, SearchParams
+from semblance.service.usecases.search.session import ATTEMPTS
 from tests.conftest import built_in_checkpoint
 from tests.support.vectors import one_passage, unit_vector
 

@@ -1,0 +1,209 @@
+"""Calls about collections and their documents; see semblance_client.calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from semblance_client import answers, wire
+from semblance_client.steps import Call
+from semblance_client.wire import NewDocument
+
+
+def create_collection(
+    name: str,
+    *,
+    model: str | None = None,
+    measure: str | None = None,
+    index: str | None = None,
+    tokens: Literal["none", "int8"] | None = None,
+    passages: Mapping[str, int] | Literal["auto", "none"] | None = None,
+) -> Call[answers.Collection]:
+    """Create a collection; the same call again changes nothing.
+
+    Args:
+        name: its name, of a-z, 0-9, '.', '_' and '-'.
+        model: a served model.
+        measure: the measure of its searches; cosine by default.
+        index: an index engine; by default the service chooses by the number of documents.
+        tokens: `int8` keeps token vectors, so that `rcmd` need not encode documents again.
+        passages: how documents are cut, such as `{"tokens": 128, "overlap": 1}`; by default as the model demands.
+
+    Example:
+        >>> client.create_collection("drafts", measure="rcmd", tokens="int8").count
+        0
+    """
+    body = wire.fields(model=model, measure=measure, index=index, tokens=tokens, passages=passages)
+    return Call(wire.request("PUT", wire.collection_path(name), body), answers.Collection.model_validate_json)
+
+
+def collections() -> Call[list[answers.Collection]]:
+    """List all collections, by name.
+
+    Example:
+        >>> "default" in [each.name for each in client.collections()]
+        True
+    """
+    return wire.get("/collections", lambda body: answers.CollectionList.model_validate_json(body).collections)
+
+
+def collection(name: str) -> Call[answers.Collection]:
+    """Show a collection. Raises NotFound.
+
+    Example:
+        >>> client.collection("default").count
+        200
+    """
+    return wire.get(wire.collection_path(name), answers.Collection.model_validate_json)
+
+
+def delete_collection(name: str) -> Call[None]:
+    """Delete a collection with its documents. Raises NotFound."""
+    return Call(wire.request("DELETE", wire.collection_path(name)), wire.nothing, repeatable=False)
+
+
+def add_documents(documents: Iterable[NewDocument], collection: str = "default") -> Call[answers.Stored]:
+    """Store a few documents together, all or none; an id that exists is replaced.
+
+    For many documents, see `upload`.
+
+    Args:
+        documents: `Document`s, or dictionaries with `id`, `text`, and optionally `metadata` and `if_version`.
+        collection: where to store them.
+
+    Example:
+        >>> created = client.create_collection("notes")
+        >>> client.add_documents([Document(id="1", text="The lamp flickers.")], "notes").upserted
+        1
+    """
+    body = {"documents": [wire.as_json(each) for each in documents]}
+    request = wire.request("POST", wire.documents_path(collection), body)
+    return Call(request, answers.Stored.model_validate_json, repeatable=False)
+
+
+def documents(  # noqa: PLR0913 - one parameter a field of the request
+    collection: str = "default",
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    sort: str | None = None,
+    descending: bool = False,
+    offset: int | None = None,
+    min_version: str | None = None,
+) -> Call[answers.DocumentPage]:
+    """List a page of documents.
+
+    Args:
+        collection: their collection.
+        limit: most documents of the page; 100 by default.
+        cursor: that of the previous page.
+        filter: conditions on metadata, such as `{"category": "shipping"}`.
+        sort: a metadata field; by id by default.
+        descending: whether the largest value comes first.
+        offset: documents to leave out first, in place of a cursor.
+        min_version: list this version of the collection or a later one.
+
+    Example:
+        >>> page = client.documents(filter={"category": "shipping"}, limit=2)
+        >>> [each.id for each in page.documents], len(client.documents(limit=200, cursor=page.cursor).documents)
+        (['shipping-001', 'shipping-002'], 38)
+    """
+    order = None if sort is None else {"field": sort, "descending": descending}
+    body = wire.fields(limit=limit, cursor=cursor, filter=filter, sort=order, offset=offset, min_version=min_version)
+    return wire.post(f"{wire.collection_path(collection)}/list", body, answers.DocumentPage)
+
+
+def document(id: str, collection: str = "default") -> Call[answers.ReadDocument]:  # noqa: A002 - the name of the field
+    """Show a document. Raises NotFound.
+
+    Example:
+        >>> client.document("shipping-001").metadata["category"]
+        'shipping'
+    """
+    return wire.get(wire.document_path(collection, id), answers.ReadDocument.model_validate_json)
+
+
+def delete_document(
+    id: str,  # noqa: A002 - the name of the field
+    collection: str = "default",
+    *,
+    if_version: str | None = None,
+) -> Call[answers.Deleted]:
+    """Delete a document. Raises NotFound.
+
+    Args:
+        id: the document.
+        collection: its collection.
+        if_version: delete it only if it has not changed since this version, else raise Conflict.
+    """
+    query = f"?{urlencode({'if_version': if_version})}" if if_version else ""
+    request = wire.request("DELETE", wire.document_path(collection, id) + query)
+    return Call(request, answers.Deleted.model_validate_json, repeatable=False)
+
+
+def delete_documents(
+    ids: Iterable[str] | None = None,
+    collection: str = "default",
+    *,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    min_version: str | None = None,
+) -> Call[answers.Deleted]:
+    """Delete documents by their ids, or those that match a filter.
+
+    Args:
+        ids: the documents; missing ones are left out.
+        collection: their collection.
+        filter: conditions on metadata, in place of ids.
+        min_version: filter this version of the collection or a later one.
+
+    Example:
+        >>> client.delete_documents(filter={"category": "none"}).deleted
+        0
+    """
+    body = wire.fields(ids=None if ids is None else list(ids), filter=filter, min_version=min_version)
+    request = wire.request("POST", f"{wire.collection_path(collection)}/delete", body)
+    return Call(request, answers.Deleted.model_validate_json, repeatable=False)
+
+
+def change_metadata(changes: Iterable[Mapping[str, Any]], collection: str = "default") -> Call[answers.Changed]:
+    """Set and remove metadata of documents, all or none, without their texts.
+
+    Args:
+        changes: dictionaries with `id`, `metadata` to set, fields to `remove`, and optionally `if_version`.
+        collection: their collection.
+
+    Example:
+        >>> created = client.create_collection("tickets")
+        >>> stored = client.add_documents([{"id": "1", "text": "The lamp flickers."}], "tickets")
+        >>> changed = client.change_metadata([{"id": "1", "metadata": {"state": "closed"}}], "tickets")
+        >>> client.document("1", "tickets").metadata
+        {'state': 'closed'}
+    """
+    request = wire.request("PATCH", wire.documents_path(collection), {"documents": [dict(each) for each in changes]})
+    return Call(request, answers.Changed.model_validate_json, repeatable=False)
+
+
+def count(
+    collection: str = "default",
+    *,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the field
+    facets: Mapping[str, int] | None = None,
+    min_version: str | None = None,
+) -> Call[answers.Counted]:
+    """Count the documents that match a filter, and the most frequent values of metadata fields.
+
+    Args:
+        collection: where to count.
+        filter: conditions on metadata, such as `{"category": "shipping"}`.
+        facets: how many values to return, by field.
+        min_version: count in this version of the collection or a later one.
+
+    Example:
+        >>> answer = client.count(filter={"category": {"prefix": "s"}}, facets={"category": 2})
+        >>> answer.count == answer.values("category")["shipping"]
+        True
+    """
+    body = wire.fields(filter=filter, facets=wire.facets(facets), min_version=min_version)
+    return wire.post(f"{wire.collection_path(collection)}/count", body, answers.Counted)

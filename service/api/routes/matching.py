@@ -1,0 +1,94 @@
+"""/collections/{name}/count, /list and /delete: the documents that match a filter."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from semblance.service.api.cursors import Place, read_cursor, write_cursor
+from semblance.service.api.refusals import FIELDS, READ, WRITE, responses
+from semblance.service.api.routing import StrictRoute, Use, require_at_most
+from semblance.service.api.schemas.documents import document_out
+from semblance.service.api.schemas.fields import CollectionInPath
+from semblance.service.api.schemas.matching import (
+    CountRequest,
+    CountResponse,
+    DeleteRequest,
+    DeleteResponse,
+    ListRequest,
+    ListResponse,
+    facets_out,
+)
+from semblance.service.api.schemas.warnings import warnings_out
+from semblance.service.ports.indexes import Order, Selection
+from semblance.service.settings import Settings
+from semblance.service.usecases.documents.count import CountDocuments
+from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.listing import ListDocuments
+
+router = APIRouter(prefix="/collections/{name}", tags=["documents"], route_class=StrictRoute)
+
+_MATCHING = ("bad_filter", "bad_version", "ill_formed_text", "not_finite", "unknown_collection", "version_mismatch")
+
+
+@router.post("/count", summary="Count documents by a filter", responses=responses(*FIELDS, *READ, *_MATCHING))
+async def count_documents(
+    name: CollectionInPath, count: Use[CountDocuments], body: CountRequest | None = None
+) -> CountResponse:
+    """Count the documents that match, and those with the most frequent values of some fields."""
+    options = body or CountRequest()
+    facets = {each.field: each.values for each in options.facets}
+    counted = await count(name, options.filter, facets, options.min_version)
+    return CountResponse(
+        count=counted.documents,
+        facets=facets_out(counted.facets),
+        version=str(counted.version),
+        warnings=warnings_out(counted.warnings),
+    )
+
+
+@router.post(
+    "/list", summary="List documents by a filter", responses=responses(*FIELDS, *READ, *_MATCHING, "bad_cursor")
+)
+async def list_matching(
+    name: CollectionInPath, find: Use[ListDocuments], body: ListRequest | None = None
+) -> ListResponse:
+    """A page of the documents that match, sorted by their ids or by a metadata field.
+
+    By ids, a cursor goes on after the last one, whatever is stored or deleted meanwhile; by a field it counts
+    documents, as an offset does.
+    """
+    options = body or ListRequest()
+    place = read_cursor(options.cursor) if options.cursor else Place(offset=options.offset)
+    order = Order(options.sort.field, options.sort.descending) if options.sort else None
+    # one more tells whether this page is the last
+    selection = Selection(options.filter, options.limit + 1, order, place.offset, place.after)
+    found = await find(name, selection, options.min_version)
+    page = found.documents[: options.limit]
+    following = Place(place.after, place.offset + len(page)) if order else Place(page[-1].id if page else "")
+    return ListResponse(
+        documents=[document_out(each) for each in page],
+        cursor=write_cursor(following) if len(found.documents) > options.limit else None,
+        version=str(found.version),
+        warnings=warnings_out(found.warnings),
+    )
+
+
+@router.post(
+    "/delete",
+    summary="Delete documents by a filter, or by their ids",
+    responses=responses(*FIELDS, *WRITE, *_MATCHING, "write_conflict"),
+)
+async def delete_matching(
+    name: CollectionInPath, body: DeleteRequest, delete: Use[DeleteDocuments], settings: Use[Settings]
+) -> DeleteResponse:
+    """Delete the documents that match, or those of some ids; ids that do not exist are left out.
+
+    Those of ids are deleted in one transaction, those of a filter in transactions of at most 10,000: if the request
+    fails in between, repeat it.
+    """
+    if body.filter is not None:
+        done = await delete.by_filter(name, body.filter, body.min_version)
+    else:
+        require_at_most("/ids", len(body.ids or []), settings.max_documents, "ids")
+        done = await delete.by_ids(name, body.ids or [])
+    return DeleteResponse(deleted=done.deleted, version=str(done.version), warnings=warnings_out(done.warnings))

@@ -1,0 +1,79 @@
+"""Bodies of /collections/{name}/duplicates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from semblance.service.api.schemas.explain import ExplanationOut
+from semblance.service.api.schemas.fields import (
+    CURSOR_PATTERN,
+    FilterObject,
+    Measure,
+    Space,
+    StrictBody,
+    VersionText,
+    documented,
+)
+from semblance.service.api.schemas.warnings import Warnings
+
+
+class DuplicatesRequest(StrictBody):
+    """Which near-duplicates to find."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"min_score": 0.9, "explain": True}]})
+
+    min_score: float = Field(allow_inf_nan=False, description="Least score of two documents that say the same.")
+    measure: Measure | None = Field(None, description="Null is the collection's own.")
+    filter: FilterObject | None = None
+    explain: bool = False
+    cursor: Annotated[str | None, documented(pattern=CURSOR_PATTERN)] = Field(
+        None, description="From the last line of an answer that was interrupted: goes on after it."
+    )
+    limit: int | None = Field(None, ge=1, description="Most documents to check; null checks all.")
+    min_version: VersionText | None = None
+
+
+class DuplicateOut(BaseModel):
+    """A document of a group."""
+
+    id: str
+    text: str = Field(description="The document, or its passage that is most similar to one of `like`.")
+    like: str | None = Field(description="Id of the earlier document of the group that led to it; null for the first.")
+    score: float | None = Field(description="Of the two; null for the first.")
+    explanation: ExplanationOut | None = None
+
+
+class DuplicateGroup(BaseModel):
+    """Two or more documents that a chain of scores links."""
+
+    documents: list[DuplicateOut]
+
+
+class DuplicatesFound(BaseModel):
+    """Groups that begin with one of the documents checked since the line before."""
+
+    groups: list[DuplicateGroup]
+    checked: int = Field(description="Documents so far.")
+    cursor: str = Field(description="Send it to go on from here if the answer is interrupted.")
+
+
+class DuplicatesDone(BaseModel):
+    """Last line of a complete answer."""
+
+    done: Literal[True] = True
+    groups: int
+    cursor: str | None = Field(description="Goes on after the documents checked; null if none are left.")
+    model: str
+    space: Space
+    measure: str
+    warnings: Warnings
+
+
+class DuplicatesBroken(BaseModel):
+    """Last line of an answer that failed: go on with the cursor of the line before."""
+
+    done: Literal[False] = False
+    error: str = Field(description="A code of the table of errors.")
+    detail: str

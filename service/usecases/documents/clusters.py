@@ -1,0 +1,85 @@
+"""Clusters of near-duplicates: documents that a chain of similar pairs links."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+BATCH = 64  # documents whose neighbors are looked up together
+
+
+class Neighbor(NamedTuple):
+    """A document that is similar enough to another one."""
+
+    id: str
+    score: float
+
+
+class Member(NamedTuple):
+    """Document of a group; `like` is the earlier member that led to it, None for the first one."""
+
+    id: str
+    like: str | None = None
+    score: float | None = None
+
+
+FindNeighbors: TypeAlias = Callable[[Sequence[str]], Awaitable[Mapping[str, Sequence[Neighbor]]]]
+"""The neighbors of each of some documents; those of documents that are gone are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBatch:
+    """Groups of two or more documents whose first is among some `checked` documents, up to `last`."""
+
+    groups: Sequence[Sequence[Member]]
+    checked: int
+    last: str
+
+
+class Clusters:
+    """Connected components of the graph of neighbors, each listed at the first of its documents.
+
+    A group holds every document that a chain of neighbors links to its first one; the neighbors of each document are
+    looked up once.
+
+    Args:
+        find: looks up neighbors. If b is a neighbor of a, a should be one of b.
+        after: a group with a document whose id is not above this one was listed before.
+    """
+
+    def __init__(self, find: FindNeighbors, after: str = "") -> None:
+        self._find = find
+        self._after = after
+        self._grouped: set[str] = set()
+        self._neighbors: dict[str, Sequence[Neighbor]] = {}  # of documents that are in no group yet
+
+    async def of(self, ids: Sequence[str]) -> AsyncIterator[ClusterBatch]:
+        """Groups of documents, whose ids are given in order."""
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
+            await self._fetch([each for each in batch if each not in self._grouped])
+            found = [await self._group(first) for first in batch if first not in self._grouped]
+            listed = [group for group in found if len(group) > 1 and min(each.id for each in group) > self._after]
+            yield ClusterBatch(listed, start + len(batch), batch[-1])
+
+    async def _group(self, first: str) -> list[Member]:
+        group = {first: Member(first)}
+        waiting = [first]
+        while waiting:
+            expand, waiting = waiting[:BATCH], waiting[BATCH:]
+            await self._fetch(expand)
+            self._grouped.update(expand)
+            for each in expand:
+                new = [
+                    near
+                    for near in self._neighbors.pop(each, ())
+                    if near.id not in group and near.id not in self._grouped
+                ]
+                group |= {near.id: Member(near.id, each, near.score) for near in new}
+                waiting += [near.id for near in new]
+        return list(group.values())
+
+    async def _fetch(self, ids: Sequence[str]) -> None:
+        if unknown := [each for each in ids if each not in self._neighbors]:
+            self._neighbors |= await self._find(unknown)

@@ -1,0 +1,92 @@
+"""Change the metadata of documents, without their texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from semblance.service.errors import DocumentChanged, InvalidRequest, OptimisticConflict, Problem, UnknownDocument
+from semblance.service.ports.documents import Document, Metadata, Version, Write
+from semblance.service.replication.access import CollectionAccess
+from semblance.service.replication.retries import retry_on_conflict
+from semblance.service.usecases.documents.index import check_distinct
+
+MAX_METADATA_CHARS = 65_536  # of one document, as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChange:
+    """Fields of a document to set, and to remove; with `if_version`, only if it has not changed since."""
+
+    id: str
+    values: Metadata
+    removed: Sequence[str]
+    if_version: Version | None = None
+
+    def applied(self, metadata: Metadata) -> Metadata:
+        """The metadata after the change."""
+        return {field: value for field, value in {**metadata, **self.values}.items() if field not in self.removed}
+
+
+class ChangeMetadata:
+    """Sets and removes metadata of documents, all or none. Nothing is encoded."""
+
+    def __init__(self, access: CollectionAccess) -> None:
+        self._access = access
+
+    async def __call__(self, name: str, changes: Sequence[MetadataChange]) -> Version:
+        """Change documents in one transaction.
+
+        Raises:
+            UnknownCollection, UnknownDocument, InvalidRequest, DocumentChanged, VersionMismatch, WriteConflict: see
+                semblance.service.errors.
+        """
+        check_distinct([each.id for each in changes])
+        return await retry_on_conflict(
+            lambda: self._change(name, changes), "other writers kept changing the same documents"
+        )
+
+    async def _change(self, name: str, changes: Sequence[MetadataChange]) -> Version:
+        """Make one attempt: read the documents, and write them if they have not changed."""
+        ids = [each.id for each in changes]
+        collection, stored = await self._access.read_primary(lambda store: store.get_at(name, ids))
+        _check(name, changes, stored)
+        writes = []
+        for change in changes:
+            document = Document(change.id, stored[change.id].text, change.applied(stored[change.id].metadata))
+            writes.append(Write(document, None, if_version=change.if_version or collection.version))
+        _check_sizes(writes)
+        try:
+            return await self._access.write(name, lambda store: store.upsert(collection, writes))
+        except DocumentChanged as error:  # since the read; the next attempt sees whether it is since `if_version`
+            raise OptimisticConflict from error
+
+
+def is_too_large(metadata: Metadata) -> bool:
+    """Whether metadata exceed what one document may have."""
+    return len(json.dumps(dict(metadata))) > MAX_METADATA_CHARS
+
+
+def _check(name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
+    """Raise UnknownDocument, DocumentChanged."""
+    if missing := [each.id for each in changes if each.id not in stored]:
+        raise UnknownDocument(f"collection {name!r} has no document {', '.join(map(repr, missing))}")
+    changed = [each.id for each in changes if each.if_version and stored[each.id].version > each.if_version.number]
+    if changed:
+        raise DocumentChanged(f"{', '.join(map(repr, changed))} changed since if_version: read again, and retry")
+
+
+def _check_sizes(writes: Sequence[Write]) -> None:
+    """Raise InvalidRequest."""
+    problems = [
+        Problem(
+            f"/documents/{i}/metadata",
+            "metadata_too_large",
+            f"with those that are stored it has more than {MAX_METADATA_CHARS:,} characters as JSON",
+        )
+        for i, write in enumerate(writes)
+        if is_too_large(write.document.metadata)
+    ]
+    if problems:
+        raise InvalidRequest(problems)

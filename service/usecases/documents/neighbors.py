@@ -1,0 +1,43 @@
+"""Documents of a collection that are similar to others of it, by the vectors that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from semblance.models.embeddings import Floats
+from semblance.service.filters import Filter
+from semblance.service.ports.indexes import VectorIndex
+from semblance.service.usecases.documents.clusters import Neighbor
+
+ROUNDING = 1e-6  # of a score, so that equal texts pass a threshold of 1
+
+
+def document_score(scores: Floats) -> float:
+    """Score of two documents from the (p, q) scores of their passages.
+
+    Each passage counts by the most similar one of the other document; the smaller of both means is taken, so that a
+    document is no duplicate of a longer one that contains it. It is symmetric, and of single passages their score.
+    """
+    return float(min(scores.max(axis=1).mean(), scores.max(axis=0).mean()))
+
+
+def nearest_documents(
+    index: VectorIndex, ids: Sequence[str], k: int, where: Filter | None
+) -> dict[str, list[Neighbor]]:
+    """The k documents or more with the passages nearest to one of each document, without itself; by cosine, best first.
+
+    Documents that are gone are left out.
+    """
+    vectors = index.vectors(ids)
+    if not vectors:
+        return {}
+    ends = np.cumsum([len(each) for each in vectors.values()])
+    _, found = index.search(np.concatenate(list(vectors.values())), k + 1, where)
+    near: dict[str, list[Neighbor]] = {}
+    for (doc_id, own), end in zip(vectors.items(), ends, strict=True):
+        others = list(dict.fromkeys(hit.id for hits in found[end - len(own) : end] for hit in hits if hit.id != doc_id))
+        scored = [Neighbor(each, document_score(own @ theirs.T)) for each, theirs in index.vectors(others).items()]
+        near[doc_id] = sorted(scored, key=lambda each: (-each.score, each.id))
+    return near

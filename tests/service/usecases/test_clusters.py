@@ -1,0 +1,82 @@
+"""Clusters of near-duplicates against connected components, on random graphs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from semblance.models.embeddings import unit_rows
+from semblance.service.usecases.documents.clusters import ClusterBatch, Clusters, Member, Neighbor
+from semblance.service.usecases.documents.neighbors import document_score
+
+COUNT = 150  # more than two batches
+IDS = [f"{i:03}" for i in range(COUNT)]
+EDGES = st.sets(st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1)), max_size=160)
+
+
+def batches_of(edges: set[tuple[int, int]], requested: list[str], after: str = "") -> list[ClusterBatch]:
+    near: dict[str, list[Neighbor]] = {each: [] for each in IDS}
+    for i, j in sorted(edges | {(j, i) for i, j in edges}):
+        if i != j:
+            near[IDS[i]].append(Neighbor(IDS[j], 1.0))
+
+    async def find(ids: Sequence[str]) -> dict[str, list[Neighbor]]:
+        requested.extend(ids)
+        return {each: near[each] for each in ids}
+
+    async def run() -> list[ClusterBatch]:
+        return [each async for each in Clusters(find, after).of([each for each in IDS if each > after])]
+
+    return asyncio.run(run())
+
+
+def groups_of(batches: Sequence[ClusterBatch]) -> list[list[Member]]:
+    return [list(group) for batch in batches for group in batch.groups]
+
+
+@given(edges=EDGES)
+def test_groups_are_connected_components(edges: set[tuple[int, int]]) -> None:
+    """Each document is looked up once, and each member names an earlier one that it is linked to."""
+    adjacency = np.zeros((COUNT, COUNT))
+    for i, j in edges:
+        adjacency[i, j] = adjacency[j, i] = 1
+    _, component = connected_components(csr_array(adjacency))
+    expected = [[IDS[i] for i in np.flatnonzero(component == each)] for each in np.unique(component)]
+    requested: list[str] = []
+    batches = batches_of(edges, requested)
+    groups = groups_of(batches)
+    assert sorted(sorted(member.id for member in group) for group in groups) == [
+        each for each in sorted(expected) if len(each) > 1
+    ]
+    assert sorted(requested) == IDS
+    assert [(batch.checked, batch.last) for batch in batches] == [(64, "063"), (128, "127"), (150, "149")]
+    for group in groups:
+        assert group[0].id == min(member.id for member in group)
+        for place, member in enumerate(group[1:], 1):
+            assert member.like in [each.id for each in group[:place]]
+            assert adjacency[int(member.like or -1), int(member.id)]
+
+
+@given(edges=EDGES, place=st.integers(0, 2))
+def test_a_resumed_search_lists_the_other_groups(edges: set[tuple[int, int]], place: int) -> None:
+    whole = batches_of(edges, [])
+    resumed = batches_of(edges, [], after=whole[place].last)
+    listed = {group[0].id for group in groups_of(whole[: place + 1])}
+    listed_later = [{member.id for member in group} for group in groups_of(resumed)]
+    assert listed_later == [{member.id for member in group} for group in groups_of(whole) if group[0].id not in listed]
+
+
+def test_a_document_is_no_duplicate_of_one_that_contains_it() -> None:
+    rng = np.random.default_rng(0)
+    vectors = unit_rows(rng.normal(size=(6, 16))).astype(np.float32)
+    part, whole = vectors[:2], vectors
+    assert document_score(part @ part.T) > 0.999
+    assert document_score(part @ whole.T) < 0.9
+    assert document_score(part @ whole.T) == document_score(whole @ part.T)
+    assert document_score(vectors[:1] @ vectors[1:2].T) == float(vectors[0] @ vectors[1])
