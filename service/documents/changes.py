@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, func, or_, select
 
 from semblance.service.documents import history
-from semblance.service.documents.rows import select_collection, to_collection, to_document, to_spans, to_vectors
+from semblance.service.documents.rows import (
+    EMBEDDING_BYTES,
+    read_page,
+    select_collection,
+    to_collection,
+    to_document,
+    to_spans,
+    to_vectors,
+)
 from semblance.service.documents.schema import documents, token_codes, vectors
 from semblance.service.ports.documents import (
     AnyChange,
@@ -24,10 +32,19 @@ from semblance.service.ports.documents import (
 )
 
 
+def _bytes_of(table: Table, size: ColumnElement[int]) -> ColumnElement[int]:
+    """Bytes that a table has of a document."""
+    own = (table.c.collection == documents.c.collection, table.c.id == documents.c.id)
+    return select(func.coalesce(func.sum(size), 0)).where(*own).scalar_subquery()
+
+
+_EMBEDDING_BYTES = _bytes_of(vectors, func.length(vectors.c.vector)) + _bytes_of(token_codes, token_codes.c.size)
+
+
 def vector_changes(
     connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int, generation: str | None
 ) -> ChangePage[VectorChange]:
-    """Read up to `limit` changes, with the vectors of one generation. Raises as `DocumentStore`."""
+    """Read a page of up to `limit` changes, with the vectors of one generation. Raises as `DocumentStore`."""
     collection = _collection(connection, name, since, cursor)
     of_document = and_(
         vectors.c.collection == documents.c.collection,
@@ -47,22 +64,22 @@ def vector_changes(
         .join(vectors, of_document, isouter=True)
         .where(_after(name, since, cursor))
         .order_by(documents.c.version, documents.c.id)
-        .limit(limit + 1)
     )
-    rows = connection.execute(query).mappings().all()
-    return _page(connection, collection, rows, [_vector_change(row) for row in rows[:limit]])
+    rows, following = read_page(connection, query, limit)
+    return _page(connection, collection, [_vector_change(row) for row in rows], rows, following)
 
 
 def document_changes(
     connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int
 ) -> ChangePage[DocumentChange]:
-    """Read up to `limit` changes, with all that is stored of each document."""
+    """Read a page of up to `limit` changes, with all that is stored of each document."""
     collection = _collection(connection, name, since, cursor)
-    in_order = select(documents).order_by(documents.c.version, documents.c.id)
-    rows = connection.execute(in_order.where(_after(name, since, cursor)).limit(limit + 1)).mappings().all()
-    embeddings = _embeddings(connection, name, [row["id"] for row in rows[:limit]])
-    changes = [DocumentChange(to_document(row), row["deleted"], embeddings[row["id"]]) for row in rows[:limit]]
-    page = _page(connection, collection, rows, changes)
+    sized = select(*documents.c, _EMBEDDING_BYTES.label(EMBEDDING_BYTES))
+    in_order = sized.where(_after(name, since, cursor)).order_by(documents.c.version, documents.c.id)
+    rows, following = read_page(connection, in_order, limit)
+    embeddings = _embeddings(connection, name, [row["id"] for row in rows])
+    changes = [DocumentChange(to_document(row), row["deleted"], embeddings[row["id"]]) for row in rows]
+    page = _page(connection, collection, changes, rows, following)
     return page if page.cursor else replace(page, commits=history.commits_after(connection, name, since.number))
 
 
@@ -80,14 +97,18 @@ def _collection(connection: Connection, name: str, since: Version, cursor: Curso
 
 
 def _page(
-    connection: Connection, row: RowMapping, rows: Sequence[RowMapping], changes: Sequence[AnyChange]
+    connection: Connection,
+    row: RowMapping,
+    changes: Sequence[AnyChange],
+    rows: Sequence[RowMapping],
+    following: RowMapping | None,
 ) -> ChangePage[AnyChange]:
-    """Make a page; `rows` may have one row more than `changes`, the first of the next page."""
-    collection, limit = to_collection(row), len(changes)
+    """Make a page of changes from their rows, and the first row of the next page, if any."""
+    collection = to_collection(row)
     now = collection.version
-    if len(rows) == limit:
+    if following is None:
         return ChangePage(collection, changes, now, None)
-    last, following = rows[limit - 1], rows[limit]
+    last = rows[-1]
     complete = last["version"] - (following["version"] == last["version"])  # its changes may continue on the next page
     if complete >= now.number:  # a copy that is being filled has documents of later versions than its own
         reached = now

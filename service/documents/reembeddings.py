@@ -13,6 +13,7 @@ from sqlalchemy import Connection, and_, delete, select, update
 from semblance.service.documents.rows import (
     count_unfilled,
     is_unfilled,
+    read_page,
     reembedding_columns,
     select_collection,
     to_collection,
@@ -22,6 +23,9 @@ from semblance.service.documents.schema import collections, documents, token_cod
 from semblance.service.documents.writes import delete_other_generations, insert_embeddings, update_documents
 from semblance.service.errors import NoReembedding, ReembeddingDiffers, ReembeddingUnfinished
 from semblance.service.ports.documents import Collection, Document, DocumentEmbedding, Reembedding
+
+UNFILLED_CHARS = 2_000_000  # of documents that are embedded together: minutes of work on few cores
+UPDATED_DOCUMENTS = 2048  # at a time
 
 
 def begin(connection: Connection, current: Collection, reembedding: Reembedding) -> Collection:
@@ -40,8 +44,8 @@ def begin(connection: Connection, current: Collection, reembedding: Reembedding)
 def unfilled(connection: Connection, name: str, limit: int) -> tuple[int, list[Document]]:
     """Count documents without the next embedding, and list the first. Raises NoReembedding."""
     following = _next_generation(to_collection(select_collection(connection, name)))
-    first = select(documents).where(is_unfilled(name, following)).order_by(documents.c.id).limit(limit)
-    rows = connection.execute(first).mappings().all()
+    in_order = select(documents).where(is_unfilled(name, following)).order_by(documents.c.id)
+    rows, _ = read_page(connection, in_order, limit, UNFILLED_CHARS)
     return count_unfilled(connection, name, following), [to_document(row) for row in rows]
 
 
@@ -87,10 +91,14 @@ def update_truncated(connection: Connection, collection: Collection) -> None:
         .join(vectors, own)
         .where(documents.c.collection == collection.name, vectors.c.space == collection.settings.generation)
         .where(vectors.c.truncated != documents.c.truncated)
+        .order_by(documents.c.id)
     )
-    rows = connection.execute(changed).mappings().all()
-    if rows:
+    rows, following = read_page(connection, changed, UPDATED_DOCUMENTS)
+    while rows:
         update_documents(connection, collection.name, [replace(to_document(row), truncated=row["now"]) for row in rows])
+        if following is None:
+            return
+        rows, following = read_page(connection, changed.where(documents.c.id >= following["id"]), UPDATED_DOCUMENTS)
 
 
 def _next_generation(collection: Collection) -> str:

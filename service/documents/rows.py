@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, literal_column, select
 
 from semblance.models.embeddings import Floats
 from semblance.service.documents import row_digests
@@ -30,6 +30,10 @@ from semblance.service.ports.documents import (
 )
 
 _SHOWN_CHARS = 100  # of a name in a message
+_FETCHED_ROWS = 64  # most rows that a server sends before the next are asked for
+
+PAGE_BYTES = 16 << 20  # of texts and embeddings that are read together; a single document may have more
+EMBEDDING_BYTES = "embedding_bytes"  # label of a column that counts for the size of a row
 
 _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
@@ -187,6 +191,34 @@ def embedding_rows(
                 code = {**key, "passage": passage, "codes": own, "size": len(own), "error": each.code_error}
                 codes.append(code | {"digest": row_digests.of_codes(code)})
     return vectors, codes
+
+
+def read_page(
+    connection: Connection, query: Select[Any], limit: int, most: int = PAGE_BYTES
+) -> tuple[list[RowMapping], RowMapping | None]:
+    """The first rows of a query, and the row that follows them, if any.
+
+    Args:
+        connection: of the transaction.
+        query: its rows are read one by one, so that those of later pages take no memory.
+        limit: of rows.
+        most: characters and bytes of all rows; the first row is read even if it has more.
+    """
+    page: list[RowMapping] = []
+    size = 0
+    options = {"stream_results": True, "max_row_buffer": _FETCHED_ROWS}
+    with connection.execute(query.limit(limit + 1), execution_options=options) as rows:
+        for row in rows.mappings():
+            size += _size(row)
+            if len(page) == limit or (page and size > most):
+                return page, row
+            page.append(row)
+    return page, None
+
+
+def _size(row: RowMapping) -> int:
+    """Characters and bytes of a row, except of its metadata, which are few."""
+    return int(row.get(EMBEDDING_BYTES, 0)) + sum(len(each) for each in row.values() if isinstance(each, str | bytes))
 
 
 def select_spans(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Spans]:

@@ -13,6 +13,7 @@ from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
     collection_size,
     new_epoch,
+    read_page,
     select_codes,
     select_collection,
     select_complete_collection,
@@ -178,16 +179,16 @@ class SqlDocumentStore:
         with self._database.reading() as connection:
             return select_codes(connection, name, passages, generation)
 
-    def scan(self, name: str, after: str, limit: int) -> list[Document]:
+    def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
         with self._database.reading() as connection:
             select_complete_collection(connection, name)
-            page = (
+            in_order = (
                 select(documents)
                 .where(documents.c.collection == name, documents.c.id > after, ~documents.c.deleted)
                 .order_by(documents.c.id)
-                .limit(limit)
             )
-            return [to_document(row) for row in connection.execute(page).mappings()]
+            page, following = read_page(connection, in_order, limit)
+            return [to_document(row) for row in page], following is not None
 
     def has_version(self, name: str, version: Version) -> bool:
         with self._database.reading() as connection:

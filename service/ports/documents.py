@@ -373,8 +373,11 @@ class DocumentStore(Protocol):
     def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
         """Get token codes of passages in a generation; those without codes are left out."""
 
-    def scan(self, name: str, after: str, limit: int) -> list[Document]:
-        """Up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
+    def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
+        """A page of up to `limit` documents with an id above `after`, by id, and whether more follow.
+
+        A page has less than `limit` where texts are long. Raises UnknownCollection.
+        """
 
     def has_version(self, name: str, version: Version) -> bool:
         """Whether the collection was once at that version; also true if that is no longer known.
@@ -387,7 +390,8 @@ class DocumentStore(Protocol):
     ) -> ChangePage[VectorChange]:
         """Read up to `limit` documents changed after version `since`, or from `cursor` on.
 
-        The vectors are those of `generation`, by default the collection's own.
+        A page has less than `limit` where texts are long. The vectors are those of `generation`, by default the
+        collection's own.
 
         Raises:
             UnknownCollection: it was deleted.
@@ -409,7 +413,7 @@ class DocumentStore(Protocol):
         """
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
-        """Count the documents to be embedded by the next encoder, and get up to `limit`, by id.
+        """Count the documents to be embedded by the next encoder, and get up to `limit`, by id; of long texts, fewer.
 
         Raises UnknownCollection, NoReembedding.
         """

@@ -9,7 +9,7 @@ from typing import Protocol
 from semblance.service.ports.documents import AnyChange, ChangePage, Cursor, VectorChange, Version
 from semblance.service.ports.indexes import VectorIndex
 
-PAGE = 2048  # changes read at a time: 3 MB of vectors of 384 numbers
+PAGE = 2048  # changes read at a time, 3 MB of vectors of 384 numbers; of long documents, the store returns fewer
 
 
 class Stopped(Exception):

@@ -14,7 +14,7 @@ from semblance.service.usecases.collections import Collections, Passages, cut_fo
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText
 
-STEP_DOCUMENTS = 256  # embedded and committed together
+STEP_DOCUMENTS = 256  # at most, embedded and committed together; of long ones, the store returns fewer
 
 
 @dataclass(frozen=True, slots=True)

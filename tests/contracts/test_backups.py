@@ -287,7 +287,7 @@ def test_a_backup_during_writes_holds_consistent_collections(engine: Engine, tmp
     for folder in folders:
         with backup_folder.open_store(folder, backup_folder.verify(folder)) as backup:
             for collection in backup.collections():
-                stored = {each.id: each.text for each in backup.scan(collection.name, "", 100)}
+                stored = {each.id: each.text for each in backup.scan(collection.name, "", 100)[0]}
                 assert stored == recorders[collection.name].states[collection.version.number]
                 seen.add((collection.name, collection.version.number))
     assert len(seen) > 4, "versions advanced between the backups"
@@ -424,13 +424,13 @@ def test_during_a_restore_readers_continue_and_writers_wait(postgres: str) -> No
         restoring = pool.submit(store.replace_all, [contents])
         assert paused.wait(10)
         assert [each.name for each in store.collections()] == ["c", "d"]
-        assert len(store.scan("d", "", 10)) == 3
+        assert len(store.scan("d", "", 10)[0]) == 3
         writing = pool.submit(store.upsert, collection, [Write(Document("x", "x", {}), embedding("space-0", "x"))])
         assert not writing.done()
         go_on.set()
         restoring.result(10)
         with pytest.raises(CollectionReplaced):
             writing.result(10)
-    assert [each.id for each in store.scan("d", "", 10)] == ["new"]
+    assert [each.id for each in store.scan("d", "", 10)[0]] == ["new"]
     assert [each.name for each in store.collections()] == ["d"]
     store.close()

@@ -81,7 +81,7 @@ class Writer:
         self.store.upsert(collection, writes)
 
     def relabel(self, name: str, number: int) -> None:
-        for document in self.store.scan(name, "", 2):
+        for document in self.store.scan(name, "", 2)[0]:
             changed = Document(document.id, document.text, {"label": number})
             self.store.upsert(self.store.collection(name), [Write(changed, None)])
 

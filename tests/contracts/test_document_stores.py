@@ -18,8 +18,11 @@ from sqlalchemy import Engine, Table, update
 
 from semblance.models.embeddings import unit_rows
 from semblance.models.tokenization.passages import Cut
+from semblance.service.documents import reembeddings
 from semblance.service.documents.databases import sqlite
 from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.reembeddings import UNFILLED_CHARS
+from semblance.service.documents.rows import PAGE_BYTES
 from semblance.service.documents.schema import documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
@@ -40,12 +43,15 @@ from semblance.service.ports.documents import (
     Commit,
     Cursor,
     Document,
+    DocumentChange,
     DocumentEmbedding,
     PassageKey,
+    Reembedding,
+    VectorChange,
     Version,
     Write,
 )
-from semblance.service.replication.change_feed import catch_up
+from semblance.service.replication.change_feed import catch_up, read_pages
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space-1", DIM, "cosine", "exact", "int8")
@@ -187,9 +193,62 @@ def test_scan_pages_through_all_documents_by_id(store: SqlDocumentStore) -> None
     store.create("c", SETTINGS)
     upsert(store, [new(f"d{i:02}") for i in range(10)])
     store.delete("c", "d03")
-    first = store.scan("c", "", 4)
-    rest = store.scan("c", first[-1].id, 100)
+    first, more = store.scan("c", "", 4)
+    rest, still_more = store.scan("c", first[-1].id, 100)
+    assert (more, still_more) == (True, False)
     assert [document.id for document in first + rest] == [f"d{i:02}" for i in range(10) if i != 3]
+
+
+def test_a_page_ends_where_texts_are_long(store: SqlDocumentStore) -> None:
+    start, _ = store.create("c", SETTINGS)
+    lengths = {"a": PAGE_BYTES // 3, "b": PAGE_BYTES // 2, "c": PAGE_BYTES // 3, "d": PAGE_BYTES + 1, "e": 4}
+    upsert(store, [new(doc_id, length * "x") for doc_id, length in lengths.items()])
+    after, read = "", list[tuple[list[str], bool]]()
+    while not read or read[-1][1]:
+        page, more = store.scan("c", after, 9)
+        read.append(([each.id for each in page], more))
+        after = page[-1].id
+    pages = [["a", "b"], ["c"], ["d"], ["e"]]
+    assert read == list(zip(pages, [True, True, True, False], strict=True))
+    for changes in (store.vector_changes, store.document_changes):
+        found = read_pages(partial(changes, "c"), start.version)
+        assert [[change_id(each) for each in page.changes] for page in found] == pages
+
+
+def change_id(change: VectorChange | DocumentChange) -> str:
+    return change.id if isinstance(change, VectorChange) else change.document.id
+
+
+def test_a_page_for_copies_ends_where_token_codes_are_long(store: SqlDocumentStore) -> None:
+    start, _ = store.create("c", SETTINGS)
+    half = replace(document_embedding(1), codes=[bytes(PAGE_BYTES // 2)])
+    upsert(store, [Write(Document(doc_id, "text", {}), half) for doc_id in "abc"])
+    pages = [page.changes for page in read_pages(partial(store.document_changes, "c"), start.version)]
+    assert [len(page) for page in pages] == [1, 1, 1]
+    assert [each.embeddings["space-1"].codes for page in pages for each in page] == 3 * [half.codes]
+
+
+def test_long_documents_are_re_embedded_a_few_at_a_time(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    lengths = {"a": UNFILLED_CHARS // 2, "b": UNFILLED_CHARS // 3, "c": UNFILLED_CHARS // 2, "d": 2 * UNFILLED_CHARS}
+    upsert(store, [new(doc_id, length * "x") for doc_id, length in lengths.items()])
+    collection = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-2", DIM))
+    steps = []
+    while (unfilled := store.unfilled("c", 9))[0]:
+        steps.append((unfilled[0], [each.id for each in unfilled[1]]))
+        store.fill(collection, [(each, document_embedding(2)) for each in unfilled[1]])
+    assert steps == [(4, ["a", "b"]), (2, ["c"]), (1, ["d"])]
+
+
+def test_a_switch_updates_what_is_truncated_in_pages(store: SqlDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reembeddings, "UPDATED_DOCUMENTS", 2)
+    store.create("c", SETTINGS)
+    upsert(store, [new(f"d{i}", seed=i) for i in range(9)])
+    collection = store.begin_reembedding(store.collection("c"), Reembedding("other", "space-2", DIM))
+    store.fill(collection, [(each, document_embedding(each.id == "d3")) for each in store.unfilled("c", 9)[1]])
+    store.switch("c")
+    assert [each.id for each in store.scan("c", "", 9)[0] if each.truncated] == ["d3"]
+    assert store.damaged_rows("c") == []
 
 
 def test_size_counts_documents_bytes_and_error(store: SqlDocumentStore) -> None:
@@ -237,7 +296,7 @@ def test_an_index_catches_up_for_any_page_size(
             if number == stops:
                 catch_up(partial(store.vector_changes, "c"), index)
         catch_up(partial(store.vector_changes, "c"), index)
-    stored = {document.id for document in store.scan("c", "", 100)}
+    stored = {document.id for document in store.scan("c", "", 100)[0]}
     found = index.search(document_embedding(1).vectors, 100, None)[1][0]
     assert {hit.id for hit in found} == stored
     assert index.version == store.collection("c").version

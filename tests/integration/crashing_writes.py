@@ -138,7 +138,7 @@ def check_files(home: Path, done: Path) -> None:
         allowed = states()[lines : lines + 2]  # the line that was running at the crash may be done or not
         if SCRIPT[min(lines, len(SCRIPT) - 1)][0] == "recreate" and "c" not in await names(local):
             await local.write("c", lambda store: store.create("c", SETTINGS))  # it crashed between drop and create
-        documents = await local.read(lambda store: store.scan("c", "", 100))
+        documents, _ = await local.read(lambda store: store.scan("c", "", 100))
         stored = {document.id: int(document.text.split()[1]) for document in documents}
         assert stored in allowed, f"{stored} after {lines} lines"
         assert all(document.metadata == {"n": stored[document.id]} for document in documents)

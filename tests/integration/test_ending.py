@@ -104,7 +104,7 @@ def test_sigterm_finishes_running_requests_and_refuses_new_ones(tmp_path: Path) 
         assert exiting == "exiting with code 0"
     store = SqlDocumentStore(sqlite_engine(tmp_path / "documents.sqlite"))
     try:
-        assert set(acknowledged) <= {document.id for document in store.scan("written", "", 10_000)}
+        assert set(acknowledged) <= {document.id for document in store.scan("written", "", 10_000)[0]}
     finally:
         store.close()
 

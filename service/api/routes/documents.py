@@ -172,13 +172,11 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
     cursor: Cursor = None,
 ) -> DocumentList:
-    """A page of documents, by id."""
-    after = read_cursor(cursor).after
-    following = await index.page(name, after, limit + 1)  # one more tells whether this page is the last
-    page = following[:limit]
+    """A page of documents, by id; of less than `limit` where texts are long."""
+    page, more = await index.page(name, read_cursor(cursor).after, limit)
     return DocumentList(
         documents=[document_out(document) for document in page],
-        cursor=write_cursor(Place(page[-1].id)) if len(following) > limit else None,
+        cursor=write_cursor(Place(page[-1].id)) if more else None,
     )
 
 

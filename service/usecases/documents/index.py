@@ -124,8 +124,11 @@ class IndexDocuments:
             raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
         return collection.version, documents[doc_id]
 
-    async def page(self, name: str, after: str, limit: int) -> list[Document]:
-        """Get up to `limit` documents with an id above `after`, by id. Raises UnknownCollection."""
+    async def page(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
+        """Get up to `limit` documents with an id above `after`, by id, and whether more follow.
+
+        A page has less than `limit` where texts are long. Raises UnknownCollection.
+        """
         return await self._access.read(lambda store: store.scan(name, after, limit))
 
     async def _encoders(self, collection: Collection) -> list[tuple[Encoder, Cut | None]]:
