@@ -49,6 +49,19 @@ class _QueryTerm:
         return np.where(self.rows[at] == rows, self.counts[at], 0)
 
 
+@dataclass(frozen=True, slots=True)
+class TextTerms:
+    """The terms of a text with the number of times that it has each, and its digest."""
+
+    counts: Mapping[str, int]
+    digest: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Split a text."""
+        return cls(Counter(term.text for term in document_terms(text)), digest(text))
+
+
 class Bm25:
     """Terms of rows, with their frequencies.
 
@@ -74,18 +87,20 @@ class Bm25:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def add(self, text: str) -> None:
+    def add(self, text: TextTerms) -> None:
         """Add the next row."""
         row = len(self)
-        counts = Counter(term.text for term in document_terms(text))
-        for term, count in counts.items():
-            self._rows.setdefault(term, array(_UINT32)).append(row)
-            self._counts.setdefault(term, array(_UINT32)).append(count)
-        self._lengths.append(counts.total())
-        self._digests.append(_digest(text))
+        for term, count in text.counts.items():
+            if term not in self._rows:
+                self._rows[term], self._counts[term] = array(_UINT32), array(_UINT32)
+            self._rows[term].append(row)
+            self._counts[term].append(count)
+        length = sum(text.counts.values())
+        self._lengths.append(length)
+        self._digests.append(text.digest)
         self._live.append(1)
         self._live_rows += 1
-        self._live_terms += counts.total()
+        self._live_terms += length
 
     def add_removed(self) -> None:
         """Add a row that is removed already."""
@@ -101,7 +116,7 @@ class Bm25:
 
     def has(self, row: int, text: str) -> bool:
         """Whether a row has this text."""
-        return self._digests[row] == _digest(text)
+        return self._digests[row] == digest(text)
 
     def information(self, terms: Sequence[str]) -> dict[str, float]:
         """The idf of each term."""
@@ -232,5 +247,6 @@ def _joined(postings: Mapping[str, array[int]]) -> Counts:
     return np.frombuffer(b"".join(each.tobytes() for each in postings.values()), np.uint32)
 
 
-def _digest(text: str) -> int:
+def digest(text: str) -> int:
+    """Digest of a text."""
     return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

@@ -10,7 +10,7 @@ from typing import Self
 from pyroaring import BitMap
 
 from semblance.service.filters import Filter, mismatches
-from semblance.service.indexes.bm25 import Bm25
+from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.indexes.listing import by_value, page
 from semblance.service.indexes.postings import Postings, row_numbers
 from semblance.service.ports.documents import Metadata
@@ -126,7 +126,7 @@ class PassageRows:
             return False
         return all(self._terms.has(row, text) for row, text in zip(rows, texts, strict=True))
 
-    def add(self, doc_id: str, metadata: Metadata, texts: Sequence[str]) -> None:
+    def add(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> None:
         """Assign the next rows to the passages of a document, which is not there."""
         self._add_row(doc_id, metadata)
         for _ in texts[1:]:

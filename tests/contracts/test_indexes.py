@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from semblance.models.embeddings import Floats, unit_rows
 from semblance.service.filters import All, Between, Either, Exists, Filter, Not, OneOf, Prefix, parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange, Version
-from semblance.service.ports.indexes import ENGINES, Hit, PassageHit
+from semblance.service.ports.indexes import ENGINES, Hit, HybridQuery, PassageHit
 
 DIM = 8
 SCANNED = 2000  # limit of exhaustive scans in tests with more rows
@@ -459,6 +460,43 @@ def test_changes_run_between_the_queries_of_a_search(index: CollectionIndex, mon
     assert version == Version("epoch", 1), "the version of the first queries"
     assert [each[0].id for each in hits[:299]] == [f"d{i}" for i in range(299)]
     assert hits[299][0].id != "d299", "the change was applied in between"
+
+
+class SearchedTexts(Sequence[str]):
+    """Texts of passages; searches run whenever one is read."""
+
+    def __init__(self, texts: Sequence[str], search: Callable[[], object]) -> None:
+        self._texts = texts
+        self._search = search
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[str]: ...
+    def __getitem__(self, i: int | slice) -> str | Sequence[str]:
+        self._search()
+        return self._texts[i]
+
+
+def test_searches_run_while_texts_are_split_into_terms(index: CollectionIndex) -> None:
+    rng = np.random.default_rng(6)
+    texts = ["a lamp", "a chair", "a lamp and a chair"]
+    query = HybridQuery(unit_rows(np.ones(DIM)).astype(np.float32), ["lamp"], terms_only=True)
+    with ThreadPoolExecutor(1) as pool:
+
+        def search() -> list[str]:
+            found = pool.submit(index.search_hybrid, query, 5, None, 1).result(timeout=10)
+            return [hit.id for hit in found.hits]
+
+        change = replace(random_change(rng, "d", {}, 3), texts=SearchedTexts(texts, search))
+        for _ in range(2):  # the second change is the same again
+            index.apply([change])
+            assert search() == ["d"]
+        index.apply([replace(change, texts=SearchedTexts(texts[::-1], search))])
+        assert index.rows == 6
 
 
 def test_searches_concurrent_with_changes_find_unchanged_documents(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import bm25
-from semblance.service.indexes.bm25 import Bm25
+from semblance.service.indexes.bm25 import Bm25, TextTerms
 from tests.support.plain_bm25 import bm25_scores
 
 WORDS = st.sampled_from(["the", "the", "the", "a", "lamp", "E-4711", "e 4711", "E4711", "荷物", "荷", "naïve", "zebra"])
@@ -26,7 +26,7 @@ RARE = "zebra"
 def filled(texts: Sequence[str], removed: Sequence[int] = ()) -> Bm25:
     index = Bm25()
     for text in texts:
-        index.add(text)
+        index.add(TextTerms.of(text))
     for row in removed:
         index.remove(row)
     return index
@@ -110,7 +110,7 @@ def test_a_loaded_index_is_the_saved_one(tmp_path_factory: pytest.TempPathFactor
     index.save(file)
     loaded = Bm25.load(file)
     for each in (index, loaded):
-        each.add("the lamp")
+        each.add(TextTerms.of("the lamp"))
     assert len(loaded) == len(index) == len(texts) + 2
     assert [loaded.has(row, text) for row, text in enumerate(texts)] == [True] * len(texts)
     assert not loaded.has(len(texts) + 1, "another text")
