@@ -221,9 +221,11 @@ class CollectionIndex:
     def _nearest_rows(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find the nearest rows for each query, of k documents at least; as many match."""
         nearest, count = nearest_rows(self._rows, queries, k, allowed), k
-        while self._documents.any_cut and count < len(allowed) and min(map(self._documents.count_any, nearest)) < k:
+        short = range(len(queries)) if self._documents.any_cut else []
+        while count < len(allowed) and (short := [i for i in short if self._documents.count_any(nearest[i]) < k]):
             count = min(MORE_ROWS * count, len(allowed))
-            nearest = nearest_rows(self._rows, queries, count, allowed)
+            for i, rows in zip(short, nearest_rows(self._rows, queries[short], count, allowed), strict=True):
+                nearest[i] = rows
         return nearest
 
     def _enough_matched(self, query: HybridQuery, by_terms: Mapping[str, Sequence[int]]) -> bool:

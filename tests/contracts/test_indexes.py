@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats, unit_rows
@@ -316,6 +317,27 @@ def test_a_document_of_many_passages_crowds_out_no_other(index: CollectionIndex)
     assert (len(index), index.rows) == (41, 500 + sum(1 + i % 3 for i in range(40)))
     assert_same(index.search(query, 10, None, 3)[1][0], oracle.search(query[0], 10, None, 3))
     assert_same(index.search(query, 100, None, 3)[1][0], oracle.search(query[0], 100, None, 3))
+
+
+def test_only_queries_near_a_long_document_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, oracle, rng = empty("exact"), Oracle(), np.random.default_rng(5)
+    queries = np.eye(DIM, dtype=np.float32)
+    near = [unit_rows(each + 0.1 * rng.normal(size=(3, DIM))).astype(np.float32) for each in queries]
+    others = [VectorChange(f"d{i}-{j}", 1, row[None], {}) for i, rows in enumerate(near) for j, row in enumerate(rows)]
+    book = unit_rows(queries[3] + 0.01 * rng.normal(size=(100, DIM))).astype(np.float32)
+    for each in (index, oracle):
+        each.apply([VectorChange("book", 1, book, {}), *others])
+    search, searched = index._rows.search, list[tuple[int, int]]()
+
+    def counted(queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
+        searched.append((len(queries), k))
+        return search(queries, k, allowed)
+
+    monkeypatch.setattr(index._rows, "search", counted)
+    hits = index.search(queries, 3, None)[1]
+    assert searched == [(DIM, 3), (1, 12), (1, 48), (1, 124)]
+    for query, found in zip(queries, hits, strict=True):
+        assert_same(found, oracle.search(query, 3, None))
 
 
 def test_an_empty_index_finds_nothing(index: CollectionIndex) -> None:
