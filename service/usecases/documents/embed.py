@@ -62,7 +62,7 @@ class DocumentEmbedder:
         if cut is None:
             await self._texts.check(encoder, list(texts.values()), "document")
         else:
-            await self._short(encoder, texts, cut)
+            await self._prepared(encoder, texts, cut)
 
     async def embed(
         self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut | None, tokens: TokenStorage, *, bulk: bool
@@ -75,26 +75,42 @@ class DocumentEmbedder:
         want: Want = "tokens" if tokens == "int8" else "pooled"
         if cut is None:
             return await self._embed_whole(encoder, texts, want, bulk=bulk)
-        short = await self._short(encoder, texts, cut)
+        short, spans = await self._prepared(encoder, texts, cut)
         whole = await self._embed_whole(encoder, short, want, bulk=bulk)
-        long = [each for each in texts.items() if each[0] not in short]
-        parts = [whole, *[await self._embed_passages(encoder, *each, cut, want) for each in long]]
+        parts = [whole]
+        for doc_id in [each for each in texts if each not in short]:
+            own = spans.get(doc_id) or await self._cut(encoder, texts[doc_id], cut)
+            parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want))
         return DocumentEmbeddings(
             by_id={doc_id: embedding for each in parts for doc_id, embedding in each.by_id.items()},
             tokens=sum(each.tokens for each in parts),
             warnings=[warning for each in parts for warning in each.warnings],
         )
 
-    async def _short(self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut) -> dict[str, InputText]:
-        """Documents of one passage, with their tokens; all others are cut. Raises InvalidRequest."""
+    async def _prepared(
+        self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut
+    ) -> tuple[dict[str, InputText], dict[str, list[Span]]]:
+        """Documents of one passage, with their tokens, and spans of the passages of the longest documents.
+
+        Raises InvalidRequest, which names every document that cannot be embedded.
+        """
         most = CHARS_PER_TOKEN * cut.tokens
-        perhaps = {key: each for key, each in texts.items() if len(each.text) <= most or text_problem(each.text)}
-        tokens = await self._texts.tokenize(encoder, list(perhaps.values()), "document", limited=False)
-        return {
+        long = {key: each for key, each in texts.items() if len(each.text) > most and not text_problem(each.text)}
+        spans = {key: await self._cut(encoder, each, cut) for key, each in long.items()}
+        # the first passage of a text with tokens has one
+        starts = {key: each._replace(text=each.text[slice(*spans[key][0])]) for key, each in long.items()}
+        read = await self._texts.tokenize(encoder, list((texts | starts).values()), "document", limited=False)
+        short = {
             key: text._replace(tokens=own)
-            for (key, text), own in zip(perhaps.items(), tokens, strict=True)
-            if fits(own, cut)
+            for (key, text), own in zip(texts.items(), read, strict=True)
+            if key not in long and fits(own, cut)
         }
+        return short, spans
+
+    async def _cut(self, encoder: Encoder, text: InputText, cut: Cut) -> list[Span]:
+        """Spans of the passages of a text."""
+        tokenize = partial(encoder.tokenize, role="document", truncate="END")
+        return await asyncio.to_thread(cut_passages, text.text, cut, tokenize)
 
     async def _embed_whole(
         self, encoder: Encoder, texts: Mapping[str, InputText], want: Want, *, bulk: bool
@@ -107,11 +123,9 @@ class DocumentEmbedder:
         return DocumentEmbeddings(by_id, found.tokens, found.warnings)
 
     async def _embed_passages(
-        self, encoder: Encoder, doc_id: str, text: InputText, cut: Cut, want: Want
+        self, encoder: Encoder, doc_id: str, text: InputText, spans: Sequence[Span], want: Want
     ) -> DocumentEmbeddings:
         """Embed the passages of a document."""
-        tokenize = partial(encoder.tokenize, role="document", truncate="END")
-        spans = await asyncio.to_thread(cut_passages, text.text, cut, tokenize)
         made: list[_Passage] = []
         tokens, unread = 0, 0.0
         for start in range(0, len(spans), PASSAGES):

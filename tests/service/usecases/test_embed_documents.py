@@ -1,0 +1,45 @@
+"""Documents are checked before any is encoded, whatever their length."""
+
+from __future__ import annotations
+
+import pytest
+
+from semblance.models.tokenization.passages import Cut
+from semblance.service.caches.memory import MemoryCache
+from semblance.service.errors import InvalidRequest
+from semblance.service.observability.metrics import Metrics
+from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.embed import InputText, TextEmbedder
+from tests.service.usecases.test_embed import RecordingEmbedder
+from tests.support.random_encoder import RandomEncoder
+
+CUT = Cut(16, 0)
+ENCODER = RandomEncoder("words", "space", 4, ignored_word="zzz")
+SENTENCE = "The ship left the harbour at dawn. "
+
+
+def documents(**texts: str) -> dict[str, InputText]:
+    return {doc_id: InputText(text, f"/documents/{doc_id}") for doc_id, text in texts.items()}
+
+
+def document_embedder(max_text_chars: int = 100_000) -> tuple[DocumentEmbedder, RecordingEmbedder]:
+    recorded = RecordingEmbedder()
+    return DocumentEmbedder(TextEmbedder(recorded, MemoryCache(0), Metrics(), max_text_chars)), recorded
+
+
+async def test_all_unreadable_documents_are_named_before_any_is_encoded() -> None:
+    embedder, recorded = document_embedder()
+    texts = documents(a="a cat", b="zzz", c=SENTENCE * 200, d="zzz " * 500, e="", f=" " * 5000, g="zzz zzz\n" * 900)
+    for call in (
+        lambda: embedder.embed(ENCODER, texts, CUT, "int8", bulk=False),
+        lambda: embedder.check(ENCODER, texts, CUT),
+    ):
+        with pytest.raises(InvalidRequest) as raised:
+            await call()
+        named = {(each.pointer, each.code) for each in raised.value.problems}
+        assert named == {(f"/documents/{doc_id}", "empty_text") for doc_id in "bdefg"}
+    assert recorded.encoded == []
+    readable = {doc_id: texts[doc_id] for doc_id in "ac"}
+    embedded = await embedder.embed(ENCODER, readable, CUT, "int8", bulk=False)
+    assert list(embedded.by_id) == ["a", "c"]
+    assert len(embedded.by_id["c"].vectors) == 100
