@@ -42,13 +42,17 @@ class TextEmbeddings:
 
 
 class TextEmbedder:
-    """Encodes each distinct text of a request once, and only on a cache miss."""
+    """Encodes each distinct text of a request once, and only on a cache miss.
+
+    Attributes:
+        max_text_chars: longest text of a request.
+    """
 
     def __init__(self, embedder: Embedder, cache: EmbeddingCache, metrics: Metrics, max_text_chars: int) -> None:
         self._embedder = embedder
         self._cache = cache
         self._metrics = metrics
-        self._max_text_chars = max_text_chars
+        self.max_text_chars = max_text_chars
 
     async def embed(
         self,
@@ -132,7 +136,7 @@ class TextEmbedder:
         return {text: each for text, each in checked.items() if isinstance(each, TokenEmbeddings)}
 
     def _check_lengths(self, texts: Sequence[InputText]) -> None:
-        limit = self._max_text_chars
+        limit = self.max_text_chars
         problems = [
             Problem(each.pointer, "text_too_long", f"{len(each.text):,} characters exceed the limit of {limit:,}")
             for each in texts

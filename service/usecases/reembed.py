@@ -111,7 +111,7 @@ class Reembedder:
         texts = {each.id: InputText(each.text, f"/documents/{each.id}") for each in documents}
         assert collection.reembedding is not None
         cut = collection.reembedding.cut
-        embedded = await self._embedder.embed(encoder, texts, cut, collection.settings.tokens, bulk=True)
+        embedded = await self._embedder.embed_stored(encoder, texts, cut, collection.settings.tokens)
         filled = [(each, embedded.by_id[each.id]) for each in documents]
         version = await self._access.write(name, lambda store: store.fill(collection, filled))
         left, _ = await self._access.read_primary(lambda store: store.unfilled(name, 0))

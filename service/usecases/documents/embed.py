@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -64,6 +64,24 @@ class DocumentEmbedder:
         else:
             await self._prepared(encoder, texts, cut)
 
+    async def embed_stored(
+        self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut | None, tokens: TokenStorage
+    ) -> DocumentEmbeddings:
+        """Embed texts that are stored, as background work. Raises as `embed`.
+
+        Where they are not cut, no more of each is read than the longest text of a request has.
+        """
+        if cut is None:
+            most = self._texts.max_text_chars
+            long = {key: each._replace(text=each.text[:most]) for key, each in texts.items() if len(each.text) > most}
+            read = await self._texts.tokenize(encoder, list(long.values()), "document")
+            starts = [
+                each._replace(tokens=replace(own, truncated=True))
+                for each, own in zip(long.values(), read, strict=True)
+            ]
+            texts = {**texts, **dict(zip(long, starts, strict=True))}
+        return await self.embed(encoder, texts, cut, tokens, bulk=True)
+
     async def embed(
         self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut | None, tokens: TokenStorage, *, bulk: bool
     ) -> DocumentEmbeddings:
@@ -99,7 +117,7 @@ class DocumentEmbedder:
         spans = {key: await self._cut(encoder, each, cut) for key, each in long.items()}
         # the first passage of a text with tokens has one
         starts = {key: each._replace(text=each.text[slice(*spans[key][0])]) for key, each in long.items()}
-        read = await self._texts.tokenize(encoder, list((texts | starts).values()), "document", limited=False)
+        read = await self._texts.tokenize(encoder, list({**texts, **starts}.values()), "document", limited=False)
         short = {
             key: text._replace(tokens=own)
             for (key, text), own in zip(texts.items(), read, strict=True)

@@ -43,3 +43,14 @@ async def test_all_unreadable_documents_are_named_before_any_is_encoded() -> Non
     embedded = await embedder.embed(ENCODER, readable, CUT, "int8", bulk=False)
     assert list(embedded.by_id) == ["a", "c"]
     assert len(embedded.by_id["c"].vectors) == 100
+
+
+async def test_of_a_stored_document_its_longest_permitted_start_is_read() -> None:
+    embedder, _ = document_embedder(max_text_chars=70)
+    texts = documents(long=SENTENCE * 3, short=SENTENCE)
+    stored = await embedder.embed_stored(ENCODER, texts, None, "none")
+    start = await embedder.embed(ENCODER, documents(long=SENTENCE * 2), None, "none", bulk=False)
+    assert stored.by_id["long"].vectors == pytest.approx(start.by_id["long"].vectors)
+    assert {doc_id: each.truncated for doc_id, each in stored.by_id.items()} == {"long": True, "short": False}
+    with pytest.raises(InvalidRequest, match="70"):
+        await embedder.embed(ENCODER, texts, None, "none", bulk=False)

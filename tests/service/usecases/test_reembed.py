@@ -19,6 +19,7 @@ from sqlalchemy import Engine, Table, select
 from semblance.models.catalogue import similarity
 from semblance.models.errors import SemblanceError
 from semblance.models.measures.quantized_tokens import quantize
+from semblance.models.tokenization.passages import Cut
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
@@ -407,6 +408,19 @@ async def test_of_two_concurrent_reembeddings_one_is_refused(engine: Engine, tmp
         )
         refused = [each for each in both if isinstance(each, SemblanceError)]
         assert [type(each) for each in refused] == [ReembeddingDiffers]
+
+
+async def test_documents_longer_than_a_text_become_one_passage(engine: Engine, tmp_path: Path) -> None:
+    async with process(engine, tmp_path) as at:
+        at.store.create("c", settings_for(OLD).cut_as(Cut(16, 0)))
+        long = 500 * "cat law "  # of more than the 1,000 characters that a text may have
+        await at.put(("long", long), ("short", "dog"))
+        await at.reembedder.begin("c", None, "none")
+        await at.fill()
+        await at.reembedder.switch("c")
+        hits = (await at.ask("cat law")).hits[0]
+        assert {hit.document.id: hit.document.truncated for hit in hits} == {"long": True, "short": False}
+        assert rows(engine, vectors)["long", "space-a"] == OLD.vector(long[:1000]).astype("<f4").tobytes()
 
 
 async def test_a_step_overtaken_by_another_reembedding_retries(engine: Engine, tmp_path: Path) -> None:
