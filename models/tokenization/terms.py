@@ -1,27 +1,38 @@
 """Split a text into the terms of a lexical search.
 
-A term is a word, folded: in lower case, without accents. Words that are joined, as in E-4711, no.12/3 or don't, are a
-term each, and if there is a digit, so are they together: then E-4711 is not the same as E 4711. Scripts without spaces
-between words, and Korean, which joins particles to them, have characters and pairs of characters as terms.
+A term is a word, folded: in lower case, without accents and vowel points, and in the compatible form of its characters
+(NFKC), so that half-width katakana are katakana. Words that are joined, as in E-4711, no.12/3 or don't, are a term
+each, and if there is a digit, so are they together, whatever hyphen joins them: then E-4711 is not the same as E 4711.
+Scripts without spaces between words, and Korean, which joins particles to them, have characters and pairs of characters
+as terms. Characters that are not seen, such as soft hyphens, are no part of a word; only the zero-width space ends one,
+as in the word boundaries of Unicode (UAX 29).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import regex
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー"
-_WORD = rf"(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]\p{{M}}*)+"
-_CHUNK = regex.compile(rf"(?P<joined>{_WORD}(?:[-./_@:'’]{_WORD})*)|(?:[{_UNSPACED}]\p{{M}}*)+", regex.V1)
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー\uff70\uff9e\uff9f"
+_UNSEEN = r"\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"  # hyphenation, joining, direction
+_MARK = rf"[\p{{M}}{_UNSEEN}]"
+_JOINER = r"\-./_@:'’‐‑−－．／＿＠：＇"
+_WORD = rf"(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]{_MARK}*)+"
+_CHUNK = regex.compile(rf"(?P<joined>{_WORD}(?:[{_JOINER}]{_WORD})*)|(?:[{_UNSPACED}]{_MARK}*)+", regex.V1)
 _ASCII_CHUNK = re.compile(r"[a-z0-9]+(?:[-./_@:'][a-z0-9]+)*")
-_JOINED_WORD = re.compile(r"[^-./_@:'’]+")
-_CHARACTER = regex.compile(r"\X")  # with its vowel signs and accents
-_ACCENT = re.compile("[\u0300-\u036f]")
+_JOINED_WORD = re.compile(rf"[^{_JOINER}]+")
+_CHARACTER = regex.compile(rf"\X{_MARK}*", regex.V1)  # with its vowel signs and accents
+_IGNORED = re.compile(  # accents, vowel points of Hebrew and Arabic, elongation, and what is not seen
+    r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    r"\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    rf"{_UNSEEN}]"
+)
+_SAME_JOINERS = str.maketrans("’‐−", "'--")  # NFKC makes the others equal
 
 
 class Term(NamedTuple):
@@ -46,8 +57,9 @@ def document_terms(text: str) -> Iterator[Term]:
         if match["joined"] is not None:
             yield from _joined(match[0], match.start())
         else:
-            yield from _characters(match[0], match.start())
-            yield from _pairs(match[0], match.start())
+            characters = list(_characters(match[0], match.start()))
+            yield from characters
+            yield from _pairs(characters)
 
 
 def query_terms(text: str) -> list[str]:
@@ -61,30 +73,34 @@ def query_terms(text: str) -> list[str]:
         if match["joined"] is not None:
             found = _joined(match[0], 0)
         else:
-            found = iter([*_pairs(match[0], 0)] or [*_characters(match[0], 0)])
+            characters = list(_characters(match[0], 0))
+            found = _pairs(characters) if len(characters) > 1 else iter(characters)
         terms |= {term.text: None for term in found}
     return list(terms)
 
 
 def _joined(chunk: str, start: int) -> Iterator[Term]:
     """The words of a chunk and, if it has a digit, the chunk."""
-    if chunk.isalnum():
+    if chunk.isascii() and chunk.isalnum():
         yield Term(_folded(chunk), start, start + len(chunk))
         return
-    words = [
-        Term(_folded(match[0]), start + match.start(), start + match.end()) for match in _JOINED_WORD.finditer(chunk)
-    ]
+    words = list(_terms(_JOINED_WORD.finditer(chunk), start))
     yield from words
     if len(words) > 1 and any(character.isdigit() for character in chunk):
-        yield Term(_folded(chunk.replace("’", "'")), start, start + len(chunk))
+        yield Term(_folded(chunk).translate(_SAME_JOINERS), start, start + len(chunk))
 
 
 def _characters(run: str, start: int) -> Iterator[Term]:
-    return (Term(_folded(match[0]), start + match.start(), start + match.end()) for match in _CHARACTER.finditer(run))
+    return _terms(_CHARACTER.finditer(run), start)
 
 
-def _pairs(run: str, start: int) -> Iterator[Term]:
-    characters = list(_characters(run, start))
+def _terms(matches: Iterable[re.Match[str] | regex.Match[str]], start: int) -> Iterator[Term]:
+    """The terms of parts of a chunk; of some characters, nothing remains."""
+    terms = (Term(_folded(match[0]), start + match.start(), start + match.end()) for match in matches)
+    return (term for term in terms if term.text)
+
+
+def _pairs(characters: Sequence[Term]) -> Iterator[Term]:
     for first, second in pairwise(characters):
         yield Term(first.text + second.text, first.start, second.end)
 
@@ -93,5 +109,5 @@ def _folded(word: str) -> str:
     """The word in lower case, without accents, in the compatible form of its characters."""
     if word.isascii():
         return word.lower()
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return unicodedata.normalize("NFC", _ACCENT.sub("", decomposed)).casefold()
+    decomposed = _IGNORED.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    return unicodedata.normalize("NFC", decomposed).casefold().strip()

@@ -27,7 +27,7 @@ from semblance.service.ports.indexes import AUTO, ENGINES, VectorRows
 
 log = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # prefix of files that are being written
 SNAPSHOT_FILE = re.compile(rf"(index|rows|terms|{PARTIAL[:-1]})-.+")
