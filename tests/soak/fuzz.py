@@ -100,6 +100,7 @@ class ExistingNames:
         self._body = {
             "collection": READ,
             "id": DOCUMENT,
+            "like": DOCUMENT,
             "cursor": page["cursor"],
             "min_version": self._http.get(f"/collections/{READ}").json()["version"],
         }
@@ -115,8 +116,14 @@ class ExistingNames:
                 case.query = _one_text_source(case.query)
         if ParameterLocation.BODY in valid and isinstance(case.body, dict):
             body: dict[str, Any] = case.body
-            if case.operation.path.endswith("/documents"):
+            if case.operation.label == "PATCH /collections/{name}/documents":
+                case.body = body | {"documents": [{"id": DOCUMENT, "metadata": {"state": "new"}}]}
+            elif case.operation.path.endswith("/documents"):
                 case.body = body | {"documents": [self._conditional(each) for each in body["documents"]]}
+            elif case.operation.path.endswith("/duplicates"):
+                case.body = self._existing(body) | {"min_score": 0.9}  # a low one explains each document with each
+            elif case.operation.path.endswith("/delete"):
+                case.body = self._existing({key: value for key, value in body.items() if key != "min_version"})
             else:
                 case.body = self._existing(body)
         if case.media_type == NDJSON and isinstance(case.body, str):
@@ -139,7 +146,8 @@ class ExistingNames:
             return {"name": self._create(f"/collections/begun-{next(self._numbers)}")}
         if "/reembedding" in operation:
             return {"name": self._create_reembedding(f"/collections/reembedding-{next(self._numbers)}")}
-        name = WRITTEN if operation.startswith("POST") else self._model if "/models/" in operation else READ
+        writes = operation in ("POST /collections/{name}/documents", "POST /collections/{name}/delete")
+        name = WRITTEN if writes else self._model if "/models/" in operation else READ
         return {key: value for key, value in (("name", name), ("doc_id", DOCUMENT)) if key in parameters}
 
     def _create(self, path: str) -> str:
@@ -165,7 +173,24 @@ class ExistingNames:
         }
         if existing.get("candidates") is not None:  # must not be less than k
             existing["candidates"] = max(int(existing["candidates"]), int(existing.get("k", 10)))
+        existing.pop("min_probability", None)  # no measure of the service has a calibration
+        if "filter" in existing and isinstance(existing["filter"], dict):
+            existing["filter"] = _valid_filter(existing["filter"])
+        if existing.get("group_by") is None or existing.get("diversity"):
+            existing.pop("group_size", None)
+        if existing.get("mode") == "lexical":
+            existing.pop("diversity", None)
+        if existing.get("cursor") is not None:
+            existing.pop("offset", None)
+        if "facets" in existing:  # each of another field
+            existing["facets"] = list({each["field"]: each for each in existing["facets"]}.values())
         return existing
+
+
+def _valid_filter(where: Mapping[str, Any]) -> dict[str, Any]:
+    """The document does not say that the parts of a filter are filters again."""
+    parts = {"and": [{"n": 1}], "or": [{"n": 1}], "not": {"n": 1}}
+    return {key: parts.get(key, value) for key, value in where.items()}
 
 
 def _valid_locations(case: schemathesis.Case[Any]) -> set[ParameterLocation]:

@@ -55,19 +55,17 @@ async def list_matching(
     """A page of the documents that match, sorted by their ids or by a metadata field.
 
     By ids, a cursor goes on after the last one, whatever is stored or deleted meanwhile; by a field it counts
-    documents, as an offset does.
+    documents, as an offset does. Where texts are long, a page has less than `limit`.
     """
     options = body or ListRequest()
     place = read_cursor(options.cursor) if options.cursor else Place(offset=options.offset)
     order = Order(options.sort.field, options.sort.descending) if options.sort else None
-    # one more tells whether this page is the last
-    selection = Selection(options.filter, options.limit + 1, order, place.offset, place.after)
+    selection = Selection(options.filter, options.limit, order, place.offset, place.after)
     found = await find(name, selection, options.min_version)
-    page = found.documents[: options.limit]
-    following = Place(place.after, place.offset + len(page)) if order else Place(page[-1].id if page else "")
+    following = Place(place.after, place.offset + found.read) if order else Place(found.last)
     return ListResponse(
-        documents=[document_out(each) for each in page],
-        cursor=write_cursor(following) if len(found.documents) > options.limit else None,
+        documents=[document_out(each) for each in found.documents],
+        cursor=write_cursor(following) if found.more else None,
         version=str(found.version),
         warnings=warnings_out(found.warnings),
     )

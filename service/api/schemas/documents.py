@@ -150,7 +150,7 @@ class MetadataRequest(StrictBody):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"documents": [{"id": "1", "metadata": {"state": "closed"}, "remove": ["due"]}]}]
+            "examples": [{"documents": [{"id": "shipping-001", "metadata": {"state": "new"}, "remove": ["due"]}]}]
         },
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.protocols import Encoder, Explainable, Similarity
+from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import Selection, VectorIndex
@@ -29,6 +30,8 @@ from semblance.service.usecases.explain import DEFAULT_MEASURE, WordLinks, word_
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 
 NEAREST, MOST = 100, 1000  # neighbors looked up per document, and if all of the first pass the threshold
+
+MAX_GROUP = 1000  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +135,21 @@ class DuplicateSearch:
         return self.scorer.measure
 
     async def batches(self) -> AsyncIterator[DuplicateBatch]:
-        """Groups of duplicates, each once, as they are found."""
+        """Groups of duplicates, each once, as they are found.
+
+        Raises:
+            InvalidRequest: the threshold is too low.
+            CollectionReplaced, StoreUnavailable: see semblance.service.errors.
+        """
         async for batch in Clusters(self._neighbors, self.params.after).of(self.ids):
+            self._require_small(batch.groups)
             groups = [await self._shown(group) for group in batch.groups]
             yield DuplicateBatch([each for each in groups if len(each) > 1], batch.checked, batch.last)
+
+    def _require_small(self, groups: Sequence[Sequence[Member]]) -> None:
+        if any(len(group) > MAX_GROUP for group in groups):
+            detail = f"a group has more than {MAX_GROUP:,} documents: raise it"
+            raise InvalidRequest([Problem("/min_score", "out_of_range", detail)])
 
     async def _neighbors(self, ids: Sequence[str]) -> dict[str, list[Neighbor]]:
         near = await self._near(ids, NEAREST)

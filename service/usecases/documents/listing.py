@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semblance.service.ports.documents import Document, DocumentStore, Version
-from semblance.service.ports.indexes import Listed, Selection
+from semblance.service.ports.indexes import Listed, Selection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 
 ATTEMPTS = 5  # to read documents as the index has them
+READ_DOCUMENTS = 16  # at a time
+PAGE_CHARS = 16_000_000  # of texts, after which a page ends
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDocuments:
-    """Documents in order."""
+    """Documents in order. `read` ids were selected, up to `last`; `more` says that others follow."""
 
     version: Version
     documents: Sequence[Document]
+    read: int
+    last: str
+    more: bool
     warnings: Sequence[RequestWarning]
 
 
@@ -29,22 +34,45 @@ class ListDocuments:
         self._access = access
 
     async def __call__(self, name: str, selection: Selection, min_version: Version | None) -> ListedDocuments:
-        """List documents. Of those that change meanwhile, some may be left out.
+        """List documents, less of them where texts are long. Of those that change meanwhile, some may be left out.
 
         Raises:
             UnknownCollection, VersionMismatch, VersionNotReached: see semblance.service.errors.
         """
         _, index = await self._access.current(name, min_version)
-
-        def read(store: DocumentStore) -> tuple[Listed, list[Document]]:
-            listed = index.select(selection)
-            documents = store.get(name, listed.ids)
-            found = [documents[doc_id] for doc_id in listed.ids if doc_id in documents]
-            return listed, [each for each in found if each.version <= listed.version.number]
-
-        for _ in range(ATTEMPTS):
-            listed, documents = await self._access.search(read)
-            if len(documents) == len(listed.ids):
+        page = await self._access.search(lambda store: _read(store, name, index, selection))
+        for _ in range(ATTEMPTS - 1):
+            if page.complete:
                 break
             index = await self._access.refresh_index(name)
-        return ListedDocuments(listed.version, documents, listed.warnings)
+            page = await self._access.search(lambda store: _read(store, name, index, selection))  # noqa: B023 - at once
+        found, ids = page.listed, page.listed.ids
+        last = ids[page.read - 1] if page.read else ""
+        return ListedDocuments(found.version, page.documents, page.read, last, page.read < len(ids), found.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Selected documents, and those of the first `read` of them that have not changed since."""
+
+    listed: Listed
+    documents: Sequence[Document]
+    read: int
+
+    @property
+    def complete(self) -> bool:
+        return len(self.documents) == self.read
+
+
+def _read(store: DocumentStore, name: str, index: VectorIndex, selection: Selection) -> _Page:
+    listed = index.select(replace(selection, limit=selection.limit + 1))  # one more tells whether others follow
+    ids = listed.ids[: selection.limit]
+    documents: list[Document] = []
+    read = chars = 0
+    while read < len(ids) and chars < PAGE_CHARS:
+        some = ids[read : read + READ_DOCUMENTS]
+        found = store.get(name, some)
+        documents += [found[doc_id] for doc_id in some if doc_id in found]
+        read += len(some)
+        chars += sum(len(each.text) for each in found.values())
+    return _Page(listed, [each for each in documents if each.version <= listed.version.number], read)
