@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from semblance.models.embeddings import Doubles, TokenEmbeddings
-from semblance.models.text import TokenizedText, Truncate, Unit
+from semblance.models.text import Ints, TokenizedText, Truncate, Unit
+
+MAX_PARTNERS = 3  # of a word, named in a difference
+ROUNDING = 1e-10  # of sums in float64; a larger remainder of a score is a part of a difference
+
+PartKind: TypeAlias = Literal["word", "special", "rest", "term"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +110,6 @@ class Explanation:
 
     def by_word(self) -> Explanation:
         """Aggregate tokens to words: contributions are summed, similarity is the maximum."""
-        if not self.left or not self.right:
-            return self
         left, rows = _words(self.left, self.texts[0])
         right, columns = _words(self.right, self.texts[1])
         added = np.add.reduceat(np.add.reduceat(self.contribution, rows, axis=0), columns, axis=1)
@@ -156,6 +161,93 @@ class Explanation:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """A place in a text that a word of a query is linked to, the similarity, and the contribution.
+
+    Occurrences of a term have neither.
+    """
+
+    start: int
+    end: int
+    similarity: float | None = None
+    contribution: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a part of a query adds to the score of one text, and its partners there, strongest first."""
+
+    contribution: float
+    partners: tuple[Partner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferencePart:
+    """A part of a query, and its shares of the scores of two texts.
+
+    Attributes:
+        kind: a word of the query; special tokens; the rest of the scores, in links left out and rounding; or a term.
+        unit: the word; None for other kinds.
+        name: the word, the term, or the kind.
+        a, b: its shares of both scores.
+    """
+
+    kind: PartKind
+    unit: Unit | None
+    name: str
+    a: Share
+    b: Share
+
+    @property
+    def difference(self) -> float:
+        """Its share of the difference of the scores."""
+        return self.a.contribution - self.b.contribution
+
+
+def difference_parts(a: Explanation, b: Explanation) -> list[DifferencePart]:
+    """The parts of the difference of two scores of one query.
+
+    Law: their shares of a sum to the score of a, those of b to that of b, and so their differences to the difference,
+    within 1e-9.
+
+    Args:
+        a: explanation by words, with the query on the left.
+        b: the same of the other text.
+
+    Returns:
+        A part for each word of the query in reading order, one of special tokens and, unless it is 0, the rest.
+
+    Raises:
+        ValueError: they are of different queries.
+    """
+    if a.left != b.left or a.texts[0] != b.texts[0]:
+        raise ValueError("the explanations are of different queries")
+    words = [DifferencePart("word", unit, unit.text, _share_of(a, i), _share_of(b, i)) for i, unit in enumerate(a.left)]
+    special = DifferencePart("special", None, "special", Share(a.special), Share(b.special))
+    rest = DifferencePart("rest", None, "rest", Share(_rest(a)), Share(_rest(b)))
+    remains = max(abs(rest.a.contribution), abs(rest.b.contribution)) > ROUNDING
+    return [*words, special, *([rest] if remains else [])]
+
+
+def _share_of(explanation: Explanation, i: int) -> Share:
+    """The share of a word of the left text, with its strongest partners."""
+    parts = explanation.contribution[i]
+    strongest = [j for j in np.argsort(-np.abs(parts), kind="stable")[:MAX_PARTNERS] if parts[j]]
+    return Share(float(parts.sum()), tuple(_partner(explanation, i, j) for j in strongest))
+
+
+def _partner(explanation: Explanation, i: int, j: int) -> Partner:
+    unit, similarity, part = explanation.right[j], explanation.similarity[i, j], explanation.contribution[i, j]
+    return Partner(unit.start, unit.end, float(similarity), float(part))
+
+
+def _rest(explanation: Explanation) -> float:
+    """What the shares of words and special tokens lack of a score."""
+    words = explanation.contribution.sum(axis=1)  # summed as the shares are, so that nothing is lost between them
+    return explanation.score - explanation.special - float(words.sum())
+
+
 def tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
     """The tokens of a text. Raises ValueError if only its vectors are present."""
     if embeddings.text is None:
@@ -163,9 +255,9 @@ def tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
     return embeddings.text
 
 
-def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], list[int]]:
+def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], Ints]:
     """Words of the units, and the position of each word's first unit."""
     starts = [i for i, unit in enumerate(units) if i == 0 or unit.word != units[i - 1].word]
-    groups = [units[i:j] for i, j in zip(starts, [*starts[1:], len(units)], strict=True)]
+    groups = [units[i:j] for i, j in pairwise([*starts, len(units)])]
     spans = [(group[0].start, max(unit.end for unit in group), group[0].word) for group in groups]
-    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), starts
+    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), np.array(starts, np.int32)

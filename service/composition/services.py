@@ -32,7 +32,8 @@ from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.embed import Embed, TextEmbedder
-from semblance.service.usecases.explain import Explain
+from semblance.service.usecases.explain.best_passages import BestPassages
+from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.rerank import Rerank
 from semblance.service.usecases.search.search import Search
@@ -96,6 +97,7 @@ async def open_services(
 def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder) -> list[object]:
     collections = Collections(models, stores.collections)
     embedder = DocumentEmbedder(texts)
+    best_passages = BestPassages(collections, stores.collections, texts)
     index_documents = IndexDocuments(collections, stores.collections, embedder)
     return [
         collections,
@@ -109,7 +111,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         DeleteDocuments(stores.collections),
         ChangeMetadata(stores.collections),
         FindDuplicates(collections, stores.collections, texts),
-        Explain(collections, models, stores.collections, texts, models.calibrations),
+        Explain(models, best_passages, texts, models.calibrations),
         Embed(models, texts),
         Rerank(models, texts, models.calibrations),
     ]

@@ -20,7 +20,7 @@ from semblance.service.indexes.fusion import fused_ranks
 from semblance.service.indexes.nearest import nearest_rows
 from semblance.service.indexes.passage_rows import MORE_ROWS, PassageRows
 from semblance.service.indexes.shared_lock import SharedLock
-from semblance.service.ports.documents import VectorChange, Version
+from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     Counted,
     Hit,
@@ -31,6 +31,7 @@ from semblance.service.ports.indexes import (
     Listed,
     PassageHit,
     Selection,
+    TermScore,
     VectorRows,
 )
 from semblance.service.request_warnings import RequestWarning
@@ -176,6 +177,12 @@ class CollectionIndex:
             found = self._rows.rows([row for each in rows.values() for row in each])
             ends = np.cumsum([len(each) for each in rows.values()])
             return dict(zip(rows, np.split(found, ends[:-1]), strict=True))
+
+    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+        """Get the terms of a query that each passage has; missing passages are left out."""
+        with self._lock.reading():
+            rows = {key: row for key in passages if (row := self._documents.row(*key)) is not None}
+            return dict(zip(rows, self._documents.terms(terms, list(rows.values())), strict=True))
 
     def save(self, vectors: Path, documents: Path, terms: Path) -> SavedIndex:
         """Write the engine's rows to a file, a line of JSON for each to another, and their terms."""

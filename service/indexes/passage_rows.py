@@ -67,6 +67,11 @@ class PassageRows:
         first = self._row_of[doc_id]
         return range(first, first + 1 + self._more.get(doc_id, 0))
 
+    def row(self, doc_id: str, number: int) -> int | None:
+        """Row of a passage, None if there is none."""
+        rows = self.of(doc_id) if doc_id in self else range(0)
+        return rows[number] if number < len(rows) else None
+
     def document(self, row: int) -> str:
         """Id of the document of a row."""
         return self._ids[row]

@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from semblance.models.embeddings import Floats
 from semblance.service.filters import Filter, Scalar
 from semblance.service.ports.device import ON_CPU, Device
-from semblance.service.ports.documents import Collection, CollectionSize, VectorChange, Version
+from semblance.service.ports.documents import Collection, CollectionSize, PassageKey, VectorChange, Version
 from semblance.service.request_warnings import RequestWarning
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
@@ -209,6 +209,9 @@ class VectorIndex(Protocol):
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
+
+    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+        """Get the terms of a query that each passage has; missing passages are left out."""
 
     def __len__(self) -> int:
         """Number of documents."""

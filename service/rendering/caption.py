@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from semblance.models.explanation import Explanation, ReadText
@@ -44,21 +45,25 @@ class Caption:
     @property
     def cuts(self) -> tuple[str, ...]:
         """What the model did not read of each truncated text."""
-        return tuple(
-            f"Text {name} was cut{_cut(text)}." for name, text in (("a", self.a), ("b", self.b)) if text.truncated
-        )
+        return cut_notes({"Text a": self.a, "Text b": self.b})
+
+
+def cut_notes(texts: Mapping[str, ReadText]) -> tuple[str, ...]:
+    """What the model did not read of each truncated text, by the names of the texts.
+
+    >>> cut_notes({"Text a": ReadText("abcdef", True, 0, 4), "Text b": ReadText("abc", False, 0, 3)})
+    ('Text a was cut: the model read up to character 4 of 6.',)
+    >>> cut_notes({"Text a": ReadText("abcdef", True, 4, 6)})
+    ('Text a was cut: the model did not read the first 4 of 6 characters.',)
+    """
+    return tuple(f"{name} was cut: the model {_cut(text)}." for name, text in texts.items() if text.truncated)
 
 
 def _cut(text: ReadText) -> str:
-    """The part of a truncated text that the model did not read, as the end of a sentence.
-
-    >>> _cut(ReadText("abcdef", True, 0, 4)), _cut(ReadText("abcdef", True, 4, 6))
-    (': the model read up to character 4 of 6', ': the model did not read the first 4 of 6 characters')
-    """
     length = f"{len(text.text):,}"
     if text.start:
-        return f": the model did not read the first {text.start:,} of {length} characters"
-    return f": the model read up to character {text.end:,} of {length}"
+        return f"did not read the first {text.start:,} of {length} characters"
+    return f"read up to character {text.end:,} of {length}"
 
 
 def matches(explanation: Explanation, caption: Caption) -> Booleans:

@@ -21,7 +21,7 @@ from semblance.service.ports.embedding import ServedModels
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.threads import Offload
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain import WordLinks, word_links
+from semblance.service.usecases.explain.word_links import WordLinks, word_links
 
 Pair: TypeAlias = tuple[TokenEmbeddings, TokenEmbeddings]
 

@@ -22,7 +22,7 @@ from semblance.service.request_warnings import RequestWarning, WarningCode
 from semblance.service.threads import Offload
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
-from semblance.service.usecases.explain import WordLinks, strongest_links
+from semblance.service.usecases.explain.word_links import WordLinks, strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY: WarningCode = "empty_text"

@@ -15,7 +15,7 @@ from semblance.models.embeddings import unit_rows
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.filters import parse_filter
 from semblance.service.indexes.collection_index import CollectionIndex
-from semblance.service.ports.documents import VectorChange
+from semblance.service.ports.documents import PassageKey, VectorChange
 from semblance.service.ports.indexes import ENGINES, HybridQuery
 from tests.support.plain_bm25 import bm25_scores
 
@@ -85,6 +85,11 @@ def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], 
     matching = {doc_id: score for doc_id, score in best(terms).items() if doc_id in allowed and score > 0}
     by_vector = [] if ask.terms_only else ranking(near, ask.k)
     assert len(found.hits) == min(ask.k, len({*by_vector, *ranking(matching, ask.k)})) or _tied(matching, ask.k)
+    passages = [PassageKey(*key) for key in [*texts_of, ("d0", 99), ("none", 0)]]
+    own_terms = index.terms_of(query_terms(ask.query), passages)
+    assert own_terms.keys() == texts_of.keys(), "missing passages are left out"
+    for passage, own in own_terms.items():
+        assert sum(term.score for term in own) == pytest.approx(terms[passage], abs=1e-9)
     for hit in found.hits:
         assert hit.id in allowed
         assert hit.vector_rank == (by_vector.index(hit.id) + 1 if hit.id in by_vector else None)

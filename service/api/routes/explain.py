@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Body, Query, Request, Response
-from starlette.exceptions import HTTPException
 
 from semblance.models import catalogue
+from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from semblance.service.rendering.caption import Caption
-from semblance.service.rendering.html import render_html
+from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.png import DrawingProcess
 from semblance.service.rendering.svg import render_svg
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText
-from semblance.service.usecases.explain import (
+from semblance.service.usecases.explain.explain import (
     DEFAULT_MEASURE,
     DocumentRef,
     Explain,
@@ -39,14 +38,7 @@ MEDIA_TYPES: Mapping[Format, str] = {
     "png": "image/png",
 }
 
-PICTURE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
-}
-
-_PICTURES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {media_type: {} for name, media_type in MEDIA_TYPES.items() if name != "json"}}
-}
-_DOCUMENTED = _PICTURES | responses(
+_DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
     *FIELDS,
     *TEXTS,
     *MODEL,
@@ -61,8 +53,6 @@ _DOCUMENTED = _PICTURES | responses(
     "write_conflict",
 )
 
-_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
-
 
 @router.get("/explain", summary="Explain a score", response_model=ExplainResponse, responses=_DOCUMENTED)
 async def explain(
@@ -72,7 +62,7 @@ async def explain(
     request: Request,
 ) -> Response:
     """Show which words or tokens determine the score of two texts. For long texts use POST."""
-    return await _explain(query, query.format or _accepted_format(request), explainer, drawing)
+    return await _explain(query, query.format or accepted_format(request, MEDIA_TYPES), explainer, drawing)
 
 
 @router.post(
@@ -85,7 +75,7 @@ async def explain_long_texts(
     request: Request,
 ) -> Response:
     """The same, with texts of any length."""
-    return await _explain(body, body.format or _accepted_format(request), explainer, drawing)
+    return await _explain(body, body.format or accepted_format(request, MEDIA_TYPES), explainer, drawing)
 
 
 async def _explain(options: ExplainRequest, format_: Format, explainer: Explain, drawing: DrawingProcess) -> Response:
@@ -142,35 +132,3 @@ async def _draw(
             return await drawing.png(result.explanation, caption)
         case _:
             return await asyncio.to_thread(render_html, result.explanation, caption)
-
-
-def _accepted_format(request: Request) -> Format:
-    """The format that the Accept headers prefer; of equals the first in `MEDIA_TYPES`.
-
-    `*/*` means JSON.
-    """
-    accept = ",".join(request.headers.getlist("accept")).strip() or "*/*"
-    ranges = dict(_media_range(part) for part in accept.split(","))
-    qualities = {name: _quality(media_type, ranges) for name, media_type in MEDIA_TYPES.items()}
-    best = max(qualities, key=lambda name: qualities[name])
-    if qualities[best] == 0:
-        raise HTTPException(406, f"available formats are {', '.join(MEDIA_TYPES.values())}")
-    return best
-
-
-def _quality(media_type: str, ranges: Mapping[str, float]) -> float:
-    """Quality of the most specific range that covers a media type (RFC 9110, section 12.5.1).
-
-    >>> _quality("image/png", {"*/*": 0.1, "image/*": 0.5}), _quality("image/png", {"text/html": 1.0})
-    (0.5, 0.0)
-    """
-    specific_first = (media_type, media_type.partition("/")[0] + "/*", "*/*")
-    return next((ranges[each] for each in specific_first if each in ranges), 0.0)
-
-
-def _media_range(part: str) -> tuple[str, float]:
-    media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
-    qualities = [value[2:] for value in parameters if value.startswith("q=")]
-    if not qualities:
-        return media_type, 1.0
-    return media_type, float(qualities[0]) if _QUALITY.fullmatch(qualities[0]) else 0.0

@@ -164,7 +164,7 @@ def _term_match(hit: SearchHit, match: TermMatch, mode: Mode) -> TermMatchOut:
                 idf=each.idf,
                 tf=each.tf,
                 score=each.score,
-                bonus=term_bonus(each, match),
+                bonus=term_bonus(each, match.score, match.bonus),
                 spans=spans[each.term],
             )
             for each in match.terms

@@ -28,7 +28,8 @@ from semblance.service.api.schemas.fields import (
     require_one_of,
 )
 from semblance.service.api.schemas.warnings import Warnings, warnings_out
-from semblance.service.usecases.explain import DEFAULT_LINKS, DEFAULT_MEASURE, PairExplanation, WordLinks
+from semblance.service.usecases.explain.explain import DEFAULT_MEASURE, PairExplanation
+from semblance.service.usecases.explain.word_links import DEFAULT_LINKS, WordLinks
 
 
 class Token(BaseModel):
@@ -152,8 +153,8 @@ def explanation_out(
         score=links.score,
         measure=measure,
         granularity=granularity,
-        a=_side(texts[0], links.left),
-        b=_side(texts[1], links.right),
+        a=side_out(texts[0], links.left),
+        b=side_out(texts[1], links.right),
         links=[
             LinkOut(a=link.left, b=link.right, similarity=link.similarity, contribution=link.contribution)
             for link in links.links
@@ -185,7 +186,8 @@ def explain_response(explained: PairExplanation, request: ExplainRequest) -> Exp
     )
 
 
-def _side(read: ReadText, units: tuple[Unit, ...]) -> Side:
+def side_out(read: ReadText, units: tuple[Unit, ...]) -> Side:
+    """A text and its units as JSON."""
     return Side(
         text=read.text,
         truncated=read.truncated,

@@ -26,7 +26,8 @@ from semblance.service.usecases.documents.neighbors import (
     nearest_documents,
 )
 from semblance.service.usecases.embed import TextEmbedder
-from semblance.service.usecases.explain import DEFAULT_MEASURE, WordLinks, word_links
+from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
+from semblance.service.usecases.explain.word_links import WordLinks, word_links
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 
 NEAREST, MOST = 100, 1000  # neighbors looked up per document, and if all of the first pass the threshold

@@ -10,7 +10,7 @@ from semblance.models.measures.highlight import Highlight
 from semblance.service.ports.documents import CutDocuments, Document, PassageKey, Version
 from semblance.service.ports.indexes import HybridHit, PassageHit, TermScore
 from semblance.service.request_warnings import RequestWarning
-from semblance.service.usecases.explain import WordLinks
+from semblance.service.usecases.explain.word_links import WordLinks
 
 
 class ScoredPassage(NamedTuple):

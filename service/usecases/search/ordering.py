@@ -25,9 +25,9 @@ def bonus_of(score: float) -> float:
     return MAX_BONUS * score / (score + HALF_BONUS)
 
 
-def term_bonus(term: TermScore, match: TermMatch) -> float:
-    """The share of a term in the bonus of a passage: in proportion to its score."""
-    return match.bonus * term.score / match.score
+def term_bonus(term: TermScore, score: float, bonus: float) -> float:
+    """The share of a term in the bonus of a passage: in proportion to its part of the passage's score by BM25."""
+    return bonus * term.score / score
 
 
 def ordered(

@@ -19,7 +19,8 @@ from semblance.service.ports.calibration import Calibration
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
 from semblance.service.ports.indexes import Hit, HybridHit, HybridPassage, HybridQuery, VectorIndex
 from semblance.service.usecases.embed import TextEmbeddings
-from semblance.service.usecases.explain import RESCORED_PASSAGES, word_links
+from semblance.service.usecases.explain.best_passages import RESCORED_PASSAGES
+from semblance.service.usecases.explain.word_links import word_links
 from semblance.service.usecases.search.hits import IndexHits, RankedHit, RankedHits, SearchHit, ids_of
 from semblance.service.usecases.search.ordering import AUTO_SHARE, ordered
 from semblance.service.usecases.search.params import Facets, SearchParams, SearchResults

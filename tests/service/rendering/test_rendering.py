@@ -21,7 +21,7 @@ from semblance.models.text import Unit
 from semblance.service.rendering import fonts
 from semblance.service.rendering.caption import Caption, select
 from semblance.service.rendering.colors import ColorScale, ink_on
-from semblance.service.rendering.html import render_html
+from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.labels import em_width, legal, rounded_parts, shorten
 from semblance.service.rendering.layout import angle_for, cell_for
 from semblance.service.rendering.png import DrawingProcess, render_png

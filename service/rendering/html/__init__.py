@@ -1,0 +1,1 @@
+"""Self-contained HTML pages: no scripts, fonts or network access."""

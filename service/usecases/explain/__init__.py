@@ -1,0 +1,1 @@
+"""Explain the score of two texts, and the difference between two scores."""
