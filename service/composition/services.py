@@ -33,6 +33,7 @@ from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata
 from semblance.service.usecases.embed import Embed, TextEmbedder
 from semblance.service.usecases.explain.best_passages import BestPassages
+from semblance.service.usecases.explain.difference import ExplainDifference
 from semblance.service.usecases.explain.explain import Explain
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.rerank import Rerank
@@ -112,6 +113,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         ChangeMetadata(stores.collections),
         FindDuplicates(collections, stores.collections, texts),
         Explain(models, best_passages, texts, models.calibrations),
+        ExplainDifference(best_passages),
         Embed(models, texts),
         Rerank(models, texts, models.calibrations),
     ]

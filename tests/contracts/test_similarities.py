@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from semblance.models import catalogue
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.explanation import Explanation
+from semblance.models.explanation import Explanation, difference_parts
 from semblance.models.measures.pairwise import score_all_pairs
 from semblance.models.protocols import Explainable
 from tests.support.project import PROJECT
@@ -108,6 +108,21 @@ def test_links_special_and_omitted_sum_to_the_score(
         assert form.score == pytest.approx(score, abs=1e-6)
         assert np.isfinite(form.contribution).all()
         assert np.isfinite(form.similarity).all()
+
+
+@every_explainable
+@given(query=token_embeddings(), a=token_embeddings(), b=token_embeddings())
+def test_parts_of_a_difference_sum_to_it(
+    name: str, query: TokenEmbeddings, a: TokenEmbeddings, b: TokenEmbeddings
+) -> None:
+    measure = catalogue.similarity(name)
+    assert isinstance(measure, Explainable)
+    first, second = (measure.explain(query, each).by_word() for each in (a, b))
+    parts = difference_parts(first, second)
+    assert sum(part.difference for part in parts) == pytest.approx(first.score - second.score, abs=1e-9)
+    assert sum(part.a.contribution for part in parts) == pytest.approx(first.score, abs=1e-9)
+    assert sum(part.b.contribution for part in parts) == pytest.approx(second.score, abs=1e-9)
+    assert [part.unit for part in parts if part.unit] == list(first.left)
 
 
 @pytest.mark.parametrize("name", [name for name in EXPLAINABLE if catalogue.similarity(name).needs != "words"])

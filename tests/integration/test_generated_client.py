@@ -180,6 +180,16 @@ def search_and_explain(client: GeneratedClient) -> None:
     assert 0 < posted.a.read_end < 3000
 
 
+def explain_difference(client: GeneratedClient) -> None:
+    other = client.ConditionalDocumentIn(id="c", text="The weather is fine.")
+    client.call("store_documents", "typed", body=client.DocumentsRequest(documents=[other]))
+    between = client.call("explain_difference", query=TEXT, a="a/b", b="c", collection="typed")
+    long = client.DifferenceRequest(query="word " * 600, a="c", b="a/b", collection="typed", mode="hybrid")
+    assert client.call("explain_long_difference", body=long).query.truncated
+    assert between.difference == between.a.score - between.b.score > 0
+    client.call("delete_document", "typed", "c")
+
+
 def reembed(client: GeneratedClient) -> None:
     body = client.ReembeddingRequest(model="minilm")
     assert client.call("begin_reembedding", "typed", body=body).reembedding.documents_left == 1
@@ -222,6 +232,7 @@ def test_a_generated_client_calls_every_route(generated: GeneratedClient, operat
         show_models,
         create_and_store,
         search_and_explain,
+        explain_difference,
         reembed,
         delete,
         operate,

@@ -86,6 +86,9 @@ def test_every_example_of_a_body_is_accepted(http: httpx2.Client, document: dict
     assert tried >= 10
 
 
+COMPARED = {"query": "my parcel never came", "a": "shipping-002", "b": "shipping-003"}
+
+
 def test_every_example_of_a_parameter_is_accepted(http: httpx2.Client, document: dict[str, Any]) -> None:
     """Examples of names are from the sample; other examples are combined with the required parameters."""
     fixed = {"a": "A cat.", "name": "default", "doc_id": "shipping-001"}
@@ -94,7 +97,8 @@ def test_every_example_of_a_parameter_is_accepted(http: httpx2.Client, document:
         if "get" not in methods:
             continue
         parameters = methods["get"].get("parameters", [])
-        required = {each["name"]: fixed[each["name"]] for each in parameters if each["required"]}
+        names = fixed | (COMPARED if path == "/explain/difference" else {})
+        required = {each["name"]: names[each["name"]] for each in parameters if each["required"]}
         for parameter in parameters:
             for example in parameter["schema"].get("examples", []):
                 values = required | {parameter["name"]: example}
@@ -136,7 +140,8 @@ def test_an_operation_lists_only_refusals_of_its_own(document: dict[str, Any]) -
         "unsupported_media_type",
     }
     assert not codes["get_liveness"] & {"unknown_field", "malformed_json", "store_unavailable"}
-    assert {"not_acceptable", "unknown_document", "not_explainable"} <= codes["explain"]
+    for explained in ("explain", "explain_difference"):
+        assert {"not_acceptable", "unknown_document", "not_explainable"} <= codes[explained]
     assert {"document_changed", "version_mismatch", "bad_version", "store_full"} <= codes["delete_document"]
     assert all("malformed_http" in each and "internal_error" in each for each in codes.values())
 
@@ -147,6 +152,7 @@ def test_warnings_have_the_codes_of_their_table(document: dict[str, Any]) -> Non
         "SimilarityResponse",
         "SearchResponse",
         "ExplainResponse",
+        "DifferenceResponse",
         "DocumentsResponse",
         "EmbeddingsResponse",
     ):
@@ -165,6 +171,7 @@ BOUNDS = {"and": [{"views": {"gte": 1, "lt": 5}}, {"or": [{"tags": {"in": ["a", 
         ("post", "/search", {"queries": ["x", "مرحبا"], "k": 1000, "measure": "rcmd1", "filter": None}),
         ("post", "/explain", {"a": "x", "b": "y", "format": "svg", "granularity": "token", "max_links": 0}),
         ("post", "/explain", {"a": "x", "id": "shipping-001", "collection": "default", "b": None, "model": None}),
+        ("post", "/explain/difference", {**COMPARED, "mode": "hybrid", "format": None, "measure": None}),
         ("put", "/collections/{name}", {}),
         ("put", "/collections/{name}", {"model": "minilm", "index": "exact", "tokens": "int8", "measure": "rcmd2"}),
         ("post", "/collections/default/documents", {"documents": [{"id": "a/b c", "text": "t", "metadata": {}}]}),

@@ -43,7 +43,18 @@ from semblance_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
-from semblance_client.explanation import Explanation, Link, PairExplanation, Side, Token
+from semblance_client.explanation import (
+    ComparedDocument,
+    DifferencePart,
+    Explanation,
+    Link,
+    PairExplanation,
+    Partner,
+    ScoreDifference,
+    Share,
+    Side,
+    Token,
+)
 from semblance_client.steps import Call, Request, Retries
 from semblance_client.upload import LineProblem, StoredBatch, Uploaded
 
@@ -56,8 +67,10 @@ __all__ = [
     "Changed",
     "Client",
     "Collection",
+    "ComparedDocument",
     "Conflict",
     "Deleted",
+    "DifferencePart",
     "Document",
     "DocumentPage",
     "Duplicate",
@@ -76,14 +89,17 @@ __all__ = [
     "NotFound",
     "Overloaded",
     "PairExplanation",
+    "Partner",
     "Problem",
     "RankedDocument",
     "Ranking",
     "ReadDocument",
     "Request",
     "Retries",
+    "ScoreDifference",
     "SearchResults",
     "SemblanceError",
+    "Share",
     "Side",
     "Similarities",
     "SimilarityMatrix",

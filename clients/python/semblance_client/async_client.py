@@ -85,6 +85,7 @@ class AsyncClient:
     similarity_matrix = _method(calls.similarity_matrix)
     search = _method(calls.search)
     explain = _method(calls.explain)
+    explain_difference = _method(calls.explain_difference)
     embed = _method(calls.embed)
     rerank = _method(calls.rerank)
     create_collection = _method(document_calls.create_collection)

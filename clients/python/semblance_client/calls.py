@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from semblance_client import answers, wire
-from semblance_client.explanation import PairExplanation
+from semblance_client.explanation import PairExplanation, ScoreDifference
 from semblance_client.steps import Call
 
 Truncate: TypeAlias = Literal["START", "END", "NONE"]
@@ -196,6 +196,40 @@ def explain(  # noqa: PLR0913 - one parameter a field of the request
         format="json",
     )
     return wire.post("/explain", body, PairExplanation)
+
+
+def explain_difference(  # noqa: PLR0913 - one parameter a field of the request
+    query: str,
+    a: str,
+    b: str,
+    *,
+    collection: str | None = None,
+    measure: str | None = None,
+    mode: Literal["vector", "hybrid"] | None = None,
+    truncate: Truncate | None = None,
+) -> Call[ScoreDifference]:
+    """Explain why one document stands above another for a query.
+
+    Args:
+        query: the query.
+        a: id of a document.
+        b: id of another one.
+        collection: the collection of both; `default` by default.
+        measure: the score to explain; `rcmd_words` by default.
+        mode: `hybrid` adds the bonus of terms, by which hybrid searches order documents; `vector` by default.
+        truncate: the end at which a query that is too long is truncated; NONE refuses it.
+
+    Example:
+        >>> why = client.explain_difference("my parcel never came", "shipping-001", "shipping-002")
+        >>> [(part.text, round(part.difference, 2)) for part in why.parts[:2]]
+        [('my', 0.1), ('parcel', 0.07)]
+        >>> round(sum(part.difference for part in why.parts) - (why.a.score - why.b.score), 9)
+        0.0
+    """
+    body = wire.fields(
+        query=query, a=a, b=b, collection=collection, measure=measure, mode=mode, truncate=truncate, format="json"
+    )
+    return wire.post("/explain/difference", body, ScoreDifference)
 
 
 def embed(

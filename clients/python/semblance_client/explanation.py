@@ -148,5 +148,112 @@ class PairExplanation(Explanation):
     warnings: list[RequestWarning]
 
 
+class Passage(Answer):
+    """The place of a passage in its document, in code points."""
+
+    start: int
+    end: int
+
+
+class ComparedDocument(Side):
+    """A document with the text of its best passage, which is all of a document that is not cut.
+
+    Attributes:
+        passage: the place of that passage in a document that is cut.
+        score: by the measure.
+        bonus: what terms add to it.
+        combined: score and bonus, which order the hits of a search.
+    """
+
+    id: str
+    passage: Passage | None
+    score: float
+    bonus: float
+    combined: float
+
+
+class Partner(Answer):
+    """A word of a document that a word of the query is linked to, or an occurrence of a term.
+
+    Occurrences have no similarity and no contribution of their own.
+    """
+
+    text: str
+    start: int
+    end: int
+    similarity: float | None
+    contribution: float | None
+
+
+class Share(Answer):
+    """What a part of a query adds to the score of a document, and its partners there, strongest first."""
+
+    contribution: float
+    partners: list[Partner]
+
+
+class DifferencePart(Answer):
+    """A part of a query, and what it adds to the scores of two documents.
+
+    Attributes:
+        kind: `word` or `term` of the query, `special` tokens, or the `rest` of the scores.
+        text: the word or term; the kind of all others.
+        start: first code point of a word in the query; None for other kinds.
+        end: one past its last code point.
+        a: its share of the score of the first document.
+        b: its share of the score of the second.
+        difference: the first share less the second.
+    """
+
+    kind: str
+    text: str
+    start: int | None
+    end: int | None
+    a: Share
+    b: Share
+    difference: float
+
+
+class ScoreDifference(Answer):
+    """Why one document stands above another: the differences of the parts sum to that of the scores.
+
+    Attributes:
+        query: the query.
+        a: the first document.
+        b: the second document.
+        difference: `combined` of the first less that of the second.
+        parts: largest absolute difference first.
+        version: of the collection, in which both documents were read.
+
+    Example:
+        >>> print(client.explain_difference("my parcel never came", "shipping-001", "shipping-002"))
+        0.2105 by rcmd_words: shipping-001 0.4714, shipping-002 0.2609
+          my      +0.0960
+          parcel  +0.0713
+          never   +0.0472
+          came    -0.0040
+    """
+
+    query: Side
+    a: ComparedDocument
+    b: ComparedDocument
+    difference: float
+    parts: list[DifferencePart]
+    measure: str
+    mode: str
+    model: str
+    space: str
+    version: str
+    warnings: list[RequestWarning]
+
+    def __str__(self) -> str:
+        documents = ", ".join(f"{each.id} {each.combined:.4f}" for each in (self.a, self.b))
+        lines = [f"{self.difference:.4f} by {self.measure}: {documents}"]
+        shown = [part for part in self.parts[:SHOWN_LINKS] if round(part.difference, 4)]
+        width = max((len(_short(part.text)) for part in shown), default=0)
+        lines += [f"  {_short(part.text):<{width}}  {part.difference:+.4f}" for part in shown]
+        return "\n".join(lines)
+
+
 def _short(word: str) -> str:
     return word if len(word) <= WORD_CHARS else f"{word[: WORD_CHARS - 1]}…"

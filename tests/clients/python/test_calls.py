@@ -66,6 +66,15 @@ def test_explain_sends_every_option(client: Client, http: httpx2.Client) -> None
     assert of_document.b.text == client.document("shipping-001").text
 
 
+def test_explain_difference_sends_every_option(client: Client, http: httpx2.Client) -> None:
+    options: dict[str, Any] = {"collection": "default", "measure": "rcmd", "mode": "hybrid", "truncate": "START"}
+    answer = client.explain_difference("my parcel", "shipping-001", "shipping-002", **options)
+    body = {"query": "my parcel", "a": "shipping-001", "b": "shipping-002", **options}
+    assert answer.model_dump() == http.post("/explain/difference", json=body).raise_for_status().json()
+    assert {part.kind for part in answer.parts} >= {"word", "special", "term"}
+    assert [client.document(each.id).text for each in (answer.a, answer.b)] == [answer.a.text, answer.b.text]
+
+
 def test_vectors_have_unit_length_and_the_order_of_texts(client: Client) -> None:
     answer = client.embed(TEXTS, "minilm-words", dimensions=64, input_type="document", truncate="END")
     assert [each.index for each in answer.data] == [0, 1, 2, 3]

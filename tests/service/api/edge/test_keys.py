@@ -63,6 +63,8 @@ REQUIRED = {
     "PATCH /collections/{name}/documents": "write",
     "GET /explain": "read",
     "POST /explain": "read",
+    "GET /explain/difference": "read",
+    "POST /explain/difference": "read",
     "GET /collections": "read",
     "GET /collections/{name}": "read",
     "PUT /collections/{name}": "admin",

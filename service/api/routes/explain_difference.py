@@ -1,0 +1,116 @@
+"""/explain/difference: why one document stands above another, as JSON or as a page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from semblance.models import catalogue
+from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
+from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
+from semblance.service.api.routing import StrictRoute, Use, json_answer
+from semblance.service.api.schemas.difference import (
+    DifferenceQuery,
+    DifferenceRequest,
+    DifferenceResponse,
+    difference_response,
+)
+from semblance.service.rendering.html.difference import DifferencePage, DocumentSide, render_difference
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.explain.difference import (
+    DifferenceParams,
+    ExplainDifference,
+    ExplainedDocument,
+    ScoreDifference,
+)
+from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
+
+router = APIRouter(tags=["explain"], route_class=StrictRoute)
+
+Format: TypeAlias = Literal["json", "html"]
+
+MEDIA_TYPES: Mapping[Format, str] = {"json": "application/json", "html": "text/html"}
+
+_DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
+    *FIELDS,
+    *TEXTS,
+    *ENCODING,
+    *READ,
+    "not_acceptable",
+    "not_explainable",
+    "space_mismatch",
+    "unknown_collection",
+    "unknown_document",
+    "unknown_measure",
+    "write_conflict",
+)
+
+
+@router.get(
+    "/explain/difference",
+    summary="Explain why a document stands above another",
+    response_model=DifferenceResponse,
+    responses=_DOCUMENTED,
+)
+async def explain_difference(
+    query: Annotated[DifferenceQuery, Query()], explain: Use[ExplainDifference], request: Request
+) -> Response:
+    """Show which words of a query make the difference of two documents' scores. For long queries use POST."""
+    return await _explain(query, request, explain)
+
+
+@router.post(
+    "/explain/difference",
+    summary="Explain a difference for a long query",
+    response_model=DifferenceResponse,
+    responses=_DOCUMENTED,
+)
+async def explain_long_difference(
+    body: Annotated[DifferenceRequest, Body()], explain: Use[ExplainDifference], request: Request
+) -> Response:
+    """The same, with a query of any length."""
+    return await _explain(body, request, explain)
+
+
+async def _explain(options: DifferenceRequest, request: Request, explain: ExplainDifference) -> Response:
+    format_ = options.format or accepted_format(request, MEDIA_TYPES)
+    found = await explain(
+        DifferenceParams(
+            query=InputText(options.query, "/query"),
+            a=options.a,
+            b=options.b,
+            collection=options.collection,
+            measure=options.measure or DEFAULT_MEASURE,
+            mode=options.mode,
+            truncate=options.truncate,
+        )
+    )
+    if format_ == "json":
+        answer = await json_answer("parts", len(found.parts), lambda: difference_response(found).model_dump_json())
+    else:
+        page = await asyncio.to_thread(render_difference, _page(found))
+        answer = Response(page, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
+    answer.headers["vary"] = "accept"
+    return answer
+
+
+def _page(found: ScoreDifference) -> DifferencePage:
+    names = {"/query": "query", "/a": "A", "/b": "B"}
+    return DifferencePage(
+        query=found.query,
+        a=_side(found.a),
+        b=_side(found.b),
+        parts=found.parts,
+        measure=found.measure,
+        model=found.encoder.name,
+        terms=found.mode == "hybrid",
+        distance=catalogue.is_distance(found.measure),
+        warnings=tuple(f"Warning: {names[each.pointer]}: {each.detail}" for each in found.warnings),
+    )
+
+
+def _side(document: ExplainedDocument) -> DocumentSide:
+    return DocumentSide(document.id, document.text, document.explanation, document.bonus)

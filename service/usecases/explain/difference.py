@@ -1,0 +1,174 @@
+"""Explain why one document stands above another, by the parts of the difference of their scores."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from semblance.models.catalogue import explainable
+from semblance.models.explanation import (
+    DifferencePart,
+    Explanation,
+    Partner,
+    ReadText,
+    Share,
+    difference_parts,
+    tokens_of,
+)
+from semblance.models.protocols import Encoder
+from semblance.models.text import Truncate
+from semblance.models.tokenization.passages import Span
+from semblance.models.tokenization.terms import document_terms, query_terms
+from semblance.service.ports.documents import Version
+from semblance.service.request_warnings import RequestWarning
+from semblance.service.usecases.embed import InputText
+from semblance.service.usecases.explain.best_passages import BestPassage, BestPassages, DocumentQuery, QueriedDocuments
+from semblance.service.usecases.search.ordering import bonus_of, term_bonus
+
+DifferenceMode: TypeAlias = Literal["vector", "hybrid"]
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceParams:
+    """A query and the ids of two documents of a collection, as a search in `mode` orders them."""
+
+    query: InputText
+    a: str
+    b: str
+    collection: str
+    measure: str
+    mode: DifferenceMode
+    truncate: Truncate = "END"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplainedDocument:
+    """A document with the explanation of its best passage, by words, and the bonus of the terms in that.
+
+    Attributes:
+        id: of the document.
+        span: of the passage in the document; None for a document that is not cut.
+        text: of the passage.
+        explanation: of the score.
+        bonus: that terms add to the score; 0 unless they count.
+    """
+
+    id: str
+    span: Span | None
+    text: ReadText
+    explanation: Explanation
+    bonus: float
+
+    @property
+    def combined(self) -> float:
+        """Score and bonus, by which hits are ordered."""
+        return self.explanation.score + self.bonus
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreDifference:
+    """The difference of two documents' scores for a query.
+
+    Law: the differences of `parts` sum to `difference`, within 1e-9.
+
+    Attributes:
+        parts: words, special tokens, the rest of the scores and terms; the largest difference first.
+    """
+
+    encoder: Encoder
+    measure: str
+    mode: DifferenceMode
+    version: Version
+    query: ReadText
+    a: ExplainedDocument
+    b: ExplainedDocument
+    parts: Sequence[DifferencePart]
+    warnings: Sequence[RequestWarning]
+
+    @property
+    def difference(self) -> float:
+        """How far a stands above b; negative if it stands below."""
+        return self.a.combined - self.b.combined
+
+
+class ExplainDifference:
+    """Explains the difference of the scores of two documents, each by its best passage."""
+
+    def __init__(self, best_passages: BestPassages) -> None:
+        self._best_passages = best_passages
+
+    async def __call__(self, params: DifferenceParams) -> ScoreDifference:
+        """Explain the difference for one query.
+
+        Raises:
+            UnknownMeasure, NotExplainable, UnknownCollection, UnknownDocument, SpaceMismatch, InvalidRequest,
+            WriteConflict: see the errors of models and service.
+        """
+        explainer = explainable(params.measure)
+        found = await self._best_passages(
+            DocumentQuery(
+                text=params.query,
+                collection=params.collection,
+                documents={params.a: "/a", params.b: "/b"},
+                measure=params.measure,
+                truncate=params.truncate,
+                by_terms=params.mode == "hybrid",
+            )
+        )
+
+        def compare() -> ScoreDifference:
+            explanations = [explainer.explain(found.query, each.tokens).by_word() for each in found.passages]
+            return _difference(params, found, explanations)
+
+        return await asyncio.to_thread(compare)
+
+
+def _difference(
+    params: DifferenceParams, found: QueriedDocuments, explanations: Sequence[Explanation]
+) -> ScoreDifference:
+    a, b = (
+        _explained(passage, explanation, params.truncate)
+        for passage, explanation in zip(found.passages, explanations, strict=True)
+    )
+    parts = [*difference_parts(*explanations), *_term_parts(params, *found.passages)]
+    return ScoreDifference(
+        encoder=found.encoder,
+        measure=params.measure,
+        mode=params.mode,
+        version=found.version,
+        query=ReadText.of(tokens_of(found.query), params.truncate),
+        a=a,
+        b=b,
+        parts=sorted(parts, key=lambda part: -abs(part.difference)),
+        warnings=[*found.warnings, *(warning for each in found.passages for warning in each.warnings)],
+    )
+
+
+def _explained(passage: BestPassage, explanation: Explanation, truncate: Truncate) -> ExplainedDocument:
+    read = ReadText.of(tokens_of(passage.tokens), truncate)
+    return ExplainedDocument(passage.id, passage.span, read, explanation, bonus_of(passage.bm25))
+
+
+def _term_parts(params: DifferenceParams, a: BestPassage, b: BestPassage) -> list[DifferencePart]:
+    """A part for each term of the query, if terms count: its shares of both bonuses."""
+    if params.mode == "vector":
+        return []
+    shares = [_term_shares(each) for each in (a, b)]
+    none = Share(0.0)
+    return [
+        DifferencePart("term", None, term, *(own.get(term, none) for own in shares))
+        for term in query_terms(params.query.text)
+    ]
+
+
+def _term_shares(passage: BestPassage) -> Mapping[str, Share]:
+    """The share of each term in the bonus of a passage, with its places."""
+    places: defaultdict[str, list[Partner]] = defaultdict(list)
+    for term in document_terms(tokens_of(passage.tokens).text):
+        places[term.text].append(Partner(term.start, term.end))
+    score = passage.bm25
+    bonus = bonus_of(score)
+    return {each.term: Share(term_bonus(each, score, bonus), tuple(places[each.term])) for each in passage.terms}
