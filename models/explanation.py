@@ -163,9 +163,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A place in a text that a word of a query is linked to, the similarity, and the contribution.
+    """A place in a text that a word of a query is linked to, or where a term occurs.
 
-    Occurrences of a term have neither.
+    Occurrences have neither a similarity nor a contribution of their own.
     """
 
     start: int
@@ -176,7 +176,7 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a part of a query adds to the score of one text, and its partners there, strongest first."""
+    """What a part of a query adds to the score of a text; its partners there, strongest first."""
 
     contribution: float
     partners: tuple[Partner, ...] = ()

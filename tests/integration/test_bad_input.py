@@ -42,6 +42,7 @@ def test_texts_without_visible_characters_are_refused(api: Api, text: str) -> No
         ("/similarity", {"left": ["fine"], "right": ["fine", text]}, "/right/1"),
         ("/search", {"query": text}, "/query"),
         ("/explain", {"a": text, "b": "fine"}, "/a"),
+        ("/explain/difference", {"query": text, "a": "shipping-001", "b": "shipping-002"}, "/query"),
         (STORE, {"documents": [{"id": "x", "text": text}]}, "/documents/0/text"),
     ):
         problem = assert_problem(api.post(path, body), 422, "empty_text")
@@ -54,6 +55,7 @@ def test_ill_formed_texts_are_refused(api: Api, text: str) -> None:
         ("/similarity", {"pairs": [{"a": text, "b": "fine"}]}),
         ("/search", {"query": text}),
         ("/explain", {"a": "fine", "b": text}),
+        ("/explain/difference", {"query": text, "a": "shipping-001", "b": "shipping-002"}),
         (STORE, {"documents": [{"id": "x", "text": text}]}),
         (STORE, {"documents": [{"id": text, "text": "fine"}]}),
         (STORE, {"documents": [{"id": "x", "text": "fine", "metadata": {"k": text}}]}),
@@ -74,6 +76,7 @@ def test_ill_formed_names_are_refused(api: Api, text: str) -> None:
         ("/similarity", {"pairs": [VALID], "model": text}),
         ("/similarity", {"pairs": [VALID], "measure": text}),
         ("/explain", {"a": "fine", "id": text}),
+        ("/explain/difference", {"query": "fine", "a": "shipping-001", "b": text}),
     ):
         assert_problem(api.post(path, body), 422, "ill_formed_text")
     assert api.ok("/search", {"query": "fine", "filter": {"category": text}})["results"][0]["hits"] == []

@@ -112,7 +112,7 @@ def test_a_hybrid_difference_is_that_of_the_search(api: Api, measure: str) -> No
         assert "term" not in {part["kind"] for part in plain["parts"]}
 
 
-def test_the_best_passage_has_the_best_sum_of_score_and_bonus(api: Api) -> None:
+def test_the_best_passage_has_the_highest_sum_with_bonus(api: Api) -> None:
     """A passage about the violin has the best score, and that with the number the best bonus."""
     query = "violin E-4711"
     by_vector = difference(api, "serial", "long", "compared-cut", query, measure="rcmd")

@@ -184,7 +184,9 @@ def explain_difference(client: GeneratedClient) -> None:
     other = client.ConditionalDocumentIn(id="c", text="The weather is fine.")
     client.call("store_documents", "typed", body=client.DocumentsRequest(documents=[other]))
     between = client.call("explain_difference", query=TEXT, a="a/b", b="c", collection="typed")
-    long = client.DifferenceRequest(query="word " * 600, a="c", b="a/b", collection="typed", mode="hybrid")
+    long = client.DifferenceRequest(
+        query="word " * 600, a="c", b="a/b", collection="typed", mode=client.DifferenceRequestMode.HYBRID
+    )
     assert client.call("explain_long_difference", body=long).query.truncated
     assert between.difference == between.a.score - between.b.score > 0
     client.call("delete_document", "typed", "c")

@@ -39,6 +39,7 @@ from tests.support.wide_console import wide_console
 
 READ, WRITTEN = "default", "written"  # the collections that are read from and written to
 DOCUMENT = "shipping-001"
+COMPARED = {"a": DOCUMENT, "b": "shipping-002"}
 # every invalid request is refused, and each operation has many kinds of them: with fewer, both kinds are about as many
 VALID_PER_INVALID = 8
 
@@ -171,6 +172,8 @@ class ExistingNames:
         existing: dict[str, Any] = {
             key: value if value is None else self._body.get(key, value) for key, value in parameters.items()
         }
+        if {"query", "a", "b"} <= existing.keys():  # of /explain/difference: a and b are documents
+            existing |= COMPARED
         if existing.get("candidates") is not None:  # must not be less than k
             existing["candidates"] = max(int(existing["candidates"]), int(existing.get("k", 10)))
         existing.pop("min_probability", None)  # no measure of the service has a calibration

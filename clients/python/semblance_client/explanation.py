@@ -186,7 +186,7 @@ class Partner(Answer):
 
 
 class Share(Answer):
-    """What a part of a query adds to the score of a document, and its partners there, strongest first."""
+    """What a part of a query adds to a document's score; its partners there, strongest first."""
 
     contribution: float
     partners: list[Partner]
@@ -215,7 +215,7 @@ class DifferencePart(Answer):
 
 
 class ScoreDifference(Answer):
-    """Why one document stands above another: the differences of the parts sum to that of the scores.
+    """Why one document stands above another: the parts sum to the difference of the scores.
 
     Attributes:
         query: the query.

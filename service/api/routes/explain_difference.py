@@ -58,7 +58,7 @@ _DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
 async def explain_difference(
     query: Annotated[DifferenceQuery, Query()], explain: Use[ExplainDifference], request: Request
 ) -> Response:
-    """Show which words of a query make the difference of two documents' scores. For long queries use POST."""
+    """Show which words of a query make the difference of two scores. For long queries use POST."""
     return await _explain(query, request, explain)
 
 

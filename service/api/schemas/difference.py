@@ -54,10 +54,10 @@ class DifferenceQuery(DifferenceRequest):
 
 
 class PartnerOut(BaseModel):
-    """A word of a document that a word of the query is linked to, or an occurrence of a term; places are in `text`."""
+    """A word of a document that a word of the query is linked to, or an occurrence of a term."""
 
     text: str
-    start: int
+    start: int = Field(description="Place in the `text` of the document.")
     end: int
     similarity: float | None = Field(description="Null for terms.")
     contribution: float | None = Field(description="Null for terms.")

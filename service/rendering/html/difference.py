@@ -1,4 +1,4 @@
-"""Render the difference of two scores as a page: the query, both documents, and a bar for each part."""
+"""Render the difference of two scores as a page: query, documents, and a bar for each part."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ h1 {{ font-size: 1.5rem; margin-bottom: .5rem; }}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentSide:
-    """A document: its id, the text of its best passage, the explanation of that, and the bonus of terms."""
+    """A document: its id, its best passage with the explanation, and the bonus of terms."""
 
     id: str
     text: ReadText
@@ -133,7 +133,7 @@ class _Row:
 
 
 def render_difference(shown: DifferencePage) -> str:
-    """Render the query, both texts colored by contribution, and a table of the parts with diverging bars.
+    """Render the query, both texts with colored words, and a table with a bar for each part.
 
     The printed numbers add up: over the rows to the total, and in each row to its difference. Every text is escaped.
     """

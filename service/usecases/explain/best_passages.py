@@ -171,7 +171,10 @@ def _get(store: DocumentStore, query: DocumentQuery) -> CutDocuments:
 
 
 def _look_up(index: VectorIndex, query: DocumentQuery, read: CutDocuments, store: DocumentStore) -> _Indexed:
-    """In a search thread: what the index has of the documents that were read. Raises TextChanged if it has others."""
+    """In a search thread: what the index has of the documents that were read.
+
+    Raises TextChanged: it has them in another state.
+    """
     if any(each.version > index.version.number for each in read.documents.values()):
         raise TextChanged
     vectors = index.vectors(list(query.documents))

@@ -1,4 +1,4 @@
-"""Explain why one document stands above another, by the parts of the difference of their scores."""
+"""Explain why one document stands above another: the parts of the difference of two scores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DifferenceParams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedDocument:
-    """A document with the explanation of its best passage, by words, and the bonus of the terms in that.
+    """A document with its best passage, the explanation of it by words, and the bonus of terms.
 
     Attributes:
         id: of the document.

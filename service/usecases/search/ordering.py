@@ -26,7 +26,7 @@ def bonus_of(score: float) -> float:
 
 
 def term_bonus(term: TermScore, score: float, bonus: float) -> float:
-    """The share of a term in the bonus of a passage: in proportion to its part of the passage's score by BM25."""
+    """The share of a term in the bonus of a passage, in proportion to its part of the score."""
     return bonus * term.score / score
 
 
