@@ -23,6 +23,7 @@ from semblance.service.indexes.shared_lock import SharedLock
 from semblance.service.ports.documents import PassageKey, VectorChange, Version
 from semblance.service.ports.indexes import (
     Counted,
+    DocumentSelection,
     Hit,
     HybridHit,
     HybridHits,
@@ -30,7 +31,6 @@ from semblance.service.ports.indexes import (
     HybridQuery,
     Listed,
     PassageHit,
-    Selection,
     TermScore,
     VectorRows,
 )
@@ -163,7 +163,7 @@ class CollectionIndex:
             documents, found = self._documents.count_facets(where, facets, among)
             return Counted(self._version, documents, found, self._warnings(where))
 
-    def select(self, selection: Selection) -> Listed:
+    def select(self, selection: DocumentSelection) -> Listed:
         """Ids of matching documents, in order."""
         with self._lock.reading():
             return Listed(self._version, self._documents.select(selection), self._warnings(selection.where))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import islice
 from typing import Self
 
@@ -11,10 +12,9 @@ from pyroaring import BitMap
 
 from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.bm25 import Bm25, TextTerms
-from semblance.service.indexes.listing import by_value, page
-from semblance.service.indexes.postings import Postings, row_numbers
+from semblance.service.indexes.postings import Postings, by_value, row_numbers
 from semblance.service.ports.documents import Metadata
-from semblance.service.ports.indexes import Facet, Order, Selection, TermScore
+from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
 from semblance.service.request_warnings import RequestWarning
 
 MORE_ROWS = 4  # times as many, where those found are of too few documents
@@ -105,7 +105,7 @@ class PassageRows:
             first &= BitMap([self._row_of[doc_id] for doc_id in among if doc_id in self])
         return len(first), {field: self._postings.facet(field, first, most) for field, most in facets.items()}
 
-    def select(self, selection: Selection) -> list[str]:
+    def select(self, selection: DocumentSelection) -> list[str]:
         """Ids of the selected documents, in order."""
         first = self._first_rows(selection.where)
         if selection.after:
@@ -228,3 +228,19 @@ class PassageRows:
         self._live.add(row)
         self._later.add(row)
         self._postings.add(row, self._metadata[first])
+
+
+def page(groups: Iterable[Sequence[str]], offset: int, limit: int) -> list[str]:
+    """Up to `limit` ids after the first `offset`; groups are in order, and each is put in order of its ids.
+
+    >>> page([["b", "a"], ["d", "c"]], 1, 2)
+    ['b', 'c']
+    """
+    found: list[str] = []
+    for ids in groups:
+        if offset < len(ids):
+            found += nsmallest(offset + limit - len(found), ids)[offset:]
+        offset = max(0, offset - len(ids))
+        if len(found) == limit:
+            break
+    return found

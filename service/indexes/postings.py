@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, takewhile
 from typing import Any, TypeAlias, get_args
 
@@ -26,7 +26,10 @@ from semblance.service.filters import (
     scalars,
     type_of,
 )
+from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import Facet, FacetValue, Order
+
+_RANK = {kind: rank for rank, kind in enumerate(get_args(ValueType))}
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -134,6 +137,19 @@ class Postings:
         return BitMap.union(BitMap(), *[rows[value] for value in values])
 
 
+def by_value(rows: Iterable[int], metadata_of: Callable[[int], Metadata], order: Order) -> Iterator[list[int]]:
+    """Split rows by their values in a field, as `Postings.in_order` does, from their metadata alone."""
+    groups: defaultdict[tuple[int, str | float], list[int]] = defaultdict(list)
+    without: list[int] = []
+    best = max if order.descending else min
+    for row in rows:
+        keys = [_rank(value) for value in scalars(metadata_of(row).get(order.field, {}))]
+        (groups[best(keys)] if keys else without).append(row)
+    for key in sorted(groups, reverse=order.descending):
+        yield groups[key]
+    yield without
+
+
 def _entries(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     for field, value in metadata.items():
         yield from {(field, _sort_key(each)): (field, each) for each in scalars(value)}.values()
@@ -151,6 +167,12 @@ def _value_at(by_type: Sequence[tuple[ValueType, SortedDict[Any, BitMap]]], at: 
             return _value(kind, having.peekitem(at)[0])
         at -= len(having)
     raise IndexError(at)
+
+
+def _rank(value: Scalar) -> tuple[int, str | float]:
+    """Sorts values by type, then among those of the type."""
+    kind, key = _sort_key(value)
+    return _RANK[kind], key
 
 
 def _value(kind: ValueType, key: Any) -> Scalar:

@@ -129,7 +129,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class DocumentSelection:
     """Some of the matching documents, by `order` and then by id.
 
     Attributes:
@@ -204,7 +204,7 @@ class VectorIndex(Protocol):
             among: ids of the only documents to count; None is all.
         """
 
-    def select(self, selection: Selection) -> Listed:
+    def select(self, selection: DocumentSelection) -> Listed:
         """Ids of matching documents, in order."""
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:

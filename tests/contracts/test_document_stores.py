@@ -210,9 +210,10 @@ def test_a_page_ends_where_texts_are_long(store: SqlDocumentStore) -> None:
         after = page[-1].id
     pages = [["a", "b"], ["c"], ["d"], ["e"]]
     assert read == list(zip(pages, [True, True, True, False], strict=True))
-    for changes in (store.vector_changes, store.document_changes):
-        found = read_pages(partial(changes, "c"), start.version)
-        assert [[change_id(each) for each in page.changes] for page in found] == pages
+    by_vector = read_pages(partial(store.vector_changes, "c"), start.version)
+    assert [[change_id(each) for each in page.changes] for page in by_vector] == pages
+    by_document = read_pages(partial(store.document_changes, "c"), start.version)
+    assert [[change_id(each) for each in page.changes] for page in by_document] == pages
 
 
 def change_id(change: VectorChange | DocumentChange) -> str:

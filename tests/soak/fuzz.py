@@ -116,19 +116,22 @@ class ExistingNames:
             if case.operation.label == "GET /explain":
                 case.query = _one_text_source(case.query)
         if ParameterLocation.BODY in valid and isinstance(case.body, dict):
-            body: dict[str, Any] = case.body
-            if case.operation.label == "PATCH /collections/{name}/documents":
-                case.body = body | {"documents": [{"id": DOCUMENT, "metadata": {"state": "new"}}]}
-            elif case.operation.path.endswith("/documents"):
-                case.body = body | {"documents": [self._conditional(each) for each in body["documents"]]}
-            elif case.operation.path.endswith("/duplicates"):
-                case.body = self._existing(body) | {"min_score": 0.9}  # a low one explains each document with each
-            elif case.operation.path.endswith("/delete"):
-                case.body = self._existing({key: value for key, value in body.items() if key != "min_version"})
-            else:
-                case.body = self._existing(body)
+            case.body = self._valid_body(case.operation.label, case.body)
         if case.media_type == NDJSON and isinstance(case.body, str):
             case.body = f"{case.body}\n{json.dumps({'id': 'line', 'text': case.body})}\n"
+
+    def _valid_body(self, operation: str, body: dict[str, Any]) -> dict[str, Any]:
+        match operation.rpartition("/")[2], operation.partition(" ")[0]:
+            case "documents", "PATCH":
+                return body | {"documents": [{"id": DOCUMENT, "metadata": {"state": "new"}}]}
+            case "documents", _:
+                return body | {"documents": [self._conditional(each) for each in body["documents"]]}
+            case "duplicates", _:
+                return self._existing(body) | {"min_score": 0.9}  # a low one explains each document with each
+            case "delete", _:
+                return self._existing({key: value for key, value in body.items() if key != "min_version"})
+            case _:
+                return self._existing(body)
 
     def close(self) -> None:
         """Close the connections."""

@@ -27,9 +27,10 @@ from semblance_client.answers import (
     StoredDocument,
 )
 from semblance_client.async_client import AsyncClient
-from semblance_client.calls import Spans
+from semblance_client.calls.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
+from semblance_client.calls.texts import Spans
+from semblance_client.calls.upload import LineProblem, StoredBatch, Uploaded
 from semblance_client.client import Client
-from semblance_client.duplicates import Duplicate, DuplicateGroup, FoundDuplicates
 from semblance_client.errors import (
     BadRequest,
     Conflict,
@@ -56,7 +57,6 @@ from semblance_client.explanation import (
     Token,
 )
 from semblance_client.steps import Call, Request, Retries
-from semblance_client.upload import LineProblem, StoredBatch, Uploaded
 
 __all__ = [
     "AsyncClient",

@@ -9,12 +9,12 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import httpx2
 
-from semblance_client import calls, document_calls
+from semblance_client.calls import storage, texts
+from semblance_client.calls.duplicates import duplicates
+from semblance_client.calls.upload import upload
 from semblance_client.connection import LOCAL_URL, TIMEOUT_S, address_of, options_of, with_signature
-from semblance_client.duplicates import duplicates
 from semblance_client.errors import unreachable
 from semblance_client.steps import Job, Retries, Steps
-from semblance_client.upload import upload
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,26 +81,26 @@ class AsyncClient:
         except StopIteration as end:
             return cast("T", end.value)
 
-    similarity = _method(calls.similarity)
-    similarity_matrix = _method(calls.similarity_matrix)
-    search = _method(calls.search)
-    explain = _method(calls.explain)
-    explain_difference = _method(calls.explain_difference)
-    embed = _method(calls.embed)
-    rerank = _method(calls.rerank)
-    create_collection = _method(document_calls.create_collection)
-    collections = _method(document_calls.collections)
-    collection = _method(document_calls.collection)
-    delete_collection = _method(document_calls.delete_collection)
-    add_documents = _method(document_calls.add_documents)
+    similarity = _method(texts.similarity)
+    similarity_matrix = _method(texts.similarity_matrix)
+    search = _method(texts.search)
+    explain = _method(texts.explain)
+    explain_difference = _method(texts.explain_difference)
+    embed = _method(texts.embed)
+    rerank = _method(texts.rerank)
+    create_collection = _method(storage.create_collection)
+    collections = _method(storage.collections)
+    collection = _method(storage.collection)
+    delete_collection = _method(storage.delete_collection)
+    add_documents = _method(storage.add_documents)
     upload = _method(upload)
-    documents = _method(document_calls.documents)
-    document = _method(document_calls.document)
-    delete_document = _method(document_calls.delete_document)
-    delete_documents = _method(document_calls.delete_documents)
-    change_metadata = _method(document_calls.change_metadata)
-    count = _method(document_calls.count)
+    documents = _method(storage.documents)
+    document = _method(storage.document)
+    delete_document = _method(storage.delete_document)
+    delete_documents = _method(storage.delete_documents)
+    change_metadata = _method(storage.change_metadata)
+    count = _method(storage.count)
     duplicates = _method(duplicates)
-    models = _method(calls.models)
-    model_names = _method(calls.model_names)
-    measures = _method(calls.measures)
+    models = _method(texts.models)
+    model_names = _method(texts.model_names)
+    measures = _method(texts.measures)

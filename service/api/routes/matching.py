@@ -19,7 +19,7 @@ from semblance.service.api.schemas.matching import (
     facets_out,
 )
 from semblance.service.api.schemas.warnings import warnings_out
-from semblance.service.ports.indexes import Order, Selection
+from semblance.service.ports.indexes import DocumentSelection, Order
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
@@ -60,7 +60,7 @@ async def list_matching(
     options = body or ListRequest()
     place = read_cursor(options.cursor) if options.cursor else Place(offset=options.offset)
     order = Order(options.sort.field, options.sort.descending) if options.sort else None
-    selection = Selection(options.filter, options.limit, order, place.offset, place.after)
+    selection = DocumentSelection(options.filter, options.limit, order, place.offset, place.after)
     found = await find(name, selection, options.min_version)
     following = Place(place.after, place.offset + found.read) if order else Place(found.last)
     return ListResponse(

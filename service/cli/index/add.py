@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from semblance_client import Client, NotFound, Retries, StoredBatch
 from semblance_client import SemblanceError as ServiceError
-from semblance_client.upload import RETRY_FOR_S, stored_batch
+from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
 
 from semblance.models.errors import SemblanceError
 from semblance.service.cli.index.documents import DocumentFields

@@ -9,7 +9,7 @@ from functools import partial
 from semblance.service.errors import OptimisticConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import Version
-from semblance.service.ports.indexes import Selection
+from semblance.service.ports.indexes import DocumentSelection
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
@@ -18,7 +18,7 @@ BATCH = 10_000  # documents of one transaction, which other writers wait for
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DeletedDocuments:
     """Number of deleted documents, and the version without them."""
 
     deleted: int
@@ -32,12 +32,12 @@ class DeleteDocuments:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def by_ids(self, name: str, ids: Sequence[str]) -> Deletion:
+    async def by_ids(self, name: str, ids: Sequence[str]) -> DeletedDocuments:
         """Delete documents in one transaction; missing ones are left out. Raises UnknownCollection."""
         version, count = await self._access.write(name, lambda store: store.delete_many(name, ids))
-        return Deletion(count, version)
+        return DeletedDocuments(count, version)
 
-    async def by_filter(self, name: str, where: Filter, min_version: Version | None) -> Deletion:
+    async def by_filter(self, name: str, where: Filter, min_version: Version | None) -> DeletedDocuments:
         """Delete the matching documents, in transactions of at most `BATCH`.
 
         A document that is rewritten meanwhile is deleted only if it still matches.
@@ -51,15 +51,15 @@ class DeleteDocuments:
         while step.deleted:
             step = await retry_on_conflict(partial(self._delete_some, name, where, step.version), conflict)
             deleted += step.deleted
-        return Deletion(deleted, step.version, first.warnings)
+        return DeletedDocuments(deleted, step.version, first.warnings)
 
-    async def _delete_some(self, name: str, where: Filter, min_version: Version | None) -> Deletion:
+    async def _delete_some(self, name: str, where: Filter, min_version: Version | None) -> DeletedDocuments:
         """One transaction; at its end no document matched if it deleted none."""
         _, index = await self._access.current(name, min_version)
-        found = await self._access.search(lambda _: index.select(Selection(where, BATCH)))
+        found = await self._access.search(lambda _: index.select(DocumentSelection(where, BATCH)))
         if not found.ids:
-            return Deletion(0, found.version, found.warnings)
+            return DeletedDocuments(0, found.version, found.warnings)
         version, count = await self._access.write(name, lambda store: store.delete_many(name, found.ids, found.version))
         if not count:
             raise OptimisticConflict
-        return Deletion(count, version, found.warnings)
+        return DeletedDocuments(count, version, found.warnings)

@@ -15,7 +15,7 @@ from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.service.errors import InvalidRequest, Problem
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
-from semblance.service.ports.indexes import Selection, VectorIndex
+from semblance.service.ports.indexes import DocumentSelection, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
@@ -100,7 +100,9 @@ class FindDuplicates:
         encoder = await self._collections.encoder_of(collection)
         explainer = explainable(params.measure or DEFAULT_MEASURE) if params.explain else None
         limit = params.limit or len(index)
-        selection = Selection(params.where, limit + 1, after=params.after)  # one more tells whether any are left
+        selection = DocumentSelection(
+            params.where, limit + 1, after=params.after
+        )  # one more tells whether any are left
         found = await self._access.search(lambda _: index.select(selection))
         scorer = PassageScorer(self._access, self._texts, collection, encoder, measure)
         return DuplicateSearch(

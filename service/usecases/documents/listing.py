@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from semblance.service.ports.documents import Document, DocumentStore, Version
-from semblance.service.ports.indexes import Listed, Selection, VectorIndex
+from semblance.service.ports.indexes import DocumentSelection, Listed, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.request_warnings import RequestWarning
 
@@ -33,7 +33,7 @@ class ListDocuments:
     def __init__(self, access: CollectionAccess) -> None:
         self._access = access
 
-    async def __call__(self, name: str, selection: Selection, min_version: Version | None) -> ListedDocuments:
+    async def __call__(self, name: str, selection: DocumentSelection, min_version: Version | None) -> ListedDocuments:
         """List documents, less of them where texts are long. Of those that change meanwhile, some may be left out.
 
         Raises:
@@ -64,7 +64,7 @@ class _Page:
         return len(self.documents) == self.read
 
 
-def _read(store: DocumentStore, name: str, index: VectorIndex, selection: Selection) -> _Page:
+def _read(store: DocumentStore, name: str, index: VectorIndex, selection: DocumentSelection) -> _Page:
     listed = index.select(replace(selection, limit=selection.limit + 1))  # one more tells whether others follow
     ids = listed.ids[: selection.limit]
     documents: list[Document] = []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from semblance.service.filters import parse_filter
 from semblance.service.ports.documents import VectorChange
-from semblance.service.ports.indexes import Order, Selection
+from semblance.service.ports.indexes import DocumentSelection, Order
 from tests.contracts.test_indexes import FILTERS, empty, entries, holds, kind
 
 VECTOR = np.ones((1, 8), np.float32) / np.float32(8**0.5)
@@ -26,7 +26,7 @@ METADATA: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 WHERE = [None, {"color": "red"}, {"size": {"gte": 1}}, {"not": {"color": "red"}}]
 SELECTIONS = st.builds(
-    Selection,
+    DocumentSelection,
     where=st.sampled_from([where and parse_filter(where) for where in WHERE]),
     limit=st.integers(1, 30),
     order=st.one_of(st.none(), st.builds(Order, st.sampled_from(["size", "color", "none"]), st.booleans())),
@@ -36,7 +36,7 @@ SELECTIONS = st.builds(
 KINDS = ["NoneType", "bool", "number", "str"]
 
 
-def expected(documents: Mapping[str, Mapping[str, Any]], selection: Selection) -> list[str]:
+def expected(documents: Mapping[str, Mapping[str, Any]], selection: DocumentSelection) -> list[str]:
     where, order = selection.where, selection.order
     ids = [i for i in documents if i > selection.after and (where is None or holds(where, documents[i]))]
     if order is None:
@@ -61,7 +61,7 @@ def expected(documents: Mapping[str, Mapping[str, Any]], selection: Selection) -
     unique=st.booleans(),
 )
 def test_selected_documents_are_those_of_a_sort(
-    documents: dict[str, dict[str, Any]], selection: Selection, unique: bool
+    documents: dict[str, dict[str, Any]], selection: DocumentSelection, unique: bool
 ) -> None:
     if unique:  # more values than documents that match, so that these are gone through
         documents = documents | {f"other {i}": {"size": 100 + i, "color": "blue"} for i in range(30)}

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from semblance_client import answers, wire
+from semblance_client import answers
+from semblance_client.calls import wire
 from semblance_client.explanation import PairExplanation, ScoreDifference
 from semblance_client.steps import Call
 

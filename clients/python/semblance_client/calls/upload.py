@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import httpx2
 
+from semblance_client.calls.wire import NewDocument, as_json, documents_path, json_bytes
 from semblance_client.errors import (
     SemblanceError,
     Unavailable,
@@ -19,7 +20,6 @@ from semblance_client.errors import (
     error_of,
 )
 from semblance_client.steps import Request, Retries, RetryTimer, Steps
-from semblance_client.wire import NewDocument, as_json, documents_path, json_bytes
 
 LINES_PER_REQUEST = 256  # stored as one batch, whose answer a proxy passes on at once
 BYTES_PER_REQUEST = 1_000_000

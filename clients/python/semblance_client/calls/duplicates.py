@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-from semblance_client import wire
 from semblance_client.answer import Answer
+from semblance_client.calls import wire
 from semblance_client.errors import SemblanceError, Unavailable, UnexpectedAnswer, broken_answer, error_of
 from semblance_client.explanation import Explanation
 from semblance_client.steps import Retries, RetryTimer, Steps

@@ -1,4 +1,4 @@
-"""Calls about collections and their documents; see semblance_client.calls."""
+"""Calls about collections and their documents; see semblance_client.calls.texts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from semblance_client import answers, wire
+from semblance_client import answers
+from semblance_client.calls import wire
+from semblance_client.calls.wire import NewDocument
 from semblance_client.steps import Call
-from semblance_client.wire import NewDocument
 
 
 def create_collection(

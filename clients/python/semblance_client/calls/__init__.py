@@ -1,0 +1,1 @@
+"""What the methods of both clients send, and how they read the answers."""
