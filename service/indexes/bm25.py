@@ -25,6 +25,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 K1 = 1.2
 B = 0.75
 COMMON_SHARE = 0.05  # of the rows; a term of more only scores rows that other terms found, where that is exact
+MAX_TERMS = 256  # of a query; of more, the rarest are searched
 FEW_SHARE = 0.01  # of the rows; fewer allowed ones are scored one by one
 _UINT32, _UINT64 = "I", "Q"  # type codes of arrays
 
@@ -70,7 +71,8 @@ class Bm25:
         idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * |d| / mean |d|)),   idf = ln(1 + (N - n + 0.5) / (n + 0.5))
 
     where tf is the number of times that the row has the term, and n of the N rows have it; k1 = 1.2, b = 0.75
-    (Robertson and Zaragoza 2009). This idf, of Lucene, is positive for every term. Removed rows count for nothing.
+    (Robertson and Zaragoza 2009). This idf, of Lucene, is positive for every term. Removed rows count for nothing. Of
+    a query with more than `MAX_TERMS` distinct terms, the others count for nothing either.
 
     Rows are numbered in the order in which they are added. Concurrent reads are safe, but not beside a change.
     """
@@ -190,7 +192,9 @@ class Bm25:
         return loaded
 
     def _query(self, terms: Sequence[str]) -> list[_QueryTerm]:
-        """The terms of a query, the rarest first."""
+        """The rarest terms of a query, in order; those that no row has are left out first."""
+        if len(terms) > MAX_TERMS:
+            terms = sorted(terms, key=lambda term: len(self._rows.get(term, ())) or math.inf)[:MAX_TERMS]
         query = [self._query_term(term) for term in terms]
         return sorted(query, key=lambda each: len(each.rows))
 

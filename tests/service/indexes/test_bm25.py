@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import bm25
-from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.bm25 import MAX_TERMS, Bm25, TextTerms
 from tests.support.plain_bm25 import bm25_scores
 
 WORDS = st.sampled_from(["the", "the", "the", "a", "lamp", "E-4711", "e 4711", "E4711", "荷物", "荷", "naïve", "zebra"])
@@ -82,6 +82,18 @@ def test_common_terms_are_looked_up_in_few_rows(monkeypatch: pytest.MonkeyPatch)
     assert looked_up == [1]
     assert len(index.best(query_terms("the lamp"), 10, None)) == 10
     assert looked_up == [1]
+
+
+def test_of_too_many_terms_the_rarest_are_searched() -> None:
+    words = [f"word{i}" for i in range(MAX_TERMS + 20)]
+    texts = {row: " ".join(words[: len(words) - row]) for row in range(len(words))}  # the first word is in all
+    index = filled(list(texts.values()))
+    query = [f"unknown{i}" for i in range(MAX_TERMS)] + words
+    rarest = words[20:]
+    expected = sorted(bm25_scores(texts, " ".join(rarest)).values(), reverse=True)
+    assert [score for _, score in index.best(query, 9, None)] == pytest.approx(expected[:9], abs=1e-9)
+    assert {term.term for term in index.explain(query, [0])[0]} == set(rarest)
+    assert index.information(query) == index.information(rarest)
 
 
 def test_scores_agree_with_sqlite_for_rare_terms() -> None:
