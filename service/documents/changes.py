@@ -44,7 +44,7 @@ _EMBEDDING_BYTES = _bytes_of(vectors, func.length(vectors.c.vector)) + _bytes_of
 def vector_changes(
     connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int, generation: str | None
 ) -> ChangePage[VectorChange]:
-    """Read a page of up to `limit` changes, with the vectors of one generation. Raises as `DocumentStore`."""
+    """Read a page of changes, with the vectors of one generation. Raises as `DocumentStore`."""
     collection = _collection(connection, name, since, cursor)
     of_document = and_(
         vectors.c.collection == documents.c.collection,
@@ -72,7 +72,7 @@ def vector_changes(
 def document_changes(
     connection: Connection, name: str, since: Version, cursor: Cursor | None, limit: int
 ) -> ChangePage[DocumentChange]:
-    """Read a page of up to `limit` changes, with all that is stored of each document."""
+    """Read a page of changes, with all that is stored of each document."""
     collection = _collection(connection, name, since, cursor)
     sized = select(*documents.c, _EMBEDDING_BYTES.label(EMBEDDING_BYTES))
     in_order = sized.where(_after(name, since, cursor)).order_by(documents.c.version, documents.c.id)

@@ -253,7 +253,10 @@ class CollectionIndex:
         return list(dict.fromkeys([rows[each.number] for each in hit.passages] + list(by_terms[:passages])))
 
     def _new_terms(self, change: VectorChange) -> list[TextTerms] | None:
-        """Terms of the passages of a document, none if it was deleted; None if the index has them and their vectors."""
+        """Terms of the passages of a document, none if it was deleted.
+
+        None if the index has these passages, with their vectors.
+        """
         if change.vectors is None:
             return []
         return None if self._has(change, change.vectors) else [TextTerms.of(text) for text in _texts(change)]

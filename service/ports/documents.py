@@ -374,9 +374,9 @@ class DocumentStore(Protocol):
         """Get token codes of passages in a generation; those without codes are left out."""
 
     def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
-        """A page of up to `limit` documents with an id above `after`, by id, and whether more follow.
+        """A page of documents with an id above `after`, by id, and whether more follow.
 
-        A page has less than `limit` where texts are long. Raises UnknownCollection.
+        It has up to `limit` documents, less where texts are long. Raises UnknownCollection.
         """
 
     def has_version(self, name: str, version: Version) -> bool:
@@ -413,9 +413,9 @@ class DocumentStore(Protocol):
         """
 
     def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
-        """Count the documents to be embedded by the next encoder, and get up to `limit`, by id; of long texts, fewer.
+        """Count the documents to be embedded by the next encoder, and get the first, by id.
 
-        Raises UnknownCollection, NoReembedding.
+        These are up to `limit`, less where texts are long. Raises UnknownCollection, NoReembedding.
         """
 
     def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:

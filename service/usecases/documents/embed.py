@@ -108,7 +108,7 @@ class DocumentEmbedder:
     async def _prepared(
         self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut
     ) -> tuple[dict[str, InputText], dict[str, list[Span]]]:
-        """Documents of one passage, with their tokens, and spans of the passages of the longest documents.
+        """Documents of one passage with their tokens, and spans of the passages of the longest.
 
         Raises InvalidRequest, which names every document that cannot be embedded.
         """

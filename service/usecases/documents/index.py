@@ -125,9 +125,9 @@ class IndexDocuments:
         return collection.version, documents[doc_id]
 
     async def page(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
-        """Get up to `limit` documents with an id above `after`, by id, and whether more follow.
+        """Get a page of documents with an id above `after`, by id, and whether more follow.
 
-        A page has less than `limit` where texts are long. Raises UnknownCollection.
+        It has up to `limit` documents, less where texts are long. Raises UnknownCollection.
         """
         return await self._access.read(lambda store: store.scan(name, after, limit))
 
