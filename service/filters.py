@@ -148,7 +148,7 @@ def type_of(value: Scalar) -> ValueType:
 
 
 def scalars(value: object) -> list[Scalar]:
-    """The values to compare in a metadata field: a value itself, or the entries of a list; no objects.
+    """The values to compare in a metadata field: itself, or the entries of a list.
 
     >>> scalars("a"), scalars(["a", {}, 1]), scalars({"b": 1})
     (['a'], ['a', 1], [])

@@ -99,7 +99,7 @@ class PassageRows:
     def count_facets(
         self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None
     ) -> tuple[int, dict[str, Facet]]:
-        """Number of matching documents among some, or all, and the most frequent values of some fields."""
+        """Number of matching documents among some, and the most frequent values of some fields."""
         first = self._first_rows(where)
         if among is not None:
             first &= BitMap([self._row_of[doc_id] for doc_id in among if doc_id in self])
@@ -231,7 +231,7 @@ class PassageRows:
 
 
 def page(groups: Iterable[Sequence[str]], offset: int, limit: int) -> list[str]:
-    """Up to `limit` ids after the first `offset`; groups are in order, and each is put in order of its ids.
+    """Up to `limit` ids after the first `offset`; groups are in order, their ids not.
 
     >>> page([["b", "a"], ["d", "c"]], 1, 2)
     ['b', 'c']

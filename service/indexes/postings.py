@@ -138,7 +138,7 @@ class Postings:
 
 
 def by_value(rows: Iterable[int], metadata_of: Callable[[int], Metadata], order: Order) -> Iterator[list[int]]:
-    """Split rows by their values in a field, as `Postings.in_order` does, from their metadata alone."""
+    """Split rows as `Postings.in_order` does, by their metadata alone."""
     groups: defaultdict[tuple[int, str | float], list[int]] = defaultdict(list)
     without: list[int] = []
     best = max if order.descending else min

@@ -122,7 +122,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By a metadata field: documents without a value come last, a list counts by the entry that comes first."""
+    """Order by a metadata field.
+
+    Documents without a value come last, and a list counts by the entry that comes first.
+    """
 
     field: str
     descending: bool = False

@@ -151,7 +151,10 @@ async def _store_lines(request: Request) -> Response:
 async def change_metadata(
     name: CollectionInPath, body: MetadataRequest, change: Use[ChangeMetadata], settings: Use[Settings]
 ) -> MetadataChanged:
-    """Set and remove metadata of documents in one transaction, all or none. Their texts are not encoded again."""
+    """Set and remove metadata of documents in one transaction, all or none.
+
+    Their texts are not encoded again.
+    """
     require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
     version = await change(
         name, [MetadataChange(each.id, each.metadata, each.remove, each.if_version) for each in body.documents]

@@ -67,7 +67,7 @@ _ANSWER = {
 async def find_duplicates(
     name: CollectionInPath, body: DuplicatesRequest, find: Use[FindDuplicates], metrics: Use[Metrics], request: Request
 ) -> Response:
-    """Groups of documents that a chain of scores of `min_score` or more links, as they are found.
+    """Groups of documents that a chain of scores links, as they are found.
 
     The answer is NDJSON: a line for every 64 documents, with the groups that begin among them, and a last one. If it
     ends without that, send the `cursor` of the last line to go on. Two documents that are cut compare by the mean of

@@ -30,7 +30,7 @@ FindNeighbors: TypeAlias = Callable[[Sequence[str]], Awaitable[Mapping[str, Sequ
 
 @dataclass(frozen=True, slots=True)
 class ClusterBatch:
-    """Groups of two or more documents whose first is among some `checked` documents, up to `last`."""
+    """Groups whose first document is among the `checked` ones, up to `last`."""
 
     groups: Sequence[Sequence[Member]]
     checked: int

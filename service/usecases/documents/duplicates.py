@@ -62,7 +62,15 @@ class DuplicateParams:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A document of a group; `text` is the passage most similar to one of the document named by `like`."""
+    """A document of a group.
+
+    Attributes:
+        id: its id.
+        text: its passage that is most similar to one of `like`.
+        like: the earlier document that led to it; None for the first.
+        score: that of the two.
+        why: the words that make it, if explained.
+    """
 
     id: str
     text: str
@@ -112,7 +120,7 @@ class FindDuplicates:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """One search: the documents, in order of their ids, and what scores them. `more` of them are left after it."""
+    """One search: documents in order of their ids, whether `more` follow, and what scores them."""
 
     params: DuplicateParams
     ids: Sequence[str]

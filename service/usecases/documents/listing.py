@@ -17,7 +17,7 @@ PAGE_CHARS = 16_000_000  # of texts, after which a page ends
 
 @dataclass(frozen=True, slots=True)
 class ListedDocuments:
-    """Documents in order. `read` ids were selected, up to `last`; `more` says that others follow."""
+    """Documents of `read` ids, in order, up to `last`; `more` says that others follow."""
 
     version: Version
     documents: Sequence[Document]
@@ -34,7 +34,9 @@ class ListDocuments:
         self._access = access
 
     async def __call__(self, name: str, selection: DocumentSelection, min_version: Version | None) -> ListedDocuments:
-        """List documents, less of them where texts are long. Of those that change meanwhile, some may be left out.
+        """List documents, less of them where texts are long.
+
+        Of those that change meanwhile, some may be left out.
 
         Raises:
             UnknownCollection, VersionMismatch, VersionNotReached: see semblance.service.errors.

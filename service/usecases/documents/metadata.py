@@ -17,7 +17,7 @@ MAX_METADATA_CHARS = 65_536  # of one document, as JSON
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """Fields of a document to set, and to remove; with `if_version`, only if it has not changed since."""
+    """Fields of a document to set and to remove, if it has not changed since `if_version`."""
 
     id: str
     values: Metadata

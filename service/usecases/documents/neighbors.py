@@ -1,4 +1,4 @@
-"""Documents of a collection that are similar to others of it, by the vectors that are stored."""
+"""Similar documents of a collection, by the vectors that are stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def document_score(scores: Floats) -> float:
 def nearest_documents(
     index: VectorIndex, ids: Sequence[str], k: int, where: Filter | None
 ) -> dict[str, list[Neighbor]]:
-    """The k documents or more with the passages nearest to one of each document, without itself; by cosine, best first.
+    """The documents nearest to each of some others, best first, with scores by cosine.
+
+    They are those of the k nearest passages to each of its own, without itself.
 
     Documents that are gone are left out.
     """

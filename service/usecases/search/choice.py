@@ -86,7 +86,10 @@ def _vector(hit: SearchHit, vectors: Mapping[str, Floats]) -> Floats | None:
 
 
 def _groups(hits: Sequence[SearchHit], field: str, size: int) -> list[list[SearchHit]]:
-    """Hits by their value in a field, the group of the best hit first; those without one are groups of their own."""
+    """Hits by their value in a field, the group of the best hit first.
+
+    Those without a value are groups of their own.
+    """
     groups: dict[tuple[ValueType, Scalar] | str, list[SearchHit]] = {}
     for hit in hits:
         groups.setdefault(_group_of(hit, field), []).append(hit)

@@ -59,7 +59,7 @@ class SearchParams:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """Number of documents that match and pass the threshold, and their most frequent values by field.
+    """Number of documents that pass filter and threshold, and their values by field.
 
     `exact` says that every such document was counted: others may pass the threshold that were not scored.
     """

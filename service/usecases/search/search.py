@@ -74,9 +74,9 @@ class Search:
         )
 
     async def _encoded(self, params: SearchParams, encoder: Encoder, want: Want) -> tuple[SearchParams, TextEmbeddings]:
-        """The search with its queries, encoded; one with a document in place of them gets its text as a query.
+        """The search with its queries, encoded.
 
-        Of a document that is cut, that is the first passage. Raises UnknownDocument.
+        A document in place of them becomes a query; one that is cut, by its first passage. Raises UnknownDocument.
         """
         if params.like is None:
             return params, await self._texts.embed(encoder, params.queries, "query", want, params.truncate)

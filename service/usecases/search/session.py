@@ -100,7 +100,7 @@ class SearchSession:
         return RankedHits(found, hits, await self.scorer.documents(ids_of(hits)))
 
     async def results(self, ranking: RankedHits) -> SearchResults:
-        """Choose and explain hits as requested, and drop those below the minimum score or probability."""
+        """Choose and explain hits as requested, and drop those below the threshold."""
         params, source = self.params, self.scorer.source
         hits = await self._chosen(ranking.search_hits())
         facets = await self._facets(ranking) if params.facets else [None] * len(hits)
@@ -192,7 +192,7 @@ class SearchSession:
             raise CollectionReplaced
 
     def _search_index(self, k: int, passages: int) -> IndexHits:
-        """Candidates of each query, by vector or also by terms, without the document that takes its place."""
+        """Candidates of each query, without the document that takes its place."""
         if (like := self.params.like) is None:
             return self._find(k, passages)
         found = self._find(k + 1, passages)

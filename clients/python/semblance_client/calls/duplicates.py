@@ -120,7 +120,7 @@ def duplicates(  # noqa: PLR0913 - one parameter a field of the request
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Groups of an answer, documents checked, where to go on, and the error that ended it, if any."""
+    """Groups of an answer, documents checked, where to go on, and the error that ended it."""
 
     cursor: str | None = None
     groups: tuple[DuplicateGroup, ...] = ()
