@@ -70,7 +70,8 @@ def test_errors_are_messages(api: Api, url: str) -> None:
 
 
 def lines_of(api: Api, **body: object) -> list[dict[str, Any]]:
-    answer = api.http.post("/collections/twins/duplicates", json=body)
+    accept = {"accept": "application/x-ndjson"}
+    answer = api.http.post("/collections/twins/duplicates", json=body, headers=accept)
     assert answer.status_code == 200, answer.text
     return [json.loads(line) for line in answer.text.splitlines()]
 
@@ -98,6 +99,19 @@ def test_a_search_goes_on_at_its_cursor(api: Api) -> None:
     assert done["cursor"] is None
 
 
+def test_pages_have_the_groups_of_the_lines(api: Api) -> None:
+    fill(api, "twins")
+    found, done = lines_of(api, min_score=0.8, explain=True)
+    page = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "explain": True})
+    assert (page["groups"], page["checked"], page["cursor"]) == (found["groups"], 6, None)
+    assert {key: page[key] for key in ("model", "space", "measure")} == {
+        key: done[key] for key in ("model", "space", "measure")
+    }
+    first = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "limit": 2})
+    rest = api.ok("/collections/twins/duplicates", {"min_score": 0.8, "limit": 9, "cursor": first["cursor"]})
+    assert [len(first["groups"]), len(rest["groups"]), rest["checked"]] == [1, 1, 4]
+
+
 def test_duplicates_are_found_among_documents_that_match(api: Api) -> None:
     fill(api, "twins")
     api.store("twins", {"id": "cat-2", "text": TEXTS["cat-2"], "metadata": {"lang": "en"}})
@@ -119,6 +133,18 @@ def test_a_long_document_is_no_duplicate_of_its_part(api: Api) -> None:
     for measure in ("cosine", "rcmd"):
         found, _ = lines_of(api, min_score=0.95, measure=measure)
         assert [[each["id"] for each in group["documents"]] for group in found["groups"]] == [["a", "b"]]
+
+
+def test_similar_documents_are_reported_and_stored(api: Api) -> None:
+    fill(api, "twins")
+    documents = [{"id": "cat-4", "text": TEXTS["cat-1"]}, {"id": "ship", "text": "No ship leaves the harbor."}]
+    body = {"documents": documents, "if_similar": {"min_score": 0.8, "most": 2}}
+    answer = api.ok("/collections/twins/documents", body)
+    assert (answer["similar"][0]["id"], answer["similar"][0]["like"]) == ("cat-4", "cat-1")
+    assert (len(answer["similar"]), answer["upserted"]) == (2, 2)
+    assert answer["similar"][0]["score"] == pytest.approx(1, abs=1e-6)
+    assert api.http.get("/collections/twins").json()["count"] == 8
+    assert api.ok("/collections/twins/documents", {"documents": documents})["similar"] is None
 
 
 @pytest.mark.parametrize(

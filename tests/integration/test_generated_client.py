@@ -160,6 +160,8 @@ def create_and_store(client: GeneratedClient) -> None:
     order = client.OrderIn(field="words", descending=True)
     [found] = client.call("list_matching", "typed", body=client.ListRequest(sort=order)).documents
     assert (found.id, found.metadata["state"]) == ("a/b", "open")
+    page = client.call("find_duplicates", "typed", body=client.DuplicatesRequest(min_score=0.9))
+    assert (page.groups, page.checked, page.cursor) == ([], 1, None)
     assert client.call("delete_matching", "typed", body=client.DeleteRequest(ids=["none"])).deleted == 0
 
 

@@ -372,15 +372,25 @@ class DocumentPage(Answer):
     cursor: str | None
 
 
+class SimilarDocument(Answer):
+    """A document that was stored, and a similar one of the collection, with their cosine."""
+
+    id: str
+    like: str
+    score: float
+
+
 class Stored(Answer):
     """Number of stored documents, and the version of the collection that has them.
 
-    `truncated` has the ids of documents whose text is longer than the model reads.
+    `truncated` has the ids of documents whose text is longer than the model reads, `similar` the documents that were
+    there already, if asked for.
     """
 
     upserted: int
     version: str
     truncated: list[str]
+    similar: list[SimilarDocument] | None = None
     warnings: list[RequestWarning]
     usage: Usage
 

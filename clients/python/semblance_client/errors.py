@@ -187,14 +187,6 @@ def error_of(method: str, path: str, response: httpx2.Response) -> SemblanceErro
     return known(f"{method} {path}: {status} {message}{hint}", refusal)
 
 
-def broken_answer(method: str, path: str, event: dict[str, Any], response: httpx2.Response) -> SemblanceError:
-    """The error that ends an answer in lines: `event` is its last line."""
-    code, detail = str(event["error"]), str(event.get("detail"))
-    refusal = Refusal(response.status_code, code, detail, response.headers.get("x-request-id"))
-    kind = Unavailable if code in TRANSIENT else SemblanceError
-    return kind(f"{method} {path}: {code}: {detail}", refusal)
-
-
 def unreachable(address: object, error: httpx2.HTTPError) -> Unreachable:
     """The error for a request without an answer."""
     reason = str(error) or type(error).__name__

@@ -20,6 +20,7 @@ from semblance.service.api.schemas.documents import (
     DocumentsResponse,
     MetadataChanged,
     MetadataRequest,
+    SimilarOut,
     document_out,
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
@@ -27,6 +28,7 @@ from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
+from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.index import IndexDocuments
 from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.documents.metadata import ChangeMetadata, MetadataChange
@@ -94,7 +96,11 @@ _NOT_STORED = responses(
 
 @router.post("", summary="Store documents", responses=_NOT_STORED, openapi_extra=_NDJSON_DOCS)
 async def store_documents(
-    name: CollectionInPath, body: DocumentsRequest, index: Use[IndexDocuments], settings: Use[Settings]
+    name: CollectionInPath,
+    body: DocumentsRequest,
+    index: Use[IndexDocuments],
+    duplicates: Use[FindDuplicates],
+    settings: Use[Settings],
 ) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
@@ -109,10 +115,16 @@ async def store_documents(
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
     if_versions = {each.id: each.if_version for each in body.documents if each.if_version is not None}
     result = await index(name, documents, if_versions)
+    similar: list[SimilarOut] | None = None
+    if body.if_similar is not None:
+        ids = [document.id for document in documents]
+        found = await duplicates.similar(name, ids, body.if_similar.min_score, body.if_similar.most)
+        similar = [SimilarOut(id=own, like=near.id, score=near.score) for own, each in found.items() for near in each]
     return DocumentsResponse(
         upserted=result.upserted,
         version=str(result.version),
         truncated=list(result.truncated),
+        similar=similar,
         warnings=warnings_out(result.warnings),
         usage=Usage(tokens=result.tokens),
     )

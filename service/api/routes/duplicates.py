@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Request, Response
 
 from semblance.service.api.cursors import Place, read_cursor, write_cursor
-from semblance.service.api.ndjson import MEDIA_TYPE, StreamAnswer, answer_lines
+from semblance.service.api.formats import accepted_format
+from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
+from semblance.service.api.ndjson import StreamAnswer, answer_lines
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, responses
-from semblance.service.api.routing import StrictRoute, Use
+from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.duplicates import (
     DuplicateGroup,
-    DuplicateOut,
     DuplicatesBroken,
     DuplicatesDone,
     DuplicatesFound,
+    DuplicatesPage,
     DuplicatesRequest,
+    group_out,
 )
-from semblance.service.api.schemas.explain import word_links_out
 from semblance.service.api.schemas.fields import CollectionInPath
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.documents.duplicates import (
-    Duplicate,
-    DuplicateParams,
-    DuplicateSearch,
-    FindDuplicates,
-)
+from semblance.service.usecases.documents.duplicates import DuplicateParams, DuplicateSearch, FindDuplicates
 
 router = APIRouter(prefix="/collections/{name}", tags=["search"], route_class=StrictRoute)
 
@@ -39,6 +37,7 @@ _REFUSALS = responses(
     "bad_filter",
     "bad_version",
     "ill_formed_text",
+    "not_acceptable",
     "not_explainable",
     "not_finite",
     "space_mismatch",
@@ -46,12 +45,18 @@ _REFUSALS = responses(
     "unknown_measure",
     "version_mismatch",
 )
+
+Format: TypeAlias = Literal["json", "ndjson"]
+
+MEDIA_TYPES: Mapping[Format, str] = {"json": "application/json", "ndjson": NDJSON}
+PAGE = 1000  # documents checked for an answer in JSON
+
 # described in words, as the body of NDJSON is: code generators do not support such a media type
-_ANSWER = {
+_LINES: dict[str, Any] = {
     "responses": {
         "200": {
             "content": {
-                MEDIA_TYPE: {
+                NDJSON: {
                     "schema": {"type": "string"},
                     "example": '{"groups":[],"checked":64,"cursor":"WyJhIiwgMF0="}\n{"done":true,"groups":0}\n',
                 }
@@ -62,17 +67,23 @@ _ANSWER = {
 
 
 @router.post(
-    "/duplicates", summary="Find near-duplicates", responses=_REFUSALS, openapi_extra=_ANSWER, response_class=Response
+    "/duplicates",
+    summary="Find near-duplicates",
+    response_model=DuplicatesPage,
+    responses=_REFUSALS,
+    openapi_extra=_LINES,
 )
 async def find_duplicates(
     name: CollectionInPath, body: DuplicatesRequest, find: Use[FindDuplicates], metrics: Use[Metrics], request: Request
 ) -> Response:
-    """Groups of documents that a chain of scores links, as they are found.
+    """Groups of documents that a chain of scores links.
 
-    The answer is NDJSON: a line for every 64 documents, with the groups that begin among them, and a last one. If it
-    ends without that, send the `cursor` of the last line to go on. Two documents that are cut compare by the mean of
-    their passages' best scores, the smaller of both directions.
+    JSON is a page, after which `cursor` goes on. NDJSON (`Accept: application/x-ndjson`) is sent as groups are found: a
+    line for every 64 documents, with the groups that begin among them, and a last one. If it ends without that, send
+    the `cursor` of the last line to go on. Two documents that are cut compare by the mean of their passages' best
+    scores, the smaller of both directions.
     """
+    format_ = accepted_format(request, MEDIA_TYPES)
     params = DuplicateParams(
         collection=name,
         threshold=body.min_score,
@@ -80,12 +91,15 @@ async def find_duplicates(
         where=body.filter,
         explain=body.explain,
         after=read_cursor(body.cursor).after,
-        limit=body.limit,
+        limit=body.limit or (PAGE if format_ == "json" else None),
         min_version=body.min_version,
     )
     report = _Report(await find.open(params))
+    if format_ == "json":
+        page = await report.page()
+        return await json_answer("duplicates", len(page.groups), page.model_dump_json)
     lines = answer_lines(report, metrics, request.scope["request_id"])
-    return StreamAnswer(lines, media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+    return StreamAnswer(lines, media_type=NDJSON, headers={"x-accel-buffering": "no"})
 
 
 class _Report:
@@ -94,38 +108,32 @@ class _Report:
     def __init__(self, search: DuplicateSearch) -> None:
         self._search = search
 
+    async def page(self) -> DuplicatesPage:
+        """All groups together."""
+        groups: list[DuplicateGroup] = []
+        async for batch in self._search.batches():
+            groups += [group_out(each, self._search.explained_by) for each in batch.groups]
+        return DuplicatesPage(groups=groups, checked=len(self._search.ids), **self._outcome())
+
     async def lines(self) -> AsyncIterator[DuplicatesFound | DuplicatesDone]:
-        search, count = self._search, 0
-        async for batch in search.batches():
+        """A line for each batch, and one with the outcome."""
+        count = 0
+        async for batch in self._search.batches():
             count += len(batch.groups)
-            yield DuplicatesFound(
-                groups=[self._group(each) for each in batch.groups],
-                checked=batch.checked,
-                cursor=write_cursor(Place(batch.after)),
-            )
-        yield DuplicatesDone(
-            groups=count,
-            cursor=write_cursor(Place(search.ids[-1])) if search.more else None,
-            model=search.encoder.name,
-            space=search.encoder.space,
-            measure=search.measure.name,
-            warnings=warnings_out(search.warnings),
-        )
+            groups = [group_out(each, self._search.explained_by) for each in batch.groups]
+            yield DuplicatesFound(groups=groups, checked=batch.checked, cursor=write_cursor(Place(batch.after)))
+        yield DuplicatesDone(groups=count, **self._outcome())
 
     def broken(self, code: str, detail: str) -> DuplicatesBroken:
+        """The last line after an error."""
         return DuplicatesBroken(error=code, detail=detail)
 
-    def _group(self, group: Sequence[Duplicate]) -> DuplicateGroup:
-        explainer = self._search.explained_by
-        return DuplicateGroup(
-            documents=[
-                DuplicateOut(
-                    id=each.id,
-                    text=each.text,
-                    like=each.like,
-                    score=each.score,
-                    explanation=each.why and word_links_out(each.why, explainer),
-                )
-                for each in group
-            ]
-        )
+    def _outcome(self) -> dict[str, Any]:
+        search = self._search
+        return {
+            "cursor": write_cursor(Place(search.ids[-1])) if search.more else None,
+            "model": search.encoder.name,
+            "space": search.encoder.space,
+            "measure": search.measure.name,
+            "warnings": warnings_out(search.warnings),
+        }

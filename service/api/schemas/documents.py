@@ -40,6 +40,13 @@ class ConditionalDocumentIn(DocumentIn):
     )
 
 
+class IfSimilar(StrictBody):
+    """Which stored documents to report beside those that were sent."""
+
+    min_score: float = Field(allow_inf_nan=False, description="Least cosine.")
+    most: int = Field(3, ge=1, le=100, description="Most of them for each document, the most similar first.")
+
+
 class DocumentsRequest(StrictBody):
     """Documents to store together, all or none."""
 
@@ -50,6 +57,17 @@ class DocumentsRequest(StrictBody):
     documents: Annotated[list[ConditionalDocumentIn], Bounded, documented(known_maxItems="max_documents")] = Field(
         min_length=1
     )
+    if_similar: IfSimilar | None = Field(
+        None, description="Report documents that are as similar as this. All are stored; none is dropped."
+    )
+
+
+class SimilarOut(BaseModel):
+    """A document that was stored, and a similar one of the collection."""
+
+    id: str
+    like: str
+    score: float
 
 
 class DocumentsResponse(BaseModel):
@@ -58,6 +76,7 @@ class DocumentsResponse(BaseModel):
     upserted: int
     version: str
     truncated: list[str] = Field(description="Ids of documents whose text was truncated to fit the model.")
+    similar: list[SimilarOut] | None = Field(None, description="Null unless `if_similar` asked for them.")
     warnings: Warnings
     usage: Usage
 

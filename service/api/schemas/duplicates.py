@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from semblance.service.api.schemas.explain import ExplanationOut
+from semblance.service.api.schemas.explain import ExplanationOut, word_links_out
 from semblance.service.api.schemas.fields import (
     CURSOR_PATTERN,
     FilterObject,
@@ -17,6 +18,7 @@ from semblance.service.api.schemas.fields import (
     documented,
 )
 from semblance.service.api.schemas.warnings import Warnings
+from semblance.service.usecases.documents.duplicates import Duplicate
 
 
 class DuplicatesRequest(StrictBody):
@@ -31,7 +33,9 @@ class DuplicatesRequest(StrictBody):
     cursor: Annotated[str | None, documented(pattern=CURSOR_PATTERN)] = Field(
         None, description="From the last line of an answer that was interrupted: goes on after it."
     )
-    limit: int | None = Field(None, ge=1, description="Most documents to check; null checks all.")
+    limit: int | None = Field(
+        None, ge=1, description="Most documents to check; null is 1,000 and, where the answer is NDJSON, all."
+    )
     min_version: VersionText | None = None
 
 
@@ -51,6 +55,23 @@ class DuplicateGroup(BaseModel):
     documents: list[DuplicateOut]
 
 
+class DuplicatesOutcome(BaseModel):
+    """What compared the documents, and where to go on."""
+
+    cursor: str | None = Field(description="Goes on after the documents checked; null if none are left.")
+    model: str
+    space: Space
+    measure: str
+    warnings: Warnings
+
+
+class DuplicatesPage(DuplicatesOutcome):
+    """Groups that begin with one of the documents that were checked."""
+
+    groups: list[DuplicateGroup]
+    checked: int = Field(description="Number of documents.")
+
+
 class DuplicatesFound(BaseModel):
     """Groups that begin with one of the documents checked since the line before."""
 
@@ -59,16 +80,11 @@ class DuplicatesFound(BaseModel):
     cursor: str = Field(description="Send it to go on from here if the answer is interrupted.")
 
 
-class DuplicatesDone(BaseModel):
+class DuplicatesDone(DuplicatesOutcome):
     """Last line of a complete answer."""
 
     done: Literal[True] = True
     groups: int
-    cursor: str | None = Field(description="Goes on after the documents checked; null if none are left.")
-    model: str
-    space: Space
-    measure: str
-    warnings: Warnings
 
 
 class DuplicatesBroken(BaseModel):
@@ -77,3 +93,19 @@ class DuplicatesBroken(BaseModel):
     done: Literal[False] = False
     error: str = Field(description="A code of the table of errors.")
     detail: str
+
+
+def group_out(group: Sequence[Duplicate], measure: str) -> DuplicateGroup:
+    """A group as JSON; `measure` is that of the explanations."""
+    return DuplicateGroup(
+        documents=[
+            DuplicateOut(
+                id=each.id,
+                text=each.text,
+                like=each.like,
+                score=each.score,
+                explanation=each.why and word_links_out(each.why, measure),
+            )
+            for each in group
+        ]
+    )

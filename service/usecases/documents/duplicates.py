@@ -117,6 +117,16 @@ class FindDuplicates:
             params, found.ids[:limit], len(found.ids) > limit, found.warnings, scorer, index, explainer
         )
 
+    async def similar(self, name: str, ids: Sequence[str], threshold: float, most: int) -> dict[str, list[Neighbor]]:
+        """Up to `most` documents as similar as the threshold to each of some stored documents, by cosine.
+
+        Raises:
+            UnknownCollection: it was deleted.
+        """
+        _, index = await self._access.current(name, None)
+        near = await self._access.search(lambda _: nearest_documents(index, ids, most, None))
+        return {doc_id: _at_least(threshold, each)[:most] for doc_id, each in near.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
@@ -172,8 +182,7 @@ class DuplicateSearch:
         near = await self.scorer.access.search(lambda _: nearest_documents(self.index, ids, k, self.params.where))
         if self.measure.name != INDEX_MEASURE:
             near = {doc_id: await self._rescored(doc_id, each) for doc_id, each in near.items()}
-        least = self.params.threshold - ROUNDING
-        return {doc_id: [other for other in each if other.score >= least] for doc_id, each in near.items()}
+        return {doc_id: _at_least(self.params.threshold, each) for doc_id, each in near.items()}
 
     async def _rescored(self, doc_id: str, near: Sequence[Neighbor]) -> list[Neighbor]:
         """The same neighbors, with scores by the measure."""
@@ -220,6 +229,10 @@ class DuplicateSearch:
             return None
         left, right = await self._embedded(read, [a, b], explained=True)
         return await asyncio.to_thread(partial(word_links, self.explainer, left, right, "END"))
+
+
+def _at_least(threshold: float, near: Sequence[Neighbor]) -> list[Neighbor]:
+    return [each for each in near if each.score >= threshold - ROUNDING]
 
 
 def _passages(read: CutDocuments, doc_id: str) -> list[PassageKey]:

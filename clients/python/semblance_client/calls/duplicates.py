@@ -1,19 +1,15 @@
-"""Groups of near-duplicates, page by page, resumed after interruptions."""
+"""Groups of near-duplicates, page by page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import httpx2
 
 from semblance_client.answer import Answer
 from semblance_client.calls import wire
-from semblance_client.errors import SemblanceError, Unavailable, UnexpectedAnswer, broken_answer, error_of
 from semblance_client.explanation import Explanation
-from semblance_client.steps import Retries, RetryTimer, Steps
+from semblance_client.steps import Retries, Steps
 
 DOCUMENTS_PER_REQUEST = 1024
 
@@ -46,10 +42,12 @@ class FoundDuplicates(Answer):
 
     Attributes:
         checked: documents so far.
+        cursor: where the next page begins; None after the last.
     """
 
     groups: list[DuplicateGroup]
     checked: int
+    cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +61,15 @@ class DuplicateJob:
     def steps(self, retries: Retries) -> Steps[list[DuplicateGroup]]:
         """Ask for page after page. Raises SemblanceError."""
         groups: list[DuplicateGroup] = []
-        page, checked, pause = _Page(), 0, 0.0
-        timer = RetryTimer(retries)
         path = f"{wire.collection_path(self.collection)}/duplicates"
+        checked, cursor = 0, None
         while True:
-            request = wire.request("POST", path, {**self.body, "limit": DOCUMENTS_PER_REQUEST, "cursor": page.cursor})
-            try:
-                response = yield replace(request, after_s=pause)
-                page = _read(path, response, page.cursor)
-            except SemblanceError as error:
-                page = _Page(page.cursor, error=error)
-            if page.checked:
-                timer, pause, checked = RetryTimer(retries), 0.0, checked + page.checked
-                groups += page.groups
-                if self.progress is not None:
-                    self.progress(FoundDuplicates(groups=page.groups, checked=checked))
-            if page.error is not None:
-                if not page.error.transient:
-                    raise page.error
-                pause = timer.pause(page.error)
-            elif page.cursor is None:
+            body = {**self.body, "limit": DOCUMENTS_PER_REQUEST, "cursor": cursor}
+            page = yield from wire.post(path, body, FoundDuplicates).steps(retries)
+            groups, checked, cursor = groups + page.groups, checked + page.checked, page.cursor
+            if self.progress is not None:
+                self.progress(page.model_copy(update={"checked": checked}))
+            if cursor is None:
                 return groups
 
 
@@ -116,32 +103,3 @@ def duplicates(  # noqa: PLR0913 - one parameter a field of the request
         min_score=min_score, measure=measure, filter=filter, explain=explain or None, min_version=min_version
     )
     return DuplicateJob(collection, body, progress)
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """Groups of an answer, documents checked, where to go on, and the error that ended it."""
-
-    cursor: str | None = None
-    groups: tuple[DuplicateGroup, ...] = ()
-    checked: int = 0
-    error: SemblanceError | None = None
-
-
-def _read(path: str, response: httpx2.Response, cursor: str | None) -> _Page:
-    """Read an answer; `cursor` is that of the request. Raises SemblanceError."""
-    if response.is_error:
-        raise error_of("POST", path, response)
-    page = _Page(cursor)
-    for line in filter(None, response.content.split(b"\n")):
-        try:
-            event = json.loads(line)
-            if event.get("done"):
-                return replace(page, cursor=event["cursor"])
-            if "error" in event:
-                return replace(page, error=broken_answer("POST", path, event, response))
-            groups = tuple(DuplicateGroup.model_validate(each) for each in event["groups"])
-            page = _Page(event["cursor"], page.groups + groups, event["checked"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UnexpectedAnswer(f"POST {path}: the answer is not one of Semblance: {line[:200]!r}") from error
-    return replace(page, error=Unavailable(f"POST {path}: the answer is incomplete"))

@@ -64,7 +64,9 @@ def delete_collection(name: str) -> Call[None]:
     return Call(wire.request("DELETE", wire.collection_path(name)), wire.nothing, repeatable=False)
 
 
-def add_documents(documents: Iterable[NewDocument], collection: str = "default") -> Call[answers.Stored]:
+def add_documents(
+    documents: Iterable[NewDocument], collection: str = "default", *, similar_from: float | None = None
+) -> Call[answers.Stored]:
     """Store a few documents together, all or none; an id that exists is replaced.
 
     For many documents, see `upload`.
@@ -72,13 +74,16 @@ def add_documents(documents: Iterable[NewDocument], collection: str = "default")
     Args:
         documents: `Document`s, or dictionaries with `id`, `text`, and optionally `metadata` and `if_version`.
         collection: where to store them.
+        similar_from: report stored documents with a cosine of this or more; none is left out for it.
 
     Example:
         >>> created = client.create_collection("notes")
         >>> client.add_documents([Document(id="1", text="The lamp flickers.")], "notes").upserted
         1
     """
-    body = {"documents": [wire.as_json(each) for each in documents]}
+    body: dict[str, Any] = {"documents": [wire.as_json(each) for each in documents]}
+    if similar_from is not None:
+        body["if_similar"] = {"min_score": similar_from}
     request = wire.request("POST", wire.documents_path(collection), body)
     return Call(request, answers.Stored.model_validate_json, repeatable=False)
 

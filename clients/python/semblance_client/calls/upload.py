@@ -12,11 +12,12 @@ import httpx2
 
 from semblance_client.calls.wire import NewDocument, as_json, documents_path, json_bytes
 from semblance_client.errors import (
+    TRANSIENT,
+    Refusal,
     SemblanceError,
     Unavailable,
     UnexpectedAnswer,
     Unreachable,
-    broken_answer,
     error_of,
 )
 from semblance_client.steps import Request, Retries, RetryTimer, Steps
@@ -205,12 +206,20 @@ def _read(path: str, response: httpx2.Response, first: int) -> _Answer:
             if event.get("done"):
                 return _Answer(batches)
             if "error" in event:
-                return _Answer(batches, broken_answer("POST", path, event, response))
+                return _Answer(batches, _broken(path, event, response))
             batches.append(stored_batch(event, first))
         except (ValueError, KeyError, TypeError, AttributeError):
             text = f"POST {path}: the answer is not one of Semblance: {line[:200]!r}"
             return _Answer(batches, UnexpectedAnswer(text))
     return _Answer(batches, Unavailable(f"POST {path}: the answer is incomplete"))
+
+
+def _broken(path: str, event: dict[str, Any], response: httpx2.Response) -> SemblanceError:
+    """The error that ends an answer."""
+    code, detail = str(event["error"]), str(event.get("detail"))
+    request_id = response.headers.get("x-request-id")
+    kind = Unavailable if code in TRANSIENT else SemblanceError
+    return kind(f"POST {path}: {code}: {detail}", Refusal(response.status_code, code, detail, request_id))
 
 
 def _chunks(documents: Iterable[Line]) -> Iterator[list[bytes]]:
