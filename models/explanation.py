@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -257,7 +256,8 @@ def tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
 
 def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], Ints]:
     """Words of the units, and the position of each word's first unit."""
-    starts = [i for i, unit in enumerate(units) if i == 0 or unit.word != units[i - 1].word]
-    groups = [units[i:j] for i, j in pairwise([*starts, len(units)])]
-    spans = [(group[0].start, max(unit.end for unit in group), group[0].word) for group in groups]
-    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), np.array(starts, np.int32)
+    words = [unit.word for unit in units]
+    starts = np.array([i for i, word in enumerate(words) if i == 0 or word != words[i - 1]], np.int32)
+    ends = np.maximum.reduceat(np.array([unit.end for unit in units], np.int32), starts)
+    spans = ((units[i].start, end, words[i]) for i, end in zip(starts.tolist(), ends.tolist(), strict=True))
+    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), starts

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ Booleans: TypeAlias = NDArray[np.bool_]
 _INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")  # Unicode categories: controls, format characters, separators
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A span of text that a link connects: a token that is not special, or a whole word.
 
     `start` and `end` count characters (Unicode code points) of the original text; `word` is the number of the
@@ -77,8 +76,8 @@ class TokenizedText:
         """The tokens that are not special, in reading order."""
         real = ~self.special
         return tuple(
-            Unit(self.text[start:end], int(start), int(end), int(word))
-            for (start, end), word in zip(self.spans[real], self.words[real], strict=True)
+            Unit(self.text[start:end], start, end, word)
+            for (start, end), word in zip(self.spans[real].tolist(), self.words[real].tolist(), strict=True)
         )
 
 

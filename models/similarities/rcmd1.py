@@ -65,5 +65,5 @@ class Rcmd1:
     def explain(self, a: TokenEmbeddings, b: TokenEmbeddings) -> Explanation:
         """Parts h_ij."""
         cosines = cosine_matrix(a, b)
-        parts = row_plan(cosines) * cosines
-        return Explanation.of(a, b, score=self.score(a, b), similarity=cosines, contribution=parts)
+        score = float(cosines.max(axis=1).mean())
+        return Explanation.of(a, b, score=score, similarity=cosines, contribution=row_plan(cosines) * cosines)

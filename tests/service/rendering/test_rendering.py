@@ -133,7 +133,7 @@ def test_a_page_shows_what_was_not_read_as_unread(text: str, before: int, after:
     """A cut at either end leaves the text complete, and marks exactly the part outside."""
     start, end = min(before, len(text)), max(min(before, len(text)), len(text) - after)
     explanation, caption = explained(text[start:end], "x")
-    units = tuple(replace(unit, start=unit.start + start, end=unit.end + start) for unit in explanation.left)
+    units = tuple(unit._replace(start=unit.start + start, end=unit.end + start) for unit in explanation.left)
     cut = replace(caption, a=ReadText(text, True, start, end))
     page = render_html(replace(explanation, left=units), cut)
     assert Page(page).paragraphs == [legal(text), "x"]
