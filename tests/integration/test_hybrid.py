@@ -66,7 +66,7 @@ def test_every_hit_says_what_its_terms_add(api: Api, mode: str, measure: str) ->
             assert len(term["spans"]) == term["tf"]
             assert {hit["text"][start:end].lower() for start, end in term["spans"]} == {term["term"]}
         if mode == "hybrid":
-            assert lexical["bonus"] == pytest.approx(0.2 * lexical["score"] / (lexical["score"] + 10), abs=1e-12)
+            assert lexical["bonus"] == pytest.approx(0.5 * lexical["score"] / (lexical["score"] + 40), abs=1e-12)
             assert lexical["combined"] == pytest.approx(hit["score"] + lexical["bonus"], abs=1e-12)
     values = [hit["lexical"]["score" if mode == "lexical" else "combined"] for hit in hits]
     assert values == sorted(values, reverse=True)

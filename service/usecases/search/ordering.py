@@ -11,8 +11,8 @@ from semblance.service.usecases.search.hits import RankedHit, TermMatch
 
 Mode: TypeAlias = Literal["vector", "lexical", "hybrid", "auto"]
 
-MAX_BONUS = 0.2  # that terms add to the score of a measure, however many and rare they are
-HALF_BONUS = 10.0  # score by BM25 that adds half of it
+MAX_BONUS = 0.5  # that terms add to the score of a measure, however many and rare they are
+HALF_BONUS = 40.0  # score by BM25 that adds half of it
 AUTO_SHARE = 0.5  # of the information of a query; if no document has it, mode auto leaves terms out
 
 
