@@ -1,0 +1,1 @@
+"""How good searches are: what is found, and what is shown of it."""
