@@ -1,0 +1,154 @@
+"""The figures of searches: near ids, snippets with the answer, planted sentences, lengths of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from semblance_client import Client
+
+from benchmarks.quality.search import near_ids, passage_length, planted, snippets
+from semblance.models.embeddings import unit_rows
+from semblance.models.evaluation.tasks import Rankings, Retrieval
+from semblance.models.protocols import Encoder
+from semblance.models.text import Role
+from semblance.models.tokenization.passages import Cut, sentences
+from tests.support.plain_bm25 import bm25_scores
+from tests.support.running_service import running_service
+from tests.support.small_model import load, write_glove
+
+WIKIQA = Rankings(
+    ["how old is the tower", "who built the bridge"],
+    [
+        ["The tower stands in a park.", "The tower is 90 years old.", "Many people visit it."],
+        ["It was painted red.", "The bridge was built by two engineers.", "A bridge is long.", "Engineers built it."],
+    ],
+    [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]],
+)
+TEXTS = {
+    "shop": "The shop opens at nine. It closes at six. On Sundays nobody is there.\n\nTea is sold in the evening.",
+    "sea": "The ship left in May. A storm came up. All hands were on deck.\n\nThe captain slept.",
+}
+PAIRS = [
+    ("who invented the telephone", "alexander graham bell invented the telephone ."),
+    ("where do penguins live", "penguins live in the southern hemisphere ."),
+    ("what is the capital of france", "paris is the capital of france ."),
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with running_service() as url, Client(url) as connected:
+        yield connected
+
+
+def test_ids_of_a_family_differ_in_spelling_or_number() -> None:
+    ids = near_ids.near_ids(25)
+    assert len({each.text for each in ids}) == len(ids) == 100
+    assert tuple(each.text for each in ids[:4]) == near_ids.SPELLINGS
+    assert len({each.document.replace(each.text, "") for each in ids}) == 1, "texts only differ in the id"
+    assert all(each.text in each.question for each in ids)
+
+
+def test_an_id_without_its_document_is_a_miss(client: Client) -> None:
+    ids = near_ids.near_ids(2)
+    near_ids.fill(client, ids[1:], ["The lamp flickers.", "A parcel was lost."])
+    rows, misses = near_ids.measure(client, ids)
+    assert [miss.mode for miss in misses if miss.asked == ids[0].text] == list(near_ids.MODES)
+    assert all(miss.asked != miss.found for miss in misses)
+    assert sum(row.first for row in rows) == len(near_ids.MODES) * len(ids) - len(misses)
+    assert sum(row.questions for row in rows) == len(near_ids.MODES) * len(ids)
+
+
+def test_answers_are_places_in_the_joined_document() -> None:
+    first, second = snippets.questions(WIKIQA)
+    assert [first.document[slice(*span)] for span in first.answers] == ["The tower is 90 years old."]
+    assert [second.document[slice(*span)] for span in second.answers] == [WIKIQA.candidates[1][i] for i in (1, 3)]
+
+
+def test_the_best_window_has_the_largest_sum_by_bm25() -> None:
+    asked = snippets.questions(WIKIQA)
+    rows = {(each.id, span): each.document[slice(*span)] for each in asked for span in sentences(each.document)}
+    for chars in (30, 60, 90):
+        for each, found in zip(asked, snippets.best_by_bm25(asked, chars), strict=True):
+            scores = {span: score for (key, span), score in bm25_scores(rows, each.text).items() if key == each.id}
+            sums = {
+                (first[0], last[1]): sum(scores[span] for span in scores if first[0] <= span[0] <= last[0])
+                for first in scores
+                for last in scores
+                if 0 < last[1] - first[0] <= chars
+            }
+            inside = sum(score for span, score in scores.items() if found[0] <= span[0] < found[1])
+            assert inside >= max(sums.values(), default=0.0) - 1e-9
+            assert found[1] - found[0] <= chars
+
+
+def test_snippets_as_long_as_documents_show_all_answers(client: Client) -> None:
+    rows = {row.snippet: row for row in snippets.measure(client, snippets.questions(WIKIQA), chars=2000)}
+    assert rows["first sentences"].shown == 3
+    for row in rows.values():
+        assert 0 < row.shown <= row.answers == 3
+        assert row.share == pytest.approx(100 * row.shown / 3)
+        assert row.ahead == pytest.approx(rows[snippets.OURS].share - row.share)
+
+
+def test_planted_sentences_are_where_they_are_said_to_be() -> None:
+    texts, found = planted.plant(TEXTS, PAIRS)
+    assert {(each.question, each.text) for each in found} == set(PAIRS)
+    assert all(texts[each.document][slice(*each.span)] == each.text for each in found)
+    for name, text in texts.items():
+        own = {each.span: each.text for each in found if each.document == name}
+        outside = [text[i] for i in range(len(text)) if not any(start - 1 <= i <= end for start, end in own)]
+        assert "".join(outside) == TEXTS[name]
+
+
+def test_planted_sentences_are_found_and_shown(client: Client) -> None:
+    texts, found = planted.plant(TEXTS, PAIRS)
+    outcomes = planted.measure(client, texts, found)
+    for row in planted.rows(outcomes):
+        assert (row.sentences, row.document_first, row.found) == (3, 3, 3), "each document is one passage"
+    for each in outcomes:
+        assert each.hit.highlight is not None
+        assert each.shown == snippets.is_shown(each.sentence.span, (each.hit.highlight.start, each.hit.highlight.end))
+
+
+def test_answers_that_do_not_say_their_subject_are_not_planted() -> None:
+    question = "when was the castle built?"
+    answers = ["It is a castle of 1300.", "The building is of 1300.", "A castle stood there in 1300."]
+    task = Rankings([question] * 3, [["no", each] for each in answers], [[0.0, 1.0]] * 3)
+    assert list(planted.answers(task)) == [(question, answers[2])]
+
+
+def test_documents_rank_by_their_best_passage(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(12)]
+    encoder = load(str(write_glove(tmp_path / "glove.txt", words)))
+    corpus = {
+        f"d{i}": " ".join(" ".join(rng.choice(words, 5)).capitalize() + "." for _ in range(1 + 3 * (i % 4)))
+        for i in range(30)
+    }
+    queries = {f"q{i}": " ".join(rng.choice(words, 3)) for i in range(5)}
+    task = Retrieval(corpus, queries, {key: {"d1": 1.0, "d7": 2.0} for key in queries})
+    cut = passage_length.cut_corpus(encoder, task, Cut(16, 1))
+    assert len(cut.corpus) > len(corpus)
+    found = passage_length.gains(encoder, cut, task)
+    passages = {key: vectors(encoder, [text], "document")[0] for key, text in cut.corpus.items()}
+    for query, gain in zip(queries.values(), found, strict=True):
+        [asked] = vectors(encoder, [query], "query")
+        best = {
+            doc_id: max(asked @ own for key, own in passages.items() if key.partition("\t")[0] == doc_id)
+            for doc_id in corpus
+        }
+        order = sorted(corpus, key=lambda doc_id: -best[doc_id])[:10]
+        gained = sum(
+            grade / np.log2(2 + order.index(doc_id))
+            for doc_id, grade in {"d1": 1.0, "d7": 2.0}.items()
+            if doc_id in order
+        )
+        assert gain == pytest.approx(gained / (2 + 1 / np.log2(3)))
+
+
+def vectors(encoder: Encoder, texts: list[str], role: Role) -> list[np.ndarray]:
+    return [unit_rows(each.pooled()) for each in encoder.encode(encoder.tokenize(texts, role, "END"), "pooled")]
