@@ -149,8 +149,9 @@ def main() -> None:
     encoder = read_source(options.model).load(options.model, Compute())
     results: list[Row] = []
     for name in options.sets:
-        results += rows(encoder, name, read(options.data / data_set(name).files[0]))
-    show(results, console)
+        own = list(rows(encoder, name, read(options.data / data_set(name).files[0])))
+        show(own, console)
+        results += own
     save_results("passage_length", [asdict(row) for row in results])
 
 
