@@ -33,7 +33,7 @@ from semblance.models.evaluation.tasks import Rankings
 from semblance.models.measures.highlight import HighlightOptions
 from semblance.models.tokenization.passages import Span, sentences
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.indexes.bm25 import Bm25
+from semblance.service.indexes.bm25 import Bm25, TextTerms
 from tests.support.results import save_results
 from tests.support.running_service import running_service
 from tests.support.wide_console import wide_console
@@ -121,7 +121,7 @@ def best_by_bm25(asked: Sequence[Question], chars: int) -> list[Span]:
     spans = [sentences(each.document) for each in asked]
     for each, own in zip(asked, spans, strict=True):
         for start, end in own:
-            index.add(each.document[start:end])
+            index.add(TextTerms.of(each.document[start:end]))
     firsts = np.cumsum([0, *map(len, spans)]).tolist()
     return [
         _best_window(index, each.text, own, range(first, first + len(own)), chars)
