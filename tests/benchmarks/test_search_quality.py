@@ -28,7 +28,7 @@ WIKIQA = Rankings(
     [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]],
 )
 TEXTS = {
-    "shop": "The shop opens at nine. It closes at six. On Sundays nobody is there.\n\nTea is sold in the evening.",
+    "shop": "The shop opens at nine. It closes at six. On Sundays the door is shut.\n\nTea is sold in the evening.",
     "sea": "The ship left in May. A storm came up. All hands were on deck.\n\nThe captain slept.",
 }
 PAIRS = [
