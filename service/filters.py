@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from semblance.service.errors import pointer_to, shorten
 from semblance.service.request_warnings import RequestWarning
@@ -147,6 +147,23 @@ def type_of(value: Scalar) -> ValueType:
             return "number"
 
 
+def matches(where: Filter, metadata: Mapping[str, Any]) -> bool:
+    """Whether a document with this metadata matches a filter, as in the index.
+
+    >>> matches(parse_filter({"team": "hr"}), {"team": ["hr", "it"]}), matches(parse_filter({"team": "hr"}), {})
+    (True, False)
+    """
+    match where:
+        case Not(part):
+            return not matches(part, metadata)
+        case All(parts):
+            return all(matches(part, metadata) for part in parts)
+        case Either(parts):
+            return any(matches(part, metadata) for part in parts)
+        case _:
+            return any(_meets(where, value) for value in scalars(metadata.get(where.field, [])))
+
+
 def scalars(value: object) -> list[Scalar]:
     """The values to compare in a metadata field: itself, or the entries of a list.
 
@@ -167,6 +184,25 @@ def mismatches(where: Filter, types_in: Callable[[str], Collection[ValueType]]) 
         types_in: the types of the values that documents have in a field; empty if none has the field.
     """
     return [notice for each in _conditions(where) if (notice := _mismatch(each, types_in(each.field)))]
+
+
+def _meets(condition: Condition | Exists, value: Scalar) -> bool:
+    match condition:
+        case Exists():
+            return True
+        case OneOf(values=values):
+            return any(type_of(each) == type_of(value) and each == value for each in values)
+        case Prefix(start=start):
+            return isinstance(value, str) and value.startswith(start)
+        case Between():
+            return type_of(value) in condition.types and _within(condition, value)
+
+
+def _within(bounds: Between, value: Any) -> bool:
+    """Whether a value of the type of the bounds is between them."""
+    if bounds.low is not None and (value < bounds.low or (value == bounds.low and not bounds.includes_low)):
+        return False
+    return bounds.high is None or value < bounds.high or (value == bounds.high and bounds.includes_high)
 
 
 def _conditions(where: Filter) -> Iterator[Condition]:

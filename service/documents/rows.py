@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bind
 from semblance.models.embeddings import Floats
 from semblance.service.documents import row_digests
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
-from semblance.service.errors import UnknownCollection, VersionNotReached, shorten
-from semblance.service.names import RULE, is_name
+from semblance.service.errors import VersionNotReached
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     Collection,
@@ -27,9 +26,9 @@ from semblance.service.ports.documents import (
     Reembedding,
     Spans,
     Version,
+    unknown_collection,
 )
 
-_SHOWN_CHARS = 100  # of a name in a message
 _FETCHED_ROWS = 64  # most rows that a server sends before the next are asked for
 
 PAGE_BYTES = 16 << 20  # of texts and embeddings that are read together; a single document may have more
@@ -39,6 +38,13 @@ _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
 )  # built once: every search runs it
 
+_SELECT_DOCUMENTS = select(
+    *(documents.c[field.name] for field in fields(Document))
+).where(  # built once: every search runs it
+    documents.c.collection == bindparam("of"),
+    documents.c.id.in_(bindparam("ids", expanding=True)),
+    ~documents.c.deleted,
+)
 _SELECT_SPANS = select(vectors.c.id, vectors.c.spans).where(  # built once: every search runs it
     vectors.c.collection == bindparam("of"),
     vectors.c.id.in_(bindparam("ids", expanding=True)),
@@ -72,13 +78,6 @@ def select_complete_collection(connection: Connection, name: str) -> RowMapping:
     if row["version"] == INCOMPLETE_VERSION:
         raise VersionNotReached(f"collection {name!r} is still being copied from the database: try again")
     return row
-
-
-def unknown_collection(name: str) -> UnknownCollection:
-    """Error for a collection that does not exist, or cannot exist under that name."""
-    if not is_name(name):
-        return UnknownCollection(f"there can be no collection {shorten(name, _SHOWN_CHARS)!r}: {RULE}")
-    return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
 
 
 def to_collection(row: RowMapping) -> Collection:
@@ -219,6 +218,12 @@ def read_page(
 def _size(row: RowMapping) -> int:
     """Characters and bytes of a row, except of its metadata, which are few."""
     return int(row.get(EMBEDDING_BYTES, 0)) + sum(len(each) for each in row.values() if isinstance(each, str | bytes))
+
+
+def select_documents(connection: Connection, name: str, ids: Sequence[str]) -> dict[str, Document]:
+    """Documents by id; missing and deleted ones are left out."""
+    rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
+    return {row.id: Document(*row) for row in rows}
 
 
 def select_spans(connection: Connection, collection: Collection, ids: Sequence[str]) -> dict[str, Spans]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
-from sqlalchemy import Engine, bindparam, delete, insert, select
+from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from semblance.service.documents import changes, copies, history, reembeddings, row_digests
@@ -17,10 +17,10 @@ from semblance.service.documents.rows import (
     select_codes,
     select_collection,
     select_complete_collection,
+    select_documents,
     select_spans,
     to_collection,
     to_document,
-    unknown_collection,
 )
 from semblance.service.documents.schema import collections, documents
 from semblance.service.documents.writes import (
@@ -31,14 +31,7 @@ from semblance.service.documents.writes import (
     require_unchanged,
     update_metadata,
 )
-from semblance.service.errors import (
-    CollectionDiffers,
-    CollectionReplaced,
-    StoreDamaged,
-    StoreFailed,
-    UnknownCollection,
-    UnknownDocument,
-)
+from semblance.service.errors import CollectionDiffers, CollectionReplaced, StoreDamaged, StoreFailed, UnknownCollection
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     ChangePage,
@@ -54,17 +47,12 @@ from semblance.service.ports.documents import (
     DocumentEmbedding,
     PassageKey,
     Reembedding,
+    Require,
     VectorChange,
     Version,
     Write,
-)
-
-_SELECT_DOCUMENTS = select(
-    *(documents.c[field.name] for field in fields(Document))
-).where(  # built once: every search runs it
-    documents.c.collection == bindparam("of"),
-    documents.c.id.in_(bindparam("ids", expanding=True)),
-    ~documents.c.deleted,
+    unknown_collection,
+    unknown_document,
 )
 
 
@@ -133,10 +121,12 @@ class SqlDocumentStore:
                 rows = [select_complete_collection(connection, name) for name in names]
             return [(to_collection(row), collection_size(connection, row)) for row in rows]
 
-    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
+    def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
         with self._database.writing(collection.name) as connection:
             current = increment_version(connection, collection.name)
             require_same_encoders(collection, current)
+            if require is not None:
+                require(select_documents(connection, current.name, [write.document.id for write in writes]))
             require_unchanged(connection, current, {write.document.id: write.if_version for write in writes})
             update_metadata(connection, current, [write.document for write in writes if write.embedding is None])
             replace_documents(
@@ -144,12 +134,16 @@ class SqlDocumentStore:
             )
         return current.version
 
-    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
+    def delete(
+        self, name: str, doc_id: str, if_version: Version | None = None, require: Require | None = None
+    ) -> Version:
         with self._database.writing(name) as connection:
             current = increment_version(connection, name)
+            if require is not None:
+                require(select_documents(connection, name, [doc_id]))
             require_unchanged(connection, current, {doc_id: if_version})
             if not mark_deleted(connection, current, [doc_id]):
-                raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+                raise unknown_document(name, doc_id)
         return current.version
 
     def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
@@ -165,15 +159,13 @@ class SqlDocumentStore:
     def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
         with self._database.reading() as connection:
             collection = to_collection(select_complete_collection(connection, name))
-            rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
-            return collection, {row.id: Document(*row) for row in rows}
+            return collection, select_documents(connection, name, ids)
 
     def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
         with self._database.reading() as connection:
             collection = to_collection(select_complete_collection(connection, name))
-            rows = connection.execute(_SELECT_DOCUMENTS, {"of": name, "ids": list(ids)})
-            documents = {row.id: Document(*row) for row in rows}
-            return CutDocuments(collection, documents, select_spans(connection, collection, ids))
+            found = select_documents(connection, name, ids)
+            return CutDocuments(collection, found, select_spans(connection, collection, ids))
 
     def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
         with self._database.reading() as connection:

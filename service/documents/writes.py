@@ -8,10 +8,18 @@ from dataclasses import replace
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from semblance.service.documents import history
-from semblance.service.documents.rows import document_row, embedding_rows, to_collection, unknown_collection
+from semblance.service.documents.rows import document_row, embedding_rows, to_collection
 from semblance.service.documents.schema import collections, documents, token_codes, vectors
 from semblance.service.errors import CollectionReplaced, DocumentChanged, TextChanged, VersionMismatch
-from semblance.service.ports.documents import Collection, Commit, Document, DocumentEmbedding, Reembedding, Version
+from semblance.service.ports.documents import (
+    Collection,
+    Commit,
+    Document,
+    DocumentEmbedding,
+    Reembedding,
+    Version,
+    unknown_collection,
+)
 
 IDS_PER_STATEMENT = 1000
 

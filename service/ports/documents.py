@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
+from semblance.service.errors import UnknownCollection, UnknownDocument, shorten
+from semblance.service.names import RULE, is_name
 
 Metadata: TypeAlias = Mapping[str, Any]
 
@@ -20,6 +22,8 @@ TokenStorage: TypeAlias = Literal["int8", "none"]
 Spans: TypeAlias = NDArray[np.int32]  # (p, 2) first and one-past-last code point of each passage
 
 _VERSION = re.compile(r"(?P<epoch>[^:]+):(?P<number>[0-9]{1,18})(:(?P<commit>[^:]+))?")
+
+_SHOWN_CHARS = 100  # of a name in a message
 
 INCOMPLETE_VERSION = -1  # version number of a collection in a copy until its first fill is complete
 
@@ -304,6 +308,10 @@ class ChangePage(Generic[AnyChange]):
     commits: Sequence[Commit] = ()
 
 
+Require: TypeAlias = Callable[[Mapping[str, Document]], None]
+"""Checks the stored documents that a write is about to replace or delete, by id; if it raises, nothing is written."""
+
+
 class DocumentStore(Protocol):
     """The source of truth. Its methods block: call them off the event loop.
 
@@ -334,8 +342,8 @@ class DocumentStore(Protocol):
     def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
         """Get collections and sizes: the named, or all complete ones. Raises UnknownCollection."""
 
-    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
-        """Store documents in a collection as it was read, all or none.
+    def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
+        """Store documents in a collection as it was read, all or none; `require` is called in the same transaction.
 
         Raises:
             UnknownCollection: it was deleted.
@@ -345,8 +353,10 @@ class DocumentStore(Protocol):
             VersionMismatch: the collection was never at an `if_version`.
         """
 
-    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
-        """Delete a document; with `if_version` as `upsert`.
+    def delete(
+        self, name: str, doc_id: str, if_version: Version | None = None, require: Require | None = None
+    ) -> Version:
+        """Delete a document; with `if_version` and `require` as `upsert`.
 
         Raises UnknownCollection, UnknownDocument, DocumentChanged, VersionMismatch.
         """
@@ -471,3 +481,15 @@ class CopyStore(DocumentStore, Protocol):
 
         Raises UnknownCollection.
         """
+
+
+def unknown_collection(name: str) -> UnknownCollection:
+    """Error for a collection that does not exist, or cannot exist under that name."""
+    if not is_name(name):
+        return UnknownCollection(f"there can be no collection {shorten(name, _SHOWN_CHARS)!r}: {RULE}")
+    return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
+
+
+def unknown_document(name: str, doc_id: str) -> UnknownDocument:
+    """Error for a document that is not in a collection."""
+    return UnknownDocument(f"collection {name!r} has no document {doc_id!r}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Cut
-from semblance.service.errors import InvalidRequest, Problem, UnknownDocument
-from semblance.service.ports.documents import Collection, Document, Version, Write
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.ports.documents import Collection, Document, Version, Write, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
@@ -121,7 +121,7 @@ class IndexDocuments:
         """
         collection, documents = await self._access.read(lambda store: store.get_at(name, [doc_id]))
         if doc_id not in documents:
-            raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+            raise unknown_document(name, doc_id)
         return collection.version, documents[doc_id]
 
     async def page(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
