@@ -1,17 +1,81 @@
-"""Who sent the request that a task serves; the model is shared fairly among callers."""
+"""Who sent the request that a task serves, and what of the collections it may reach."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from semblance.service.filters import All, Filter, OneOf, matches
+
+ANY_REST = "*"  # at the end of a prefix of names
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Limits of a key: which collections it reaches, and which of their documents.
+
+    Attributes:
+        collections: names, and prefixes of names that end in '*'; without any, all collections.
+        conditions: each of which the metadata of a document must meet; without any, all documents.
+    """
+
+    collections: tuple[str, ...] = ()
+    conditions: tuple[OneOf, ...] = ()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is anything that it does not reach."""
+        return bool(self.collections or self.conditions)
+
+    @property
+    def where(self) -> Filter | None:
+        """The filter that documents must match; None for all documents."""
+        return All(self.conditions) if self.conditions else None
+
+    def reaches(self, name: str) -> bool:
+        """Whether it reaches a collection, by name.
+
+        >>> limits = Permission(collections=("faq", "hr-*"))
+        >>> limits.reaches("faq"), limits.reaches("faq2"), limits.reaches("hr-2025")
+        (True, False, True)
+        """
+        return not self.collections or any(
+            name.startswith(each.removesuffix(ANY_REST)) if each.endswith(ANY_REST) else name == each
+            for each in self.collections
+        )
+
+    def sees(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether it reaches a document with this metadata."""
+        return all(matches(each, metadata) for each in self.conditions)
+
+
+UNLIMITED = Permission()
 
 _caller: ContextVar[str] = ContextVar("caller", default="")  # the service itself, as for its first encoding
+_permission: ContextVar[Permission] = ContextVar("permission", default=UNLIMITED)
 
 
-def set_caller(name: str) -> None:
-    """Set the caller of this task's request: the name of its key, or the address of its client."""
+def set_caller(name: str, permission: Permission = UNLIMITED) -> None:
+    """Set the caller of this task's request, and what it may reach.
+
+    Args:
+        name: of its key, or the address of its client.
+        permission: of its key.
+    """
     _caller.set(name)
+    _permission.set(permission)
 
 
 def current_caller() -> str:
     """The caller of this task's request; empty outside of requests."""
     return _caller.get()
+
+
+def current_permission() -> Permission:
+    """What the request of this task may reach; everything outside of requests.
+
+    Threads of a pool do not inherit it: read it before going there.
+    """
+    return _permission.get()

@@ -57,7 +57,7 @@ class MissingExtra(SemblanceError):
 
 
 class BadKeys(SemblanceError):
-    """SEMBLANCE_API_KEYS is malformed; raised at start only."""
+    """SEMBLANCE_API_KEYS or its file is malformed; raised at start, and logged when the file is read again."""
 
     code = "bad_keys"
 
@@ -69,11 +69,14 @@ class Unauthorized(SemblanceError):
 
 
 class Forbidden(SemblanceError):
-    """The API key lacks the scope that the route requires; `caller` is the name of the key."""
+    """The API key lacks the scope that the route requires, or its limits exclude what was requested.
+
+    `caller` is the name of the key where a request is refused before its caller is known.
+    """
 
     code = "forbidden"
 
-    def __init__(self, message: str, caller: str) -> None:
+    def __init__(self, message: str, caller: str = "") -> None:
         super().__init__(message)
         self.caller = caller
 

@@ -20,6 +20,7 @@ from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.embedding import EmbeddingCache
 from semblance.service.process.readiness import Readiness
 from semblance.service.rendering.png import DrawingProcess
+from semblance.service.replication.limited_access import LimitedAccess
 from semblance.service.settings import Settings
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
@@ -96,22 +97,23 @@ async def open_services(
 
 
 def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: TextEmbedder) -> list[object]:
-    collections = Collections(models, stores.collections)
+    access = LimitedAccess(stores.collections)  # no use case has the access without limits
+    collections = Collections(models, access)
     embedder = DocumentEmbedder(texts)
-    best_passages = BestPassages(collections, stores.collections, texts)
-    index_documents = IndexDocuments(collections, stores.collections, embedder)
+    best_passages = BestPassages(collections, access, texts)
+    index_documents = IndexDocuments(collections, access, embedder)
     return [
         collections,
         index_documents,
         IndexStream(index_documents),
-        Reembedder(models, collections, stores.collections, embedder),
+        Reembedder(models, collections, access, embedder),
         Compare(models, texts, models.calibrations),
-        Search(collections, stores.collections, texts, models.calibrations, settings.max_scores),
-        CountDocuments(stores.collections),
-        ListDocuments(stores.collections),
-        DeleteDocuments(stores.collections),
-        ChangeMetadata(stores.collections),
-        FindDuplicates(collections, stores.collections, texts),
+        Search(collections, access, texts, models.calibrations, settings.max_scores),
+        CountDocuments(access),
+        ListDocuments(access),
+        DeleteDocuments(access),
+        ChangeMetadata(access),
+        FindDuplicates(collections, access, texts),
         Explain(models, best_passages, texts, models.calibrations),
         ExplainDifference(best_passages),
         Embed(models, texts),

@@ -1,0 +1,230 @@
+"""Views of a store and of an index in which only what a key reaches exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn, cast
+
+from semblance.models.embeddings import Floats
+from semblance.service.callers import Permission
+from semblance.service.errors import Forbidden, shorten
+from semblance.service.filters import All, Filter
+from semblance.service.ports.documents import (
+    Collection,
+    CollectionSettings,
+    CollectionSize,
+    CutDocuments,
+    Document,
+    DocumentEmbedding,
+    DocumentStore,
+    PassageKey,
+    Reembedding,
+    Require,
+    Version,
+    Write,
+    unknown_collection,
+    unknown_document,
+)
+from semblance.service.ports.indexes import Counted, Hit, HybridHits, HybridQuery, VectorIndex
+from semblance.service.request_warnings import RequestWarning
+
+NAMED = 10  # ids in a message
+SHOWN_CHARS = 100  # of an id in a message
+SCANNED = 1000  # documents read at a time to find those that are visible
+
+
+def limited_store(store: DocumentStore, permission: Permission) -> DocumentStore:
+    """The store within limits; methods that its view does not have are refused."""
+    return cast("DocumentStore", LimitedStore(store, permission))
+
+
+def limited_index(index: VectorIndex, permission: Permission) -> VectorIndex:
+    """The index within limits; methods that its view does not have are refused."""
+    where = permission.where
+    return index if where is None else cast("VectorIndex", LimitedIndex(index, where))
+
+
+def all_documents(permission: Permission) -> None:
+    """Raise Forbidden if a permission does not reach all documents of its collections."""
+    if permission.conditions:
+        raise Forbidden("this concerns all documents of the collection, and the key reaches only some of them")
+
+
+class _Limited:
+    """A view that has the methods which are safe; every other one is refused, not passed on."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Forbidden(f"a key with limits may not use {name!r}")
+
+
+class LimitedStore(_Limited):
+    """`DocumentStore` as a key with limits sees it; see there for what the methods do.
+
+    A collection outside of the limits is unknown, whether it exists or not. A document outside is missing.
+    """
+
+    def __init__(self, store: DocumentStore, permission: Permission) -> None:
+        self._store = store
+        self._permission = permission
+
+    def create(self, name: str, settings: CollectionSettings) -> tuple[Collection, bool]:
+        """Raises Forbidden, too."""
+        all_documents(self._permission)
+        if not self._permission.reaches(name):
+            reached = ", ".join(self._permission.collections)
+            raise Forbidden(f"the key may create no collection {name!r}: it reaches {reached}")
+        return self._store.create(name, settings)
+
+    def collection(self, name: str) -> Collection:
+        """Get a collection that is reached."""
+        return self._of(name).collection(name)
+
+    def collections(self) -> list[Collection]:
+        """List the collections that are reached."""
+        return [each for each in self._store.collections() if self._permission.reaches(each.name)]
+
+    def sizes(self, names: Sequence[str] | None = None) -> list[tuple[Collection, CollectionSize]]:
+        """Sizes of whole collections, also where some of their documents are not visible."""
+        for name in names or ():
+            self._of(name)
+        return [each for each in self._store.sizes(names) if self._permission.reaches(each[0].name)]
+
+    def get(self, name: str, ids: Sequence[str]) -> dict[str, Document]:
+        """Get visible documents."""
+        return self._visible(self._of(name).get(name, ids))
+
+    def get_at(self, name: str, ids: Sequence[str]) -> tuple[Collection, dict[str, Document]]:
+        """Get visible documents, with the collection."""
+        collection, documents = self._of(name).get_at(name, ids)
+        return collection, self._visible(documents)
+
+    def get_cut(self, name: str, ids: Sequence[str]) -> CutDocuments:
+        """Get visible documents, with the spans of their passages."""
+        read = self._of(name).get_cut(name, ids)
+        documents = self._visible(read.documents)
+        return replace(read, documents=documents, spans={key: read.spans[key] for key in read.spans.keys() & documents})
+
+    def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
+        """Get token codes of visible documents, except of those that are changed meanwhile."""
+        ids = list({each.document for each in passages})
+        before, found, after = self.get(name, ids), self._store.codes(name, passages, generation), self.get(name, ids)
+        same = {doc_id for doc_id in before if before[doc_id] == after.get(doc_id)}
+        return {passage: each for passage, each in found.items() if passage.document in same}
+
+    def scan(self, name: str, after: str, limit: int) -> list[Document]:
+        """Get a page of visible documents; reads on until it is full."""
+        visible: list[Document] = []
+        while len(visible) < limit:
+            page = self._of(name).scan(name, after, SCANNED)
+            visible += self._visible({each.id: each for each in page}).values()
+            if len(page) < SCANNED:
+                break
+            after = page[-1].id
+        return visible[:limit]
+
+    def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
+        """Store visible documents in place of visible ones. Raises Forbidden, too, and then stores none."""
+        hidden = [each.document.id for each in writes if not self._permission.sees(each.document.metadata)]
+        if hidden:
+            raise Forbidden(f"the key may store no document without {self._wanted()} in its metadata: {_named(hidden)}")
+        return self._of(collection.name).upsert(collection, writes, self._if_filtered(self._require_own))
+
+    def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
+        """Delete a visible document."""
+
+        def require_visible(stored: Mapping[str, Document]) -> None:
+            if not self._visible(stored):
+                raise unknown_document(name, doc_id)
+
+        return self._of(name).delete(name, doc_id, if_version, self._if_filtered(require_visible))
+
+    def begin_reembedding(self, collection: Collection, reembedding: Reembedding) -> Collection:
+        """Raises Forbidden, too."""
+        return self._whole(collection.name).begin_reembedding(collection, reembedding)
+
+    def unfilled(self, name: str, limit: int) -> tuple[int, list[Document]]:
+        """Raises Forbidden, too."""
+        return self._whole(name).unfilled(name, limit)
+
+    def fill(self, collection: Collection, embedded: Sequence[tuple[Document, DocumentEmbedding]]) -> Version:
+        """Raises Forbidden, too."""
+        return self._whole(collection.name).fill(collection, embedded)
+
+    def drop_reembedding(self, name: str) -> Collection:
+        """Raises Forbidden, too."""
+        return self._whole(name).drop_reembedding(name)
+
+    def _of(self, name: str) -> DocumentStore:
+        """The store, for a collection that is reached. Raises UnknownCollection."""
+        if not self._permission.reaches(name):
+            raise unknown_collection(name)
+        return self._store
+
+    def _whole(self, name: str) -> DocumentStore:
+        """The store, for what concerns all documents of a collection. Raises Forbidden, UnknownCollection."""
+        all_documents(self._permission)
+        return self._of(name)
+
+    def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
+        return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}
+
+    def _if_filtered(self, require: Require) -> Require | None:
+        """The check of a write, which takes a query that a key without a filter does not need."""
+        return require if self._permission.conditions else None
+
+    def _require_own(self, stored: Mapping[str, Document]) -> None:
+        """In the transaction of a write: raise Forbidden if it would replace documents that are not visible."""
+        if hidden := list(stored.keys() - self._visible(stored).keys()):
+            raise Forbidden(f"documents that the key may not replace have these ids: {_named(hidden)}; use other ids")
+
+    def _wanted(self) -> str:
+        return " and ".join(f"{each.field} {each.values[0]!r}" for each in self._permission.conditions)
+
+
+class LimitedIndex(_Limited):
+    """`VectorIndex` of the documents that match a filter; see there for what the methods do.
+
+    Statistics of terms remain those of the whole collection.
+    """
+
+    def __init__(self, index: VectorIndex, where: Filter) -> None:
+        self._index = index
+        self._where = where
+
+    @property
+    def version(self) -> Version:
+        """Version of the whole index."""
+        return self._index.version
+
+    def search(
+        self, queries: Floats, k: int, where: Filter | None, passages: int = 1
+    ) -> tuple[Version, list[list[Hit]]]:
+        """Search visible documents."""
+        return self._index.search(queries, k, self._visible(where), passages)
+
+    def search_hybrid(self, query: HybridQuery, k: int, where: Filter | None, passages: int) -> HybridHits:
+        """Search visible documents."""
+        return self._index.search_hybrid(query, k, self._visible(where), passages)
+
+    def mismatches(self, where: Filter) -> list[RequestWarning]:
+        """None: they would tell of the metadata of other documents."""
+        del where
+        return []
+
+    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+        """Count visible documents, without warnings."""
+        return replace(self._index.count(self._visible(where), facets), warnings=[])
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
+        """Vectors of any documents: use cases have ids from the store, which shows visible ones only."""
+        return self._index.vectors(ids)
+
+    def _visible(self, where: Filter | None) -> Filter:
+        return self._where if where is None else All((where, self._where))
+
+
+def _named(ids: Sequence[str]) -> str:
+    """The first ids of some documents, for a message."""
+    names = [repr(shorten(each, SHOWN_CHARS)) for each in sorted(ids)[:NAMED]]
+    return ", ".join(names) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")
