@@ -22,9 +22,23 @@ from semblance.models.training.recipe import Align, Keep, LowRank, Recipe
 from semblance.service.api import errors
 from semblance.service.cli.train import RECIPES
 from semblance.service.request_warnings import MEANINGS
-from semblance.service.settings import Settings, settings_by_group
+from semblance.service.settings import Settings
 
 ROOT = Path(__file__).parents[1]
+
+# the first setting of each group; a group extends to the next one
+GROUPS = {
+    "host": "Server",
+    "api_keys": "Keys and access",
+    "home": "Documents",
+    "models": "Models",
+    "max_batch_tokens": "Batching",
+    "cache": "Cache",
+    "max_connections": "Connections",
+    "tracing": "Tracing",
+    "max_text_chars": "Request limits",
+    "ready_within_s": "Readiness and shutdown",
+}
 
 
 def settings() -> Iterator[str]:
@@ -38,6 +52,16 @@ def settings() -> Iterator[str]:
             shown = f"`{default}`" if default else ""
             yield f"| `SEMBLANCE_{name.upper()}` | {shown} | {field.description} |"
     yield ""
+
+
+def settings_by_group() -> dict[str, list[str]]:
+    """Names of the settings under the title of their group, in order."""
+    groups: dict[str, list[str]] = {}
+    title = ""
+    for name in Settings.model_fields:
+        title = GROUPS.get(name, title)
+        groups.setdefault(title, []).append(name)
+    return groups
 
 
 def measures() -> Iterator[str]:

@@ -14,7 +14,8 @@ from opentelemetry.trace import TracerProvider
 
 from semblance.service.api import errors, openapi
 from semblance.service.api.edge.hosts import AllowedHosts
-from semblance.service.api.edge.keys import Guard, read_keys
+from semblance.service.api.edge.key_entries import KeyRing
+from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is_monitoring
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.api.routes import ROUTERS, docs_page
@@ -47,13 +48,14 @@ def create_app(
         tracers: of the spans of requests.
 
     Raises:
-        BadKeys: the setting of the keys is malformed.
+        BadKeys: the keys are malformed.
         BadCheckpoint: the files of a served model are missing, damaged or not supported.
         NoSuchDevice: a served model needs the configured device, and torch cannot use it.
     """
     metrics, readiness = Metrics(), Readiness()
     draining = draining or Draining()
-    guard = Guard(read_keys(settings.api_keys.get_secret_value()), settings.metrics_open)
+    keys = KeyRing(settings.api_keys.get_secret_value(), settings.api_keys_file)
+    guard = Guard(keys, settings.metrics_open)
     models = served_models(settings)
 
     @asynccontextmanager
@@ -83,6 +85,7 @@ def create_app(
         redirect_slashes=False,
         generate_unique_id_function=openapi.operation_id,
     )
+    app.state.keys = keys  # for a server that reads them again
     limits = BodyLimits(settings.max_body_bytes, settings.body_pause_s, settings.body_timeout_s)
     policy = EdgePolicy(guard, AllowedHosts(settings.hosts), draining, readiness, settings.origins)
     app.add_middleware(EdgeMiddleware, metrics=metrics, limits=limits, policy=policy, tracers=tracers)

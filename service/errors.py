@@ -57,7 +57,7 @@ class MissingExtra(SemblanceError):
 
 
 class BadKeys(SemblanceError):
-    """SEMBLANCE_API_KEYS or its file is malformed; raised at start, and logged when the file is read again."""
+    """An entry of the API keys is malformed; raised at start, and logged when they are read again."""
 
     code = "bad_keys"
 

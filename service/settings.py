@@ -25,20 +25,6 @@ MIB = 1024 * 1024
 MAX_ENTRIES = 10_000  # of a list in a request, whatever the settings
 CLIENT_KEY = "SEMBLANCE_CLIENT_KEY"  # of the command line and the benchmarks; the service does not read it
 
-# the first setting of each group; a group extends to the next one
-GROUPS = {
-    "host": "Server",
-    "api_keys": "Keys and access",
-    "home": "Documents",
-    "models": "Models",
-    "max_batch_tokens": "Batching",
-    "cache": "Cache",
-    "max_connections": "Connections",
-    "tracing": "Tracing",
-    "max_text_chars": "Request limits",
-    "ready_within_s": "Readiness and shutdown",
-}
-
 
 class Settings(BaseSettings):
     """Immutable settings; each field is the environment variable SEMBLANCE_<FIELD> in capitals."""
@@ -57,6 +43,10 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="API keys, comma-separated `name:scopes:sha256`; `semblance key new` creates one. Without keys, "
         "every client has access.",
+    )
+    api_keys_file: Path | None = Field(
+        None,
+        description="File of further API keys, an entry a line; `#` begins a comment. SIGHUP reads it again.",
     )
     allow_anonymous: bool = Field(False, description="Allow a non-loopback address without API keys.")
     metrics_open: bool = Field(False, description="Serve `GET /metrics` without a key.")
@@ -227,7 +217,7 @@ class Settings(BaseSettings):
     @cached_property
     def has_keys(self) -> bool:
         """Whether clients need a key."""
-        return bool(self.api_keys.get_secret_value().strip())
+        return self.api_keys_file is not None or bool(self.api_keys.get_secret_value().strip())
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:
@@ -264,16 +254,6 @@ class Settings(BaseSettings):
     def copy_file(self) -> Path:
         """File of a replica's copy of the documents."""
         return self.home.expanduser() / "copy.sqlite"
-
-
-def settings_by_group() -> dict[str, list[str]]:
-    """Names of the settings under the title of their group, in order."""
-    groups: dict[str, list[str]] = {}
-    title = ""
-    for name in Settings.model_fields:
-        title = GROUPS.get(name, title)
-        groups.setdefault(title, []).append(name)
-    return groups
 
 
 def read_settings(**overrides: object) -> Settings:

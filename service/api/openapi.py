@@ -81,7 +81,7 @@ def _describe_edge(described: dict[str, Any], guard: Guard) -> None:
             operation["description"] = f"{operation.get('description', '')}\n\n{requires}".strip()
         merge(operation["responses"], _refusals(path, codes))
         operation["responses"] = dict(sorted(operation["responses"].items()))
-    if guard.keys:
+    if guard.ring.keys:
         described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
 
 

@@ -48,6 +48,7 @@ def serve(
     """Serve the HTTP API until interrupted.
 
     SIGTERM or Ctrl-C lets running requests finish for up to SEMBLANCE_DRAIN_S seconds; a second one aborts them.
+    SIGHUP reads SEMBLANCE_API_KEYS_FILE again.
 
     Every option is also an environment variable (SEMBLANCE_PORT and so on); the option takes precedence.
 
@@ -69,7 +70,8 @@ def serve(
     ):
         app = create_app(settings, draining := Draining(), _refuse, tracers)
         config = _uvicorn_config(app, settings)
-        server = Server(config, draining, settings.drain_s, settings.notice_s, partial(_announce, settings))
+        announce, reload_keys = partial(_announce, settings), app.state.keys.reload if settings.api_keys_file else None
+        server = Server(config, draining, settings.drain_s, settings.notice_s, announce, reload_keys)
         server.run(sockets=[listener])
     if not server.started:
         raise typer.Exit(1)

@@ -45,6 +45,7 @@ class Server(uvicorn.Server):
         drain_s: longest time from the signal to the exit.
         notice_s: shortest time from the signal to closing the port.
         on_started: called with the host and port when the service answers.
+        on_hangup: called in the event loop at each SIGHUP; without it, SIGHUP ends the process.
     """
 
     def __init__(
@@ -54,18 +55,22 @@ class Server(uvicorn.Server):
         drain_s: float,
         notice_s: float,
         on_started: Callable[[str, int], None],
+        on_hangup: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(config)
         self._draining = draining
         self._drain_s = drain_s
         self._notice_s = notice_s
         self._on_started = on_started
+        self._on_hangup = on_hangup
         self._reserve_s = min(1.0, drain_s / 4)  # of it, for cutting off requests and closing the store
         self._signalled = 0.0
         self._signal = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; a signal before the service answers ends the process at once."""
+        if self._on_hangup is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._on_hangup)
         starting = asyncio.ensure_future(super().startup(sockets))
         while not starting.done() and not self._draining.begun:
             await asyncio.wait({starting}, timeout=POLL_S)

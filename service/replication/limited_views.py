@@ -163,8 +163,9 @@ class LimitedStore(_Limited):
 
     def _whole(self, name: str) -> DocumentStore:
         """The store, for what concerns all documents of a collection. Raises Forbidden, UnknownCollection."""
+        store = self._of(name)
         all_documents(self._permission)
-        return self._of(name)
+        return store
 
     def _visible(self, documents: Mapping[str, Document]) -> dict[str, Document]:
         return {doc_id: each for doc_id, each in documents.items() if self._permission.sees(each.metadata)}

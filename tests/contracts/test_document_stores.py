@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -383,6 +383,37 @@ def test_concurrent_writers_lose_nothing_and_share_no_version(store: SqlDocument
         thread.join()
     assert sorted(versions) == list(range(1, 41))
     assert store.sizes(["c"])[0][1].documents == 41
+
+
+class NotAllowed(Exception):
+    """Refusal by the check of a write."""
+
+
+def test_the_check_of_a_write_sees_what_it_replaces(store: SqlDocumentStore) -> None:
+    created, _ = store.create("c", SETTINGS)
+    upsert(store, [new("a", tenant="x"), new("b", tenant="y"), new("gone")])
+    store.delete("c", "gone")
+    seen: list[dict[str, object]] = []
+
+    def refuse(stored: Mapping[str, Document]) -> None:
+        seen.append({doc_id: each.metadata for doc_id, each in stored.items()})
+        raise NotAllowed
+
+    before = store.get_at("c", ["a", "b", "gone", "new"])
+    writes = [new(doc_id, "other") for doc_id in ("a", "gone", "new")]
+    refusals: list[Callable[[], Version]] = [
+        lambda: store.upsert(store.collection("c"), writes, refuse),
+        lambda: store.delete("c", "b", created.version, refuse),  # before it is found to have changed
+        lambda: store.delete("c", "gone", require=refuse),
+    ]
+    for refused in refusals:
+        with pytest.raises(NotAllowed):
+            refused()
+    assert seen == [{"a": {"tenant": "x"}}, {"b": {"tenant": "y"}}, {}]
+    assert store.get_at("c", ["a", "b", "gone", "new"]) == before, "a refused write changes nothing"
+    store.upsert(store.collection("c"), writes, lambda _: None)
+    store.delete("c", "b", require=lambda _: None)
+    assert store.get("c", ["a", "b", "gone", "new"]).keys() == {"a", "gone", "new"}
 
 
 def test_a_conditional_write_needs_an_unchanged_document(store: SqlDocumentStore) -> None:

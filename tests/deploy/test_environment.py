@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.service.api.edge.keys import Guard, read_keys
+from semblance.service.api.edge.key_entries import KeyRing
+from semblance.service.api.edge.keys import Guard
 from semblance.service.settings import Settings
 from tests.deploy.deployment import COMPOSE_FILE, DEPLOY, ENV_EXAMPLE, compose, variables_of
 from tests.support.project import PROJECT
@@ -53,9 +54,11 @@ def test_it_fills_the_example_and_prints_the_key(project: Path, shell: str) -> N
     assert all(re.fullmatch("[0-9a-f]{48}", password) for password in passwords)
     assert len(set(passwords)) == 4
     [key] = re.findall(r"^export SEMBLANCE_CLIENT_KEY=(smb_[0-9a-f]{64})$", ran.stdout, re.MULTILINE)
-    guard = Guard(read_keys(written["SEMBLANCE_API_KEYS"]))
+    guard = Guard(KeyRing(written["SEMBLANCE_API_KEYS"]))
     for method, path in (("POST", "/search"), ("POST", "/collections/c/documents"), ("PUT", "/collections/c")):
-        assert guard.admit(method, path, [f"Bearer {key}"]) == "admin"
+        admitted = guard.admit(method, path, [f"Bearer {key}"])
+        assert admitted is not None
+        assert admitted.name == "admin"
     assert key not in (project / ".env").read_text()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from semblance.service.settings import GROUPS, Settings, read_settings, settings_by_group
+from docs.generate import GROUPS, settings_by_group
+from semblance.service.settings import Settings, read_settings
 
 
 def test_the_command_line_takes_precedence_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ import httpx2
 from rich.console import Console
 from rich.table import Table
 
-from semblance.service.api.edge.keys import entry_of
+from semblance.service.api.edge.key_entries import entry_of
 from semblance.service.observability.stages import STAGES
 from tests.support.project import PROJECT
 from tests.support.results import save_results

@@ -1,23 +1,18 @@
-"""Keys of SEMBLANCE_API_KEYS, and the scope that each route requires."""
+"""Which key a request needs: the scope of each route, and the check of its key."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
 
-from semblance.service.errors import BadKeys, Forbidden, Unauthorized
-from semblance.service.names import is_name
-
-KeyScope: TypeAlias = Literal["read", "write", "admin"]
-SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
+from semblance.service.api.edge.key_entries import Key, KeyRing, KeyScope, digest_of
+from semblance.service.errors import Forbidden, Unauthorized
 
 DOCUMENTS = "/collections/{name}/documents"
+METRICS = "/metrics"
 
-_DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
 _DELETE = re.compile(r"/collections/[^/]+/delete")
@@ -26,15 +21,6 @@ _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/explain(?:/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/(count|list|duplicates)",
     re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One entry of the setting; the key itself is not stored."""
-
-    name: str
-    scopes: frozenset[str]
-    digest: bytes = field(repr=False)
 
 
 def is_documents(path: str) -> bool:
@@ -68,22 +54,22 @@ class Guard:
     """Checks the key of a request. Without keys, every request is admitted.
 
     Args:
-        keys: known keys.
+        ring: known keys.
         metrics_open: whether GET /metrics is open.
     """
 
-    keys: Sequence[Key] = ()
+    ring: KeyRing = field(default_factory=KeyRing)
     metrics_open: bool = False
 
     def needs_key(self, method: str, path: str) -> bool:
         """Whether a request must send a key."""
-        if not self.keys:
+        if not self.ring.keys:
             return False
-        is_open = _OPEN.fullmatch(path) or (self.metrics_open and path == "/metrics")
+        is_open = _OPEN.fullmatch(path) or (self.metrics_open and path == METRICS)
         return not (method in ("GET", "HEAD") and is_open)
 
-    def admit(self, method: str, path: str, authorization: Sequence[str]) -> str | None:
-        """The name of the key that a request sends, None where it needs none.
+    def admit(self, method: str, path: str, authorization: Sequence[str]) -> Key | None:
+        """The key that a request sends, None where it needs none.
 
         Args:
             method: of the request.
@@ -92,7 +78,7 @@ class Guard:
 
         Raises:
             Unauthorized: it needs a key, and sends no known one.
-            Forbidden: its key lacks the scope.
+            Forbidden: its key lacks the scope, or has limits where all collections are shown.
         """
         if not self.needs_key(method, path):
             return None
@@ -100,64 +86,17 @@ class Guard:
         required = scope_of(method, path)
         if required not in key.scopes:
             raise Forbidden(f"this requires the scope {required}, which the key {key.name} lacks", key.name)
-        return key.name
+        if path == METRICS and key.permission.is_limited:
+            raise Forbidden(f"the metrics are those of all collections, and the key {key.name} has limits", key.name)
+        return key
 
     def _key(self, authorization: Sequence[str]) -> Key:
         scheme, _, secret = authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
         if scheme.lower() != "bearer":
             raise Unauthorized("this requires a key; send it as Authorization: Bearer KEY")
-        digest = _digest(secret.strip())
+        digest = digest_of(secret.strip())
         # every entry is compared, so that the time does not reveal which one matches
-        matches = [key for key in self.keys if hmac.compare_digest(key.digest, digest)]
+        matches = [key for key in self.ring.keys if hmac.compare_digest(key.digest, digest)]
         if not matches:
             raise Unauthorized("unknown key")
         return matches[0]
-
-
-def read_keys(setting: str) -> tuple[Key, ...]:
-    """Parse SEMBLANCE_API_KEYS: entries `name:scopes:sha256`, separated by commas.
-
-    >>> read_keys("ci:read+write:" + 64 * "0")[0].name
-    'ci'
-
-    Raises:
-        BadKeys: an entry is malformed or a duplicate. The message contains no digest.
-    """
-    keys: dict[str, Key] = {}
-    entries = [entry.strip() for entry in setting.split(",")] if setting.strip() else []
-    for number, entry in enumerate(entries, 1):
-        key = _read_key(entry, f"SEMBLANCE_API_KEYS: entry {number} of {len(entries)}")
-        if key.name in keys:
-            raise BadKeys(f"SEMBLANCE_API_KEYS: duplicate name {key.name}")
-        if twin := next((other for other in keys.values() if other.digest == key.digest), None):
-            raise BadKeys(f"SEMBLANCE_API_KEYS: {twin.name} and {key.name} are the same key; create one for each")
-        keys[key.name] = key
-    return tuple(keys.values())
-
-
-def entry_of(name: str, scopes: Collection[str], key: str) -> str:
-    """The entry of SEMBLANCE_API_KEYS for `key`.
-
-    >>> entry = entry_of("ci", ["write", "read"], "secret")
-    >>> entry[:20], Guard(read_keys(entry)).admit("POST", "/search", ["Bearer secret"])
-    ('ci:read+write:2bb80d', 'ci')
-    """
-    return f"{name}:{'+'.join(scope for scope in SCOPES if scope in scopes)}:{_digest(key).hex()}"
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("latin-1")).digest()  # as servers decode headers
-
-
-def _read_key(entry: str, where: str) -> Key:
-    name, *rest = entry.split(":")
-    if not is_name(name):  # it may be a digest, or a key: never repeat it in a message
-        raise BadKeys(f"{where} does not begin with a name of a-z, 0-9, '.', '_' and '-' and a colon")
-    if len(rest) != 2:
-        raise BadKeys(f"{where} ({name if rest else 'no colon in it'}) is not of the form name:scopes:sha256")
-    scopes = rest[0].split("+")
-    if unknown := [scope for scope in scopes if scope not in SCOPES]:
-        raise BadKeys(f"{where} ({name}) has {len(unknown)} unknown scopes; join some of {', '.join(SCOPES)} by '+'")
-    if not _DIGEST.fullmatch(rest[1]):
-        raise BadKeys(f"{where} ({name}) does not end in a SHA-256 of 64 hexadecimal digits")
-    return Key(name, frozenset(scopes), bytes.fromhex(rest[1]))

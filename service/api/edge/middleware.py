@@ -21,7 +21,7 @@ from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.api.edge.keys import Guard, is_documents
 from semblance.service.api.edge.request_body import BodyLimits, ClientLeft, RequestBody, while_connected
 from semblance.service.api.errors import STATUS, internal_error, problem
-from semblance.service.callers import set_caller
+from semblance.service.callers import UNLIMITED, set_caller
 from semblance.service.errors import Forbidden, NotReady, Unauthorized
 from semblance.service.observability.metrics import Metrics
 from semblance.service.observability.stages import STAGES, start_stages
@@ -149,7 +149,7 @@ class EdgeMiddleware:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it by its headers before any of its body is read."""
         app = self._not_admitted(scope) or self._bad_body(scope) or self._app
-        set_caller(scope.get("caller") or _address(scope))
+        set_caller(scope.get("caller") or _address(scope), scope.get("permission", UNLIMITED))
         await app(scope, receive, send)
 
     def _not_admitted(self, scope: Scope) -> Response | None:
@@ -160,11 +160,12 @@ class EdgeMiddleware:
         if reason := self._policy.unavailable(scope["path"]):
             self._metrics.errors.labels("not_ready").inc()
             return _not_ready(reason)
-        if not self._policy.guard.keys:  # anyone may call
+        if not self._policy.guard.ring.keys:  # anyone may call
             return None
         authorization = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
         try:
-            scope["caller"] = self._policy.guard.admit(scope["method"], scope["path"], authorization)
+            if key := self._policy.guard.admit(scope["method"], scope["path"], authorization):
+                scope["caller"], scope["permission"] = key.name, key.permission
         except Unauthorized as error:
             answer = self._refusal(STATUS[Unauthorized], error.code, str(error))
             answer.headers["www-authenticate"] = "Bearer"

@@ -12,7 +12,8 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from semblance.service.api.edge.keys import Guard, entry_of, read_keys
+from semblance.service.api.edge.key_entries import KeyRing, entry_of
+from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.callers import current_caller
@@ -27,7 +28,7 @@ FORWARDED = {"x-forwarded-for": "203.0.113.5"}
 def serving(keys: str = "", trusted_proxies: str = "") -> Iterator[str]:
     """The URL of a server that answers with the caller."""
     app = FastAPI()
-    policy = EdgePolicy(Guard(read_keys(keys)))
+    policy = EdgePolicy(Guard(KeyRing(keys)))
     app.add_middleware(EdgeMiddleware, metrics=Metrics(), limits=BodyLimits(1000, 10, 60), policy=policy)
 
     @app.get("/models")

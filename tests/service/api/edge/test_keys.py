@@ -15,7 +15,8 @@ from starlette.routing import Mount
 from typer.testing import CliRunner
 
 from semblance.service.api.edge import keys
-from semblance.service.api.edge.keys import Guard, Key, read_keys, scope_of
+from semblance.service.api.edge.key_entries import Key, KeyRing, read_keys
+from semblance.service.api.edge.keys import Guard, scope_of
 from semblance.service.api.routes import ROUTERS
 from semblance.service.app import create_app
 from semblance.service.cli.main import app as command
@@ -24,7 +25,7 @@ from semblance.service.settings import Settings, read_settings
 
 DIGEST = hashlib.sha256(b"smb_reader").hexdigest()
 OTHER = hashlib.sha256(b"smb_writer").hexdigest()
-GUARD = Guard(read_keys(f"reader:read:{DIGEST}, writer:write:{OTHER}"))
+GUARD = Guard(KeyRing(f"reader:read:{DIGEST}, writer:write:{OTHER}"))
 
 # every route of the application: a new one fails the test below until its scope is decided here
 REQUIRED = {
@@ -126,14 +127,15 @@ def test_paths_that_only_resemble_open_ones_are_closed(path: str) -> None:
 
 
 def test_metrics_are_open_if_the_setting_allows() -> None:
-    assert not Guard(GUARD.keys, metrics_open=True).needs_key("GET", "/metrics")
-    assert Guard(GUARD.keys, metrics_open=True).needs_key("GET", "/metrics/x")
+    assert not Guard(GUARD.ring, metrics_open=True).needs_key("GET", "/metrics")
+    assert Guard(GUARD.ring, metrics_open=True).needs_key("GET", "/metrics/x")
 
 
 def test_a_key_with_the_scope_is_admitted_by_name() -> None:
-    assert GUARD.admit("POST", "/search", ["Bearer smb_reader"]) == "reader"
-    assert GUARD.admit("POST", "/search", ["bearer  smb_reader "]) == "reader"
-    assert GUARD.admit("DELETE", "/collections/a/documents/b", ["Bearer smb_writer"]) == "writer"
+    reader, writer = GUARD.ring.keys
+    assert GUARD.admit("POST", "/search", ["Bearer smb_reader"]) == reader
+    assert GUARD.admit("POST", "/search", ["bearer  smb_reader "]) == reader
+    assert GUARD.admit("DELETE", "/collections/a/documents/b", ["Bearer smb_writer"]) == writer
     assert GUARD.admit("GET", "/live", ["Bearer wrong"]) is None
     assert Guard().admit("PUT", "/collections/a", []) is None
 
@@ -170,8 +172,8 @@ def test_every_known_key_is_compared_in_constant_time(monkeypatch: pytest.Monkey
         compared.clear()
         with suppress(Unauthorized, Forbidden):
             GUARD.admit("GET", "/models", [f"Bearer {secret}"])
-        assert compared == [key.digest for key in GUARD.keys]
-    assert len(GUARD.keys) > 1
+        assert compared == [key.digest for key in GUARD.ring.keys]
+    assert len(GUARD.ring.keys) > 1
 
 
 def test_scopes_include_no_other_and_the_missing_one_is_named() -> None:
@@ -197,6 +199,7 @@ def test_the_setting_is_parsed() -> None:
         (f"good:read:{DIGEST},", "entry 2 of 2"),
         (f"a:read:{DIGEST},b:{OTHER}", r"entry 2 of 2 \(b\)"),
         (f"a:read:{DIGEST}:x", r"entry 1 of 1 \(a\)"),
+        (f"a:read:{OTHER}:{DIGEST}", r"\(a\) has wrong limits: a part .* neither collections nor filter"),
         (f"a:reed:{DIGEST}", r"\(a\) has 1 unknown scopes"),
         (f"a::{DIGEST}", r"\(a\) has 1 unknown scopes"),
         (f"A:read:{DIGEST}", "entry 1 of 1"),
@@ -225,7 +228,7 @@ def test_a_new_key_is_admitted_by_its_entry() -> None:
     assert entry == f"ci:read+write:{digest}"
     assert key.startswith("smb_")
     assert len(key) > 40
-    assert Guard(read_keys(entry)).admit("POST", "/collections/a/documents", [f"Bearer {key}"]) == "ci"
+    assert Guard(KeyRing(entry)).admit("POST", "/collections/a/documents", [f"Bearer {key}"]) == read_keys(entry)[0]
     assert key not in semblance("key new ci --scope read"), "each is new"
 
 

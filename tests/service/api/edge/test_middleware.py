@@ -12,7 +12,8 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from semblance.service.api import errors
-from semblance.service.api.edge.keys import Guard, entry_of, read_keys
+from semblance.service.api.edge.key_entries import KeyRing, entry_of
+from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.middleware import SECURITY_HEADERS, EdgeMiddleware, EdgePolicy
 from semblance.service.api.edge.request_body import BodyLimits
 from semblance.service.observability.metrics import Metrics
@@ -185,7 +186,7 @@ async def test_the_log_names_the_caller_of_a_refusal(
     caplog: pytest.LogCaptureFixture, method: str, status: int
 ) -> None:
     caplog.set_level(logging.INFO, "service.access")
-    policy = EdgePolicy(Guard(read_keys(entry_of("ci", ["read"], "secret"))))
+    policy = EdgePolicy(Guard(KeyRing(entry_of("ci", ["read"], "secret"))))
     transport = httpx2.ASGITransport(EdgeMiddleware(Response(), Metrics(), LIMITS, policy))
     async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
         answer = await client.request(method, "/collections/x", headers={"authorization": "Bearer secret"})

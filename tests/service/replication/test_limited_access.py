@@ -1,0 +1,417 @@
+"""Keys with limits at the use cases: what they do not reach does not exist for them, and does not change."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semblance.models.errors import SemblanceError
+from semblance.service.batching.policy import Limits
+from semblance.service.batching.worker import Worker
+from semblance.service.caches.memory import MemoryCache
+from semblance.service.callers import UNLIMITED, Permission, current_permission, set_caller
+from semblance.service.documents.databases.sqlite import sqlite_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.errors import Forbidden, UnknownCollection, UnknownDocument
+from semblance.service.filters import Filter, OneOf, parse_filter
+from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.documents import Document, DocumentStore, PassageKey, Write
+from semblance.service.ports.indexes import VectorIndex
+from semblance.service.replication import limited_views
+from semblance.service.replication.limited_access import LimitedAccess
+from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
+from semblance.service.replication.local_node import LocalNode
+from semblance.service.usecases.collections import Collections, NewCollection
+from semblance.service.usecases.count_documents import CountDocuments
+from semblance.service.usecases.embed import InputText, TextEmbedder
+from semblance.service.usecases.embed_documents import DocumentEmbedder
+from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams
+from semblance.service.usecases.index_documents import IndexDocuments
+from semblance.service.usecases.index_stream import IndexStream, StreamLine
+from semblance.service.usecases.reembed import Reembedder
+from semblance.service.usecases.search.ordering import Mode
+from semblance.service.usecases.search.search import Search
+from semblance.service.usecases.search.session import SearchParams
+from tests.support.random_encoder import RandomEncoder
+from tests.support.vectors import one_passage
+
+Result = TypeVar("Result")
+
+ENCODER = RandomEncoder("random", "space-a", 8)
+ACME = Permission(conditions=(OneOf("tenant", ("acme",)),))
+FAQ = Permission(collections=("faq*",))
+BOTH = Permission(FAQ.collections, ACME.conditions)
+
+TENANTS = st.sampled_from(["acme", "zeta", ["zeta", "acme"], ["zeta"], None, {"name": "acme"}])
+TEXTS = st.lists(st.sampled_from(["cat", "dog", "tax", "law", "moon"]), min_size=1, max_size=3).map(" ".join)
+METADATA = st.fixed_dictionaries({}, optional={"tenant": TENANTS, "size": st.integers(0, 2)})
+DOCUMENTS = st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(TEXTS, METADATA), max_size=8)
+WHERES = st.sampled_from(
+    [None, {"size": 1}, {"tenant": "zeta"}, {"not": {"tenant": "acme"}}, {"size": {"exists": True}}]
+)
+
+Stored: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
+
+
+class OneModel:
+    """Serves the encoder of these tests."""
+
+    async def get(self, name: str | None) -> RandomEncoder:
+        del name
+        return ENCODER
+
+
+class InterruptedNode(LocalNode):
+    """Calls back once between the read and the write of a request."""
+
+    interruption: Callable[[], object] | None = None
+
+    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+        found = await super().read_primary(query)
+        if self.interruption is not None:
+            interrupt, self.interruption = self.interruption, None
+            interrupt()
+        return found
+
+
+@dataclass(frozen=True)
+class Service:
+    """The use cases on one store."""
+
+    store: SqlDocumentStore
+    local: InterruptedNode
+    access: LimitedAccess
+    collections: Collections
+    index: IndexDocuments
+    reembedder: Reembedder
+    search: Search
+    count: CountDocuments
+    explain: Explain
+
+    async def put(self, documents: Stored, name: str = "faq") -> None:
+        """Create a collection with documents, without limits."""
+        with permission(UNLIMITED):
+            await self.collections.create(name, NewCollection(tokens="int8", index="exact"))
+            if documents:
+                await self.index(name, [Document(key, *each) for key, each in documents.items()])
+
+    async def stored(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """All documents, without limits."""
+        with permission(UNLIMITED):
+            return {each.id: (each.text, each.metadata) for each in await self.index.page("faq", "", 1000)}
+
+
+@contextmanager
+def permission(limits: Permission) -> Iterator[None]:
+    """Requests of the block have these limits."""
+    before = current_permission()
+    set_caller("test", limits)
+    yield
+    set_caller("test", before)
+
+
+@asynccontextmanager
+async def service() -> AsyncIterator[Service]:
+    with TemporaryDirectory() as folder:
+        store = SqlDocumentStore(sqlite_engine(Path(folder) / "documents.sqlite"))
+        worker = Worker(Limits(4096, 10_000, 10_000), Metrics(), idle_check_s=60)
+        local = InterruptedNode(store, IndexFolder(Path(folder) / "indexes"))
+        texts = TextEmbedder(worker, MemoryCache(1 << 20), Metrics(), 1000)
+        embedder, access, models = DocumentEmbedder(texts), LimitedAccess(local), OneModel()
+        collections = Collections(models, access)
+        index = IndexDocuments(collections, access, embedder)
+        try:
+            yield Service(
+                store,
+                local,
+                access,
+                collections,
+                index,
+                Reembedder(models, collections, access, embedder),
+                Search(collections, access, texts, {}, max_scores=10_000),
+                CountDocuments(access),
+                Explain(collections, models, access, texts, {}),
+            )
+        finally:
+            await asyncio.to_thread(local.close)
+            await asyncio.to_thread(worker.stop)
+
+
+def own(documents: Stored) -> Stored:
+    """Documents of the tenant acme, by a rule of these tests' own."""
+    tenants = {key: metadata.get("tenant") for key, (_, metadata) in documents.items()}
+    return {key: documents[key] for key, tenant in tenants.items() if tenant in ("acme", ["zeta", "acme"])}
+
+
+async def answers(service: Service, where: Filter | None) -> Iterator[object]:
+    """Answers to all kinds of queries, without versions and statistics of terms."""
+    modes: tuple[Mode, ...] = ("vector", "hybrid", "lexical")
+    found: list[object] = []
+    for mode in modes:
+        for measure in ("cosine", "rcmd"):
+            params = SearchParams([InputText("cat law", "/query")], "faq", 50, 50, measure, where=where, mode=mode)
+            results = await service.search(params)
+            hits = {hit.document.id: hit for hit in results.hits[0]}
+            scores = {key: pytest.approx(hit.score, abs=1e-6) for key, hit in hits.items()}
+            shown = {key: (hit.document.text, hit.document.metadata) for key, hit in hits.items()}
+            found += [scores, shown, list(hits) if mode == "vector" and measure == "cosine" else None]
+    counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
+    found += [counted.documents, counted.facets]
+    pages = [await service.index.page("faq", after, limit) for after, limit in (("", 100), ("", 2), ("c", 3))]
+    found += [[(each.id, each.text, each.metadata) for each in page] for page in pages]
+    return iter(found)
+
+
+@settings(deadline=None, max_examples=30)
+@given(documents=DOCUMENTS, where=st.none() | WHERES.map(parse_filter))
+def test_queries_answer_as_if_only_visible_documents_were_stored(documents: Stored, where: Filter | None) -> None:
+    async def use() -> None:
+        async with service() as whole, service() as visible:
+            await whole.put(documents)
+            await visible.put(own(documents))
+            with permission(BOTH):
+                limited = list(await answers(whole, where))
+            assert limited == list(await answers(visible, where))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limited_views, "SCANNED", 2)  # a page of visible documents takes several reads
+        asyncio.run(use())
+
+
+@settings(deadline=None, max_examples=20)
+@given(documents=DOCUMENTS)
+def test_documents_are_shown_and_explained_if_visible(documents: Stored) -> None:
+    async def use() -> None:
+        async with service() as whole:
+            await whole.put(documents)
+            with permission(ACME):
+                for doc_id in "abcdefgh":
+                    ref = DocumentRef(doc_id, "faq")
+                    params = ExplainParams(InputText("cat", "/a"), ref, "rcmd_words", None, "word", None)
+                    if doc_id in own(documents):
+                        assert (await whole.index.get("faq", doc_id))[1].text == documents[doc_id][0]
+                        assert (await whole.explain(params)).b.text == documents[doc_id][0]
+                        continue
+                    for request in (whole.index.get("faq", doc_id), whole.explain(params)):
+                        with pytest.raises(UnknownDocument, match=f"no document '{doc_id}'"):
+                            await request
+
+    asyncio.run(use())
+
+
+STEPS = st.lists(
+    st.tuples(st.just("store"), st.dictionaries(st.sampled_from("abcd"), st.tuples(TEXTS, METADATA), min_size=1))
+    | st.tuples(st.just("stream"), st.dictionaries(st.sampled_from("abcd"), st.tuples(TEXTS, METADATA), min_size=1))
+    | st.tuples(st.just("delete"), st.sampled_from("abcd")),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(documents=DOCUMENTS, steps=STEPS)
+def test_writes_change_visible_documents_only(documents: Stored, steps: list[tuple[str, Any]]) -> None:
+    async def use() -> None:
+        async with service() as whole:
+            await whole.put(documents)
+            expected = dict(documents)
+            for kind, argument in steps:
+                mine = own(expected)
+                with permission(ACME):
+                    if kind == "delete" and argument in mine:
+                        await whole.index.delete("faq", argument)
+                        del expected[argument]
+                    elif kind == "delete":
+                        with pytest.raises(UnknownDocument):
+                            await whole.index.delete("faq", argument)
+                    elif own(argument) == argument and argument.keys() & expected.keys() <= mine.keys():
+                        await write(whole, kind, argument)
+                        expected |= argument
+                    else:
+                        with pytest.raises(Forbidden):
+                            await write(whole, kind, argument)
+                assert await whole.stored() == expected
+
+    asyncio.run(use())
+
+
+async def write(service: Service, kind: str, documents: Stored) -> None:
+    """Store documents together, or as a stream."""
+    listed = [Document(key, *each) for key, each in documents.items()]
+    if kind == "store":
+        await service.index("faq", listed)
+        return
+
+    async def lines() -> AsyncIterator[StreamLine]:
+        for number, each in enumerate(listed, 1):
+            yield StreamLine(number, each)
+
+    async for _ in IndexStream(service.index)("faq", lines()):
+        pass
+
+
+@pytest.mark.parametrize("text", ["cat", "dog"])
+async def test_no_race_replaces_or_deletes_documents_of_others(text: str) -> None:
+    """The document changes hands between the read and the write of a request."""
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "acme"})})
+
+        def hand_over() -> None:
+            embedding = None if text == "cat" else one_passage(ENCODER.vector(text))
+            taken = Write(Document("a", text, {"tenant": "zeta"}), embedding)
+            whole.store.upsert(whole.store.collection("faq"), [taken])
+
+        whole.local.interruption = hand_over
+        with permission(ACME), pytest.raises(Forbidden, match="may not replace have these ids: 'a'"):
+            await whole.index("faq", [Document("a", "cat", {"tenant": "acme", "size": 1})])
+        assert await whole.stored() == {"a": (text, {"tenant": "zeta"})}
+
+
+async def test_conditional_writes_do_not_tell_of_hidden_documents() -> None:
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "zeta"})})
+        before = whole.store.collection("faq").version
+        await whole.put({"a": ("dog", {"tenant": "zeta"})})
+        with permission(ACME):
+            for doc_id in ("a", "absent"):
+                with pytest.raises(UnknownDocument):
+                    await whole.index.delete("faq", doc_id, before)
+
+
+async def test_codes_of_documents_that_change_hands_are_not_read() -> None:
+    """Between the codes and the second look at their documents."""
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+        passages, generation = (
+            [PassageKey("a", 0), PassageKey("b", 0)],
+            whole.store.collection("faq").settings.generation,
+        )
+        assert whole.store.codes("faq", passages, generation).keys() == set(passages)
+        assert LimitedStore(whole.store, ACME).codes("faq", passages, generation).keys() == {passages[1]}
+
+        class HandedOver(SqlDocumentStore):
+            def codes(self, name: str, passages: Any, generation: str) -> Any:
+                found = super().codes(name, passages, generation)
+                taken = Document("b", "dog", {"tenant": "acme", "size": 2})
+                self.upsert(self.collection(name), [Write(taken, None)])
+                return found
+
+        handed_over = HandedOver(whole.store._database.engine)
+        assert LimitedStore(handed_over, ACME).codes("faq", passages, generation) == {}
+
+
+async def test_requests_without_limits_get_the_store_itself() -> None:
+    async with service() as whole:
+        assert await whole.access.read(lambda store: store) is whole.store
+        await whole.put({})
+        _, index = await whole.access.current("faq", None)
+        assert index is (await whole.local.current("faq", None))[1]
+
+
+REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
+    "show": lambda service, name: service.collections.show(name),
+    "drop": lambda service, name: service.collections.drop(name),
+    "get": lambda service, name: service.index.get(name, "a"),
+    "page": lambda service, name: service.index.page(name, "", 10),
+    "store": lambda service, name: service.index(name, [Document("a", "cat", {"tenant": "acme"})]),
+    "stream": lambda service, name: service.index.check_writable(name),
+    "check": lambda service, name: service.index.check(name, [Document("a", "cat", {})]),
+    "delete": lambda service, name: service.index.delete(name, "a"),
+    "search": lambda service, name: service.search(SearchParams([InputText("cat", "/query")], name, 5, 5, None)),
+    "count": lambda service, name: service.count(name, None, {}, None),
+    "explain": lambda service, name: service.explain(
+        ExplainParams(InputText("cat", "/a"), DocumentRef("a", name), "rcmd_words", None, "word", None)
+    ),
+    "begin": lambda service, name: service.reembedder.begin(name, None),
+    "step": lambda service, name: service.reembedder.step(name),
+    "switch": lambda service, name: service.reembedder.switch(name),
+    "drop_reembedding": lambda service, name: service.reembedder.drop(name),
+    "refresh": lambda service, name: service.access.refresh_index(name),
+    "switch_access": lambda service, name: service.access.switch(name),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize("limits", [FAQ, BOTH], ids=["collections", "both"])
+async def test_hidden_collections_are_as_unknown_as_absent_ones(
+    request_: Callable[[Service, str], Awaitable[object]], limits: Permission
+) -> None:
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "acme"})}, "secret")
+        refusals = []
+        for name, given in (("secret", limits), ("absent", limits), ("absent", UNLIMITED)):
+            with permission(given), pytest.raises(UnknownCollection) as refused:
+                await request_(whole, name)
+            refusals.append(str(refused.value).replace(name, "NAME"))
+        assert refusals[0] == refusals[1] == refusals[2]
+        assert len(whole.store.scan("secret", "", 10)) == 1
+
+
+async def test_only_reached_collections_are_listed_and_created() -> None:
+    async with service() as whole:
+        for name in ("faq", "faq-2", "hr"):
+            await whole.put({}, name)
+        with permission(FAQ):
+            assert [each.name for each, _ in await whole.collections.list()] == ["faq", "faq-2"]
+            assert await whole.access.read(lambda store: [each.name for each in store.collections()]) == [
+                "faq",
+                "faq-2",
+            ]
+            await whole.collections.create("faq-3", NewCollection())
+            for name in ("hr", "hr-2"):
+                with pytest.raises(Forbidden, match=f"no collection '{name}': it reaches faq"):
+                    await whole.collections.create(name, NewCollection())
+            await whole.collections.drop("faq-2")
+        assert [each.name for each in whole.store.collections()] == ["faq", "faq-3", "hr"]
+
+
+@pytest.mark.parametrize("name", ["drop", "begin", "step", "switch", "drop_reembedding", "switch_access"])
+async def test_a_filter_refuses_what_concerns_all_documents(name: str) -> None:
+    """Keys with a filter have no scope for it either."""
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("cat", {"tenant": "zeta"})})
+        with permission(UNLIMITED):
+            await whole.reembedder.begin("faq", None, "auto")
+        with permission(ACME), pytest.raises((Forbidden, SemblanceError)) as refused:
+            await REQUESTS[name](whole, "faq")
+        assert isinstance(refused.value, Forbidden)
+        with permission(ACME), pytest.raises(Forbidden):
+            await whole.collections.create("faq-2", NewCollection())
+        assert len(await whole.stored()) == 2
+
+
+async def test_states_of_all_indexes_need_no_limits() -> None:
+    async with service() as whole:
+        await whole.put({})
+        assert len(await whole.access.states()) == 1
+        for limits in (FAQ, ACME):
+            with permission(limits), pytest.raises(Forbidden):
+                await whole.access.states()
+
+
+@pytest.mark.parametrize(("port", "view"), [(DocumentStore, LimitedStore), (VectorIndex, LimitedIndex)])
+def test_views_have_the_signatures_of_their_port_and_refuse_the_rest(port: type, view: type) -> None:
+    methods = {name: member for name, member in vars(port).items() if not name.startswith("_")}
+    made = view(None, ACME)
+    refused = 0
+    for name, member in methods.items():
+        if name not in vars(view):
+            refused += 1
+            with pytest.raises(Forbidden, match=name):
+                getattr(made, name)
+        elif callable(member):
+            expected = {key: each for key, each in inspect.signature(member).parameters.items() if key != "require"}
+            assert dict(inspect.signature(vars(view)[name]).parameters) == expected, name
+    assert refused >= 2
+    assert {name for name in vars(view) if not name.startswith("_")} <= methods.keys()
