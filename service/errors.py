@@ -57,7 +57,7 @@ class MissingExtra(SemblanceError):
 
 
 class BadKeys(SemblanceError):
-    """An entry of the API keys is malformed; raised at start, and logged when they are read again."""
+    """An entry of the API keys is malformed; raised at start, logged when they are read again."""
 
     code = "bad_keys"
 
@@ -69,7 +69,7 @@ class Unauthorized(SemblanceError):
 
 
 class Forbidden(SemblanceError):
-    """The API key lacks the scope that the route requires, or its limits exclude what was requested.
+    """The API key lacks the scope that the route requires, or its limits exclude the request.
 
     `caller` is the name of the key where a request is refused before its caller is known.
     """

@@ -41,12 +41,13 @@ class Settings(BaseSettings):
 
     api_keys: SecretStr = Field(
         SecretStr(""),
-        description="API keys, comma-separated `name:scopes:sha256`; `semblance key new` creates one. Without keys, "
-        "every client has access.",
+        description="API keys, comma-separated `name:scopes:sha256`, some with limits; `semblance key new` creates "
+        "one. Without keys, every client has access.",
     )
     api_keys_file: Path | None = Field(
         None,
-        description="File of further API keys, an entry a line; `#` begins a comment. SIGHUP reads it again.",
+        description="File of further API keys, an entry a line; lines that begin with `#` are comments. SIGHUP reads "
+        "it again.",
     )
     allow_anonymous: bool = Field(False, description="Allow a non-loopback address without API keys.")
     metrics_open: bool = Field(False, description="Serve `GET /metrics` without a key.")

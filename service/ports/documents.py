@@ -343,7 +343,9 @@ class DocumentStore(Protocol):
         """Get collections and sizes: the named, or all complete ones. Raises UnknownCollection."""
 
     def upsert(self, collection: Collection, writes: Sequence[Write], require: Require | None = None) -> Version:
-        """Store documents in a collection as it was read, all or none; `require` is called in the same transaction.
+        """Store documents in a collection as it was read, all or none.
+
+        `require` is called in the same transaction, before anything is written.
 
         Raises:
             UnknownCollection: it was deleted.

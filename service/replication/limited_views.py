@@ -124,7 +124,7 @@ class LimitedStore(_Limited):
         return visible[:limit]
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
-        """Store visible documents in place of visible ones. Raises Forbidden, too, and then stores none."""
+        """Store visible documents, in place of visible ones only. Raises Forbidden, too."""
         hidden = [each.document.id for each in writes if not self._permission.sees(each.document.metadata)]
         if hidden:
             raise Forbidden(f"the key may store no document without {self._wanted()} in its metadata: {_named(hidden)}")
@@ -162,7 +162,7 @@ class LimitedStore(_Limited):
         return self._store
 
     def _whole(self, name: str) -> DocumentStore:
-        """The store, for what concerns all documents of a collection. Raises Forbidden, UnknownCollection."""
+        """The store, for acts on a whole collection. Raises Forbidden, UnknownCollection."""
         store = self._of(name)
         all_documents(self._permission)
         return store
@@ -175,7 +175,7 @@ class LimitedStore(_Limited):
         return require if self._permission.conditions else None
 
     def _require_own(self, stored: Mapping[str, Document]) -> None:
-        """In the transaction of a write: raise Forbidden if it would replace documents that are not visible."""
+        """In the transaction of a write: raise Forbidden if it would replace hidden documents."""
         if hidden := list(stored.keys() - self._visible(stored).keys()):
             raise Forbidden(f"documents that the key may not replace have these ids: {_named(hidden)}; use other ids")
 
@@ -218,7 +218,7 @@ class LimitedIndex(_Limited):
         return replace(self._index.count(self._visible(where), facets), warnings=[])
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """Vectors of any documents: use cases have ids from the store, which shows visible ones only."""
+        """Vectors of any documents: use cases get the ids from the store, if visible."""
         return self._index.vectors(ids)
 
     def _visible(self, where: Filter | None) -> Filter:

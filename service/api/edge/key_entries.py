@@ -54,7 +54,7 @@ class _Entry:
     place: str
 
     def fail(self, name: str, problem: str) -> NoReturn:
-        """Raise BadKeys. The entry may contain a digest, or a key: no message repeats any other part of it."""
+        """Raise BadKeys with the name alone: the rest may contain a digest, or a key."""
         raise BadKeys(f"{self.place} ({name}) {problem}")
 
 
@@ -75,7 +75,7 @@ class KeyRing:
         self.keys = self._read()
 
     def reload(self) -> None:
-        """Read the file again, and log the names of changed keys; if it is malformed, keep the former keys."""
+        """Read the file again, and log what changed; if it is malformed, keep the former keys."""
         before = {key.name: key for key in self.keys}
         try:
             self.keys = self._read()
@@ -133,7 +133,7 @@ def digest_of(key: str) -> bytes:
 
 
 def check_limits(scopes: Collection[str], permission: Permission) -> None:
-    """Check limits that belong to a key with these scopes. Raises ValueError, with what is wrong."""
+    """Check the limits of a key with these scopes. Raises ValueError, with what is wrong."""
     for number, each in enumerate(permission.collections, 1):
         if not is_name(each.removesuffix(ANY_REST)):
             raise ValueError(f"collection {number} is no name, and no prefix of names that ends in '*'")
@@ -198,7 +198,7 @@ def _read_key(entry: _Entry) -> Key:
 
 
 def _read_limits(limits: Sequence[str]) -> Permission:
-    """Parse the parts of an entry between scopes and digest. Raises ValueError, which repeats none of them."""
+    """Parse the parts of an entry between scopes and digest. Raises ValueError without them."""
     values: dict[str, list[str]] = {}
     for limit in limits:
         kind, _, value = limit.partition("=")

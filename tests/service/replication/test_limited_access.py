@@ -397,7 +397,7 @@ async def test_states_of_all_indexes_need_no_limits() -> None:
 
 
 @pytest.mark.parametrize(("port", "view"), [(DocumentStore, LimitedStore), (VectorIndex, LimitedIndex)])
-def test_views_have_the_signatures_of_their_port_and_refuse_the_rest(port: type, view: type) -> None:
+def test_views_agree_with_their_port_and_refuse_other_methods(port: type, view: type) -> None:
     methods = {name: member for name, member in vars(port).items() if not name.startswith("_")}
     made = view(None, ACME)
     refused = 0
