@@ -26,12 +26,13 @@ from semblance.service.ports.documents import (
     unknown_collection,
     unknown_document,
 )
-from semblance.service.ports.indexes import Counted, Hit, HybridHits, HybridQuery, VectorIndex
+from semblance.service.ports.indexes import Counted, Hit, HybridHits, HybridQuery, Listed, Selection, VectorIndex
 from semblance.service.request_warnings import RequestWarning
 
+SCANNED = 1000  # documents read at a time to find those that are visible
+PAGE_CHARS = 1 << 24  # of texts of a page; a single document may have more
 NAMED = 10  # ids in a message
 SHOWN_CHARS = 100  # of an id in a message
-SCANNED = 1000  # documents read at a time to find those that are visible
 
 
 def limited_store(store: DocumentStore, permission: Permission) -> DocumentStore:
@@ -112,16 +113,17 @@ class LimitedStore(_Limited):
         same = {doc_id for doc_id in before if before[doc_id] == after.get(doc_id)}
         return {passage: each for passage, each in found.items() if passage.document in same}
 
-    def scan(self, name: str, after: str, limit: int) -> list[Document]:
-        """Get a page of visible documents; reads on until it is full."""
+    def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
+        """Get a page of visible documents, and whether more visible ones follow."""
         visible: list[Document] = []
-        while len(visible) < limit:
-            page = self._of(name).scan(name, after, SCANNED)
+        more = True
+        while more and len(visible) <= limit and (len(visible) < 2 or _chars(visible) <= PAGE_CHARS):
+            page, more = self._of(name).scan(name, after, SCANNED)
             visible += self._visible({each.id: each for each in page}).values()
-            if len(page) < SCANNED:
-                break
-            after = page[-1].id
-        return visible[:limit]
+            after = page[-1].id if page else after
+        if more or len(visible) > limit:  # the last one shows that more follow
+            return visible[: min(limit, len(visible) - 1)], True
+        return visible, False
 
     def upsert(self, collection: Collection, writes: Sequence[Write]) -> Version:
         """Store visible documents, in place of visible ones only. Raises Forbidden, too."""
@@ -138,6 +140,16 @@ class LimitedStore(_Limited):
                 raise unknown_document(name, doc_id)
 
         return self._of(name).delete(name, doc_id, if_version, self._if_filtered(require_visible))
+
+    def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
+        """Delete visible documents, except of those that change meanwhile, perhaps hands."""
+        collection, visible = self.get_at(name, ids)
+        seen = collection.version
+        if unchanged_since is not None and (
+            unchanged_since.epoch != seen.epoch or unchanged_since.number < seen.number
+        ):
+            seen = unchanged_since
+        return self._store.delete_many(name, list(visible), seen)
 
     def begin_reembedding(self, collection: Collection, reembedding: Reembedding) -> Collection:
         """Raises Forbidden, too."""
@@ -213,16 +225,42 @@ class LimitedIndex(_Limited):
         del where
         return []
 
-    def count(self, where: Filter | None, facets: Mapping[str, int]) -> Counted:
+    def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
         """Count visible documents, without warnings."""
-        return replace(self._index.count(self._visible(where), facets), warnings=[])
+        return replace(self._index.count(self._visible(where), facets, among), warnings=[])
+
+    def select(self, selection: Selection) -> Listed:
+        """Select visible documents, without warnings."""
+        visible = replace(selection, where=self._visible(selection.where))
+        return replace(self._index.select(visible), warnings=[])
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """Vectors of any documents: use cases get the ids from the store, if visible."""
-        return self._index.vectors(ids)
+        """Get vectors of visible documents, except of those that change hands meanwhile."""
+        found = self._index.vectors(self._visible_ids(ids))
+        return {doc_id: found[doc_id] for doc_id in self._visible_ids(list(found))}
+
+    def __len__(self) -> int:
+        """Number of visible documents."""
+        return self.count(None, {}).documents
+
+    @property
+    def exact(self) -> bool:
+        """As of the whole index."""
+        return self._index.exact
+
+    def _visible_ids(self, ids: Sequence[str]) -> Sequence[str]:
+        """Those of some ids that have a visible document."""
+        if self.count(None, {}, ids).documents == len(ids):  # mostly: a search found them
+            return ids
+        return [each for each in ids if self.count(None, {}, [each]).documents]
 
     def _visible(self, where: Filter | None) -> Filter:
         return self._where if where is None else All((where, self._where))
+
+
+def _chars(documents: Sequence[Document]) -> int:
+    """Characters of the texts of some documents."""
+    return sum(len(each.text) for each in documents)
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -179,6 +179,27 @@ def test_own_documents_are_stored_and_deleted(send: Send) -> None:
     assert [each["id"] for each in stored(send)] == ["a", "b", "d", "n", "z"]
 
 
+def test_acts_on_many_documents_reach_visible_ones_only(send: Send) -> None:
+    listed = send(ACME, "POST", "/collections/faq/list", {"sort": {"field": "kind"}}).json()["documents"]
+    assert [each["id"] for each in listed] == ["a", "b", "s"]
+    found = send(ACME, "POST", "/collections/faq/duplicates", {"min_score": -1}).text
+    assert "A cat sleeps." in found
+    assert not any(hidden in found for hidden in ("A cat runs.", "A cat eats."))
+    before = stored(send)
+    for doc_id, metadata, code in (
+        ("z", {"kind": "x"}, "unknown_document"),
+        ("a", {"tenant": "zeta"}, "forbidden"),
+        ("a", {"tenant": None}, "forbidden"),
+    ):
+        change = {"documents": [{"id": "b", "metadata": {"kind": "x"}}, {"id": doc_id, "metadata": metadata}]}
+        assert send(ACME, "PATCH", "/collections/faq/documents", change).json()["code"] == code
+    assert send(ACME, "POST", "/collections/faq/delete", {"ids": ["z", "n", "no"]}).json()["deleted"] == 0
+    everything = {"filter": {"not": {"kind": "pet"}}}
+    assert stored(send) == before
+    assert send(ACME, "POST", "/collections/faq/delete", everything).json()["deleted"] == 2
+    assert [each["id"] for each in stored(send)] == ["a", "n", "z"]
+
+
 def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
     """A request of every route that takes a collection."""
     documents = {"documents": [{"id": "x", "text": "A cat.", "metadata": {"tenant": "zeta"}}]}
@@ -187,6 +208,10 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
         "get_explain": ("GET", f"/explain?a=x&id=a&collection={name}", None),
         "explain": ("POST", "/explain", {"a": "a cat", "id": "a", "collection": name}),
         "count": ("POST", f"/collections/{name}/count", {}),
+        "documents": ("POST", f"/collections/{name}/list", {}),
+        "delete_many": ("POST", f"/collections/{name}/delete", {"ids": ["a"]}),
+        "change": ("PATCH", f"/collections/{name}/documents", {"documents": [{"id": "a", "metadata": {"x": 1}}]}),
+        "duplicates": ("POST", f"/collections/{name}/duplicates", {"min_score": 0.5}),
         "show": ("GET", f"/collections/{name}", None),
         "list": ("GET", f"/collections/{name}/documents", None),
         "get": ("GET", f"/collections/{name}/documents/a", None),

@@ -22,26 +22,30 @@ from semblance.service.callers import UNLIMITED, Permission, current_permission,
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import Forbidden, UnknownCollection, UnknownDocument
-from semblance.service.filters import Filter, OneOf, parse_filter
+from semblance.service.filters import Filter, OneOf, matches, parse_filter
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document, DocumentStore, PassageKey, Write
-from semblance.service.ports.indexes import VectorIndex
+from semblance.service.ports.indexes import Order, Selection, VectorIndex
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_access import LimitedAccess
 from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection
-from semblance.service.usecases.count_documents import CountDocuments
+from semblance.service.usecases.documents.count import CountDocuments
+from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.duplicates import DuplicateParams, FindDuplicates
+from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.documents.index import IndexDocuments
+from semblance.service.usecases.documents.index_stream import IndexStream, StreamLine
+from semblance.service.usecases.documents.listing import ListDocuments
+from semblance.service.usecases.documents.metadata import ChangeMetadata, MetadataChange
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.embed_documents import DocumentEmbedder
 from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams
-from semblance.service.usecases.index_documents import IndexDocuments
-from semblance.service.usecases.index_stream import IndexStream, StreamLine
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.ordering import Mode
+from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.search import Search
-from semblance.service.usecases.search.session import SearchParams
 from tests.support.random_encoder import RandomEncoder
 from tests.support.vectors import one_passage
 
@@ -95,6 +99,10 @@ class Service:
     search: Search
     count: CountDocuments
     explain: Explain
+    list: ListDocuments
+    delete: DeleteDocuments
+    change: ChangeMetadata
+    duplicates: FindDuplicates
 
     async def put(self, documents: Stored, name: str = "faq") -> None:
         """Create a collection with documents, without limits."""
@@ -106,7 +114,7 @@ class Service:
     async def stored(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
         """All documents, without limits."""
         with permission(UNLIMITED):
-            return {each.id: (each.text, each.metadata) for each in await self.index.page("faq", "", 1000)}
+            return {each.id: (each.text, each.metadata) for each in (await self.index.page("faq", "", 1000))[0]}
 
 
 @contextmanager
@@ -139,6 +147,10 @@ async def service() -> AsyncIterator[Service]:
                 Search(collections, access, texts, {}, max_scores=10_000),
                 CountDocuments(access),
                 Explain(collections, models, access, texts, {}),
+                ListDocuments(access),
+                DeleteDocuments(access),
+                ChangeMetadata(access),
+                FindDuplicates(collections, access, texts),
             )
         finally:
             await asyncio.to_thread(local.close)
@@ -165,8 +177,16 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
             found += [scores, shown, list(hits) if mode == "vector" and measure == "cosine" else None]
     counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
     found += [counted.documents, counted.facets]
-    pages = [await service.index.page("faq", after, limit) for after, limit in (("", 100), ("", 2), ("c", 3))]
-    found += [[(each.id, each.text, each.metadata) for each in page] for page in pages]
+    for after, limit in (("", 100), ("", 2), ("c", 3)):
+        page, more = await service.index.page("faq", after, limit)
+        found += [[(each.id, each.text, each.metadata) for each in page], more]
+    for selection in (Selection(where, 3), Selection(where, 50, Order("size", descending=True), offset=1, after="b")):
+        listed = await service.list("faq", selection, None)
+        found += [[(each.id, each.text, each.metadata) for each in listed.documents]]
+    for measure in ("cosine", "rcmd"):
+        duplicates = await service.duplicates.open(DuplicateParams("faq", 0.5, measure, where=where))
+        async for batch in duplicates.batches():
+            found.append([[(each.id, each.text, each.like) for each in group] for group in batch.groups])
     return iter(found)
 
 
@@ -210,7 +230,10 @@ def test_documents_are_shown_and_explained_if_visible(documents: Stored) -> None
 STEPS = st.lists(
     st.tuples(st.just("store"), st.dictionaries(st.sampled_from("abcd"), st.tuples(TEXTS, METADATA), min_size=1))
     | st.tuples(st.just("stream"), st.dictionaries(st.sampled_from("abcd"), st.tuples(TEXTS, METADATA), min_size=1))
-    | st.tuples(st.just("delete"), st.sampled_from("abcd")),
+    | st.tuples(st.just("delete"), st.sampled_from("abcd"))
+    | st.tuples(st.just("delete ids"), st.lists(st.sampled_from("abcd"), min_size=1, unique=True))
+    | st.tuples(st.just("delete matching"), WHERES)
+    | st.tuples(st.just("change"), st.tuples(st.sampled_from("abcd"), METADATA)),
     min_size=1,
     max_size=6,
 )
@@ -222,25 +245,50 @@ def test_writes_change_visible_documents_only(documents: Stored, steps: list[tup
     async def use() -> None:
         async with service() as whole:
             await whole.put(documents)
-            expected = dict(documents)
+            expected: Stored = documents
             for kind, argument in steps:
-                mine = own(expected)
                 with permission(ACME):
-                    if kind == "delete" and argument in mine:
-                        await whole.index.delete("faq", argument)
-                        del expected[argument]
-                    elif kind == "delete":
-                        with pytest.raises(UnknownDocument):
-                            await whole.index.delete("faq", argument)
-                    elif own(argument) == argument and argument.keys() & expected.keys() <= mine.keys():
-                        await write(whole, kind, argument)
-                        expected |= argument
-                    else:
-                        with pytest.raises(Forbidden):
-                            await write(whole, kind, argument)
+                    expected = await attempted(whole, kind, argument, expected)
                 assert await whole.stored() == expected
 
     asyncio.run(use())
+
+
+async def attempted(service: Service, kind: str, argument: Any, before: Stored) -> Stored:
+    """The documents after a write by acme, which is refused if it touches others."""
+    mine = own(before)
+    match kind:
+        case "delete" if argument in mine:
+            await service.index.delete("faq", argument)
+            return {key: each for key, each in before.items() if key != argument}
+        case "delete":
+            with pytest.raises(UnknownDocument):
+                await service.index.delete("faq", argument)
+        case "delete ids" | "delete matching":
+            if kind == "delete ids":
+                gone, made = mine.keys() & set(argument), await service.delete.by_ids("faq", argument)
+            else:
+                where = parse_filter(argument)
+                gone = {key for key, (_, metadata) in mine.items() if matches(where, metadata)}
+                made = await service.delete.by_filter("faq", where, None)
+            assert made.deleted == len(gone)
+            return {key: each for key, each in before.items() if key not in gone}
+        case "change":
+            doc_id, values = argument
+            changed = {doc_id: (mine[doc_id][0], {**mine[doc_id][1], **values})} if doc_id in mine else {}
+            change = MetadataChange(doc_id, values, [])
+            if changed and own(changed):
+                await service.change("faq", [change])
+                return {**before, **changed}
+            with pytest.raises(Forbidden if changed else UnknownDocument):
+                await service.change("faq", [change])
+        case _ if own(argument) == argument and argument.keys() & before.keys() <= mine.keys():
+            await write(service, kind, argument)
+            return {**before, **argument}
+        case _:
+            with pytest.raises(Forbidden):
+                await write(service, kind, argument)
+    return before
 
 
 async def write(service: Service, kind: str, documents: Stored) -> None:
@@ -308,6 +356,35 @@ async def test_codes_of_documents_that_change_hands_are_not_read() -> None:
         assert LimitedStore(handed_over, ACME).codes("faq", passages, generation) == {}
 
 
+async def test_vectors_of_hidden_documents_are_not_read() -> None:
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+        _, index = await whole.local.current("faq", None)
+        with permission(ACME):
+            _, view = await whole.access.current("faq", None)
+        assert index.vectors(["a", "b", "c"]).keys() == {"a", "b"}
+        assert view.vectors(["a", "b", "c"]).keys() == view.vectors(["b"]).keys() == {"b"}
+        assert (len(index), len(view), view.exact) == (2, 1, index.exact)
+
+
+async def test_deletions_leave_out_documents_that_change_hands() -> None:
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "acme"}), "b": ("dog", {"tenant": "acme"})})
+
+        class HandedOver(SqlDocumentStore):
+            def get_at(self, name: str, ids: Any) -> Any:
+                found = super().get_at(name, ids)
+                self.upsert(self.collection(name), [Write(Document("a", "cat", {"tenant": "zeta"}), None)])
+                return found
+
+        handed_over = HandedOver(whole.store._database.engine)
+        before = whole.store.collection("faq").version
+        for since in (before, None):
+            _, deleted = LimitedStore(handed_over, ACME).delete_many("faq", ["a", "b"], since)
+            assert deleted == (1 if since else 0)
+        assert (await whole.stored()).keys() == {"a"}
+
+
 async def test_requests_without_limits_get_the_store_itself() -> None:
     async with service() as whole:
         assert await whole.access.read(lambda store: store) is whole.store
@@ -327,6 +404,11 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "delete": lambda service, name: service.index.delete(name, "a"),
     "search": lambda service, name: service.search(SearchParams([InputText("cat", "/query")], name, 5, 5, None)),
     "count": lambda service, name: service.count(name, None, {}, None),
+    "list": lambda service, name: service.list(name, Selection(None, 5), None),
+    "delete_ids": lambda service, name: service.delete.by_ids(name, ["a"]),
+    "delete_matching": lambda service, name: service.delete.by_filter(name, parse_filter({"tenant": "acme"}), None),
+    "change": lambda service, name: service.change(name, [MetadataChange("a", {"size": 1}, [])]),
+    "duplicates": lambda service, name: service.duplicates.open(DuplicateParams(name, 0.5)),
     "explain": lambda service, name: service.explain(
         ExplainParams(InputText("cat", "/a"), DocumentRef("a", name), "rcmd_words", None, "word", None)
     ),
@@ -352,7 +434,7 @@ async def test_hidden_collections_are_as_unknown_as_absent_ones(
                 await request_(whole, name)
             refusals.append(str(refused.value).replace(name, "NAME"))
         assert refusals[0] == refusals[1] == refusals[2]
-        assert len(whole.store.scan("secret", "", 10)) == 1
+        assert whole.store.get("secret", ["a"]).keys() == {"a"}
 
 
 async def test_only_reached_collections_are_listed_and_created() -> None:
