@@ -112,6 +112,14 @@ def test_filters_narrow_and_never_widen_what_is_visible(send: Send) -> None:
     assert [len(send(key, "POST", "/search", body).json()["warnings"]) for key in (OPS, ACME)] == [1, 0]
 
 
+def test_only_visible_documents_take_the_place_of_a_query(send: Send) -> None:
+    for doc_id in "abszn":
+        answer = send(ACME, "POST", "/search", {"like": doc_id, "collection": "faq", "k": 10})
+        assert answer.status_code == (200 if doc_id in SEEN[ACME] else 404), answer.text
+        if answer.is_success:
+            assert {hit["id"] for hit in answer.json()["results"][0]["hits"]} == SEEN[ACME] - {doc_id}
+
+
 def test_counts_and_facets_are_of_visible_documents(send: Send) -> None:
     body = {"facets": [{"field": "kind"}, {"field": "tenant"}]}
     counted = send(ACME, "POST", "/collections/faq/count", body).json()

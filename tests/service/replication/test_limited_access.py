@@ -175,6 +175,10 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
             scores = {key: pytest.approx(hit.score, abs=1e-6) for key, hit in hits.items()}
             shown = {key: (hit.document.text, hit.document.metadata) for key, hit in hits.items()}
             found += [scores, shown, list(hits) if mode == "vector" and measure == "cosine" else None]
+    for mode in modes:  # hidden documents do not take the places of visible ones
+        few = SearchParams([InputText("cat law", "/query")], "faq", 2, 2, "cosine", where=where, mode=mode)
+        best = [pytest.approx(hit.score, abs=1e-6) for hit in (await service.search(few)).hits[0]]
+        found += [best if mode == "vector" else len(best)]
     counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
     found += [counted.documents, counted.facets]
     for after, limit in (("", 100), ("", 2), ("c", 3)):
