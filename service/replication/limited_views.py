@@ -26,7 +26,16 @@ from semblance.service.ports.documents import (
     unknown_collection,
     unknown_document,
 )
-from semblance.service.ports.indexes import Counted, Hit, HybridHits, HybridQuery, Listed, Selection, VectorIndex
+from semblance.service.ports.indexes import (
+    Counted,
+    DocumentSelection,
+    Hit,
+    HybridHits,
+    HybridQuery,
+    Listed,
+    TermScore,
+    VectorIndex,
+)
 from semblance.service.request_warnings import RequestWarning
 
 SCANNED = 1000  # documents read at a time to find those that are visible
@@ -142,7 +151,7 @@ class LimitedStore(_Limited):
         return self._of(name).delete(name, doc_id, if_version, self._if_filtered(require_visible))
 
     def delete_many(self, name: str, ids: Sequence[str], unchanged_since: Version | None = None) -> tuple[Version, int]:
-        """Delete visible documents, except of those that change meanwhile, perhaps hands."""
+        """Delete visible documents, except of those that change meanwhile."""
         collection, visible = self.get_at(name, ids)
         seen = collection.version
         if unchanged_since is not None and (
@@ -229,7 +238,7 @@ class LimitedIndex(_Limited):
         """Count visible documents, without warnings."""
         return replace(self._index.count(self._visible(where), facets, among), warnings=[])
 
-    def select(self, selection: Selection) -> Listed:
+    def select(self, selection: DocumentSelection) -> Listed:
         """Select visible documents, without warnings."""
         visible = replace(selection, where=self._visible(selection.where))
         return replace(self._index.select(visible), warnings=[])
@@ -238,6 +247,11 @@ class LimitedIndex(_Limited):
         """Get vectors of visible documents, except of those that change hands meanwhile."""
         found = self._index.vectors(self._visible_ids(ids))
         return {doc_id: found[doc_id] for doc_id in self._visible_ids(list(found))}
+
+    def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
+        """Get the terms that passages of visible documents have."""
+        visible = set(self._visible_ids(list({each.document for each in passages})))
+        return self._index.terms_of(terms, [each for each in passages if each.document in visible])
 
     def __len__(self) -> int:
         """Number of visible documents."""

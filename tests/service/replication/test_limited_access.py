@@ -26,7 +26,7 @@ from semblance.service.filters import Filter, OneOf, matches, parse_filter
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document, DocumentStore, PassageKey, Write
-from semblance.service.ports.indexes import Order, Selection, VectorIndex
+from semblance.service.ports.indexes import DocumentSelection, Order, VectorIndex
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_access import LimitedAccess
 from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
@@ -41,7 +41,8 @@ from semblance.service.usecases.documents.index_stream import IndexStream, Strea
 from semblance.service.usecases.documents.listing import ListDocuments
 from semblance.service.usecases.documents.metadata import ChangeMetadata, MetadataChange
 from semblance.service.usecases.embed import InputText, TextEmbedder
-from semblance.service.usecases.explain import DocumentRef, Explain, ExplainParams
+from semblance.service.usecases.explain.best_passages import BestPassages
+from semblance.service.usecases.explain.explain import DocumentRef, Explain, ExplainParams
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.ordering import Mode
 from semblance.service.usecases.search.params import SearchParams
@@ -146,7 +147,7 @@ async def service() -> AsyncIterator[Service]:
                 Reembedder(models, collections, access, embedder),
                 Search(collections, access, texts, {}, max_scores=10_000),
                 CountDocuments(access),
-                Explain(collections, models, access, texts, {}),
+                Explain(models, BestPassages(collections, access, texts), texts, {}),
                 ListDocuments(access),
                 DeleteDocuments(access),
                 ChangeMetadata(access),
@@ -184,7 +185,10 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
     for after, limit in (("", 100), ("", 2), ("c", 3)):
         page, more = await service.index.page("faq", after, limit)
         found += [[(each.id, each.text, each.metadata) for each in page], more]
-    for selection in (Selection(where, 3), Selection(where, 50, Order("size", descending=True), offset=1, after="b")):
+    for selection in (
+        DocumentSelection(where, 3),
+        DocumentSelection(where, 50, Order("size", descending=True), offset=1, after="b"),
+    ):
         listed = await service.list("faq", selection, None)
         found += [[(each.id, each.text, each.metadata) for each in listed.documents]]
     for measure in ("cosine", "rcmd"):
@@ -408,7 +412,7 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "delete": lambda service, name: service.index.delete(name, "a"),
     "search": lambda service, name: service.search(SearchParams([InputText("cat", "/query")], name, 5, 5, None)),
     "count": lambda service, name: service.count(name, None, {}, None),
-    "list": lambda service, name: service.list(name, Selection(None, 5), None),
+    "list": lambda service, name: service.list(name, DocumentSelection(None, 5), None),
     "delete_ids": lambda service, name: service.delete.by_ids(name, ["a"]),
     "delete_matching": lambda service, name: service.delete.by_filter(name, parse_filter({"tenant": "acme"}), None),
     "change": lambda service, name: service.change(name, [MetadataChange("a", {"size": 1}, [])]),
