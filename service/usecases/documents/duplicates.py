@@ -118,7 +118,7 @@ class FindDuplicates:
         )
 
     async def similar(self, name: str, ids: Sequence[str], threshold: float, most: int) -> dict[str, list[Neighbor]]:
-        """Up to `most` documents as similar as the threshold to each of some stored documents, by cosine.
+        """Up to `most` documents as similar as the threshold to each of some others, by cosine.
 
         Raises:
             UnknownCollection: it was deleted.
