@@ -249,9 +249,11 @@ class LimitedIndex(_Limited):
         return {doc_id: found[doc_id] for doc_id in self._visible_ids(list(found))}
 
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
-        """Get the terms that passages of visible documents have."""
-        visible = set(self._visible_ids(list({each.document for each in passages})))
-        return self._index.terms_of(terms, [each for each in passages if each.document in visible])
+        """Get terms of passages of visible documents, except of those that change hands meanwhile."""
+        ids = self._visible_ids(list({each.document for each in passages}))
+        found = self._index.terms_of(terms, [each for each in passages if each.document in ids])
+        still = set(self._visible_ids(list({each.document for each in found})))
+        return {passage: each for passage, each in found.items() if passage.document in still}
 
     def __len__(self) -> int:
         """Number of visible documents."""

@@ -156,6 +156,14 @@ def test_documents_are_shown_and_explained_if_visible(send: Send, method: str) -
                 assert answer.is_success or answer.json()["code"] == "unknown_document"
 
 
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+def test_differences_are_explained_between_visible_documents(send: Send, mode: str) -> None:
+    for a, b, status in (("a", "b", 200), ("s", "b", 200), ("a", "z", 404), ("n", "a", 404)):
+        body = {"query": "a cat", "a": a, "b": b, "collection": "faq", "mode": mode}
+        answer = send(ACME, "POST", "/explain/difference", body)
+        assert answer.status_code == status, answer.text
+
+
 def test_documents_are_stored_for_ones_own_tenant_only(send: Send) -> None:
     before = stored(send)
     own, taken = {"id": "new", "text": "A bird."}, {"id": "z", "text": "Mine now."}
@@ -215,6 +223,8 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
         "search": ("POST", "/search", {"query": "a cat", "collection": name}),
         "get_explain": ("GET", f"/explain?a=x&id=a&collection={name}", None),
         "explain": ("POST", "/explain", {"a": "a cat", "id": "a", "collection": name}),
+        "get_difference": ("GET", f"/explain/difference?query=x&a=a&b=b&collection={name}", None),
+        "difference": ("POST", "/explain/difference", {"query": "a cat", "a": "a", "b": "b", "collection": name}),
         "count": ("POST", f"/collections/{name}/count", {}),
         "documents": ("POST", f"/collections/{name}/list", {}),
         "delete_many": ("POST", f"/collections/{name}/delete", {"ids": ["a"]}),

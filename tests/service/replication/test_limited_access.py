@@ -25,7 +25,7 @@ from semblance.service.errors import Forbidden, UnknownCollection, UnknownDocume
 from semblance.service.filters import Filter, OneOf, matches, parse_filter
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import Document, DocumentStore, PassageKey, Write
+from semblance.service.ports.documents import Document, DocumentStore, PassageKey, VectorChange, Write
 from semblance.service.ports.indexes import DocumentSelection, Order, VectorIndex
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_access import LimitedAccess
@@ -373,6 +373,39 @@ async def test_vectors_of_hidden_documents_are_not_read() -> None:
         assert index.vectors(["a", "b", "c"]).keys() == {"a", "b"}
         assert view.vectors(["a", "b", "c"]).keys() == view.vectors(["b"]).keys() == {"b"}
         assert (len(index), len(view), view.exact) == (2, 1, index.exact)
+
+
+@pytest.mark.parametrize("former", ["acme", "zeta"])
+async def test_vectors_and_terms_are_not_read_in_a_race(monkeypatch: pytest.MonkeyPatch, former: str) -> None:
+    """The document changes hands while they are read."""
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": former})})
+        _, index = await whole.local.current("faq", None)
+        with permission(ACME):
+            _, view = await whole.access.current("faq", None)
+        vectors, terms_of, key = index.vectors(["a"]), index.terms_of(["cat"], [PassageKey("a", 0)]), PassageKey("a", 0)
+        assert (len(vectors), len(terms_of)) == (1, 1)
+
+        def handing_over(found: dict[Any, Any]) -> Callable[..., dict[Any, Any]]:
+            def read(*arguments: Any) -> dict[Any, Any]:
+                taken = {"tenant": "zeta" if former == "acme" else "acme"}
+                index.apply([VectorChange("a", 9, vectors["a"], taken, ["cat"])])
+                return found if "a" in str(arguments[-1]) else {}
+
+            return read
+
+        monkeypatch.setattr(index, "vectors", handing_over(vectors))
+        assert view.vectors(["a"]) == {}
+        index.apply([VectorChange("a", 10, vectors["a"], {"tenant": former}, ["cat"])])
+        monkeypatch.setattr(index, "terms_of", handing_over(terms_of))
+        assert view.terms_of(["cat"], [key]) == {}
+
+
+async def test_searches_in_threads_get_the_limited_store() -> None:
+    async with service() as whole:
+        await whole.put({"a": ("cat", {"tenant": "zeta"}), "b": ("dog", {"tenant": "acme"})})
+        with permission(ACME):
+            assert (await whole.access.search(lambda store: store.get("faq", ["a", "b"]))).keys() == {"b"}
 
 
 async def test_deletions_leave_out_documents_that_change_hands() -> None:
