@@ -216,6 +216,13 @@ def test_acts_on_many_documents_reach_visible_ones_only(send: Send) -> None:
     assert [each["id"] for each in stored(send)] == ["a", "n", "z"]
 
 
+def test_similar_documents_of_a_write_are_visible_ones(send: Send) -> None:
+    own = {"id": "new", "text": "A cat runs.", "metadata": {"tenant": "acme"}}
+    body = {"documents": [own], "if_similar": {"min_score": -1, "most": 10}}
+    similar = send(ACME, "POST", "/collections/faq/documents", body).json()["similar"]
+    assert {each["like"] for each in similar} == SEEN[ACME]
+
+
 def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
     """A request of every route that takes a collection."""
     documents = {"documents": [{"id": "x", "text": "A cat.", "metadata": {"tenant": "zeta"}}]}
