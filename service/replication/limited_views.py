@@ -249,7 +249,7 @@ class LimitedIndex(_Limited):
         return {doc_id: found[doc_id] for doc_id in self._visible_ids(list(found))}
 
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
-        """Get terms of passages of visible documents, except of those that change hands meanwhile."""
+        """Get terms of passages of visible documents, unless these change hands meanwhile."""
         ids = self._visible_ids(list({each.document for each in passages}))
         found = self._index.terms_of(terms, [each for each in passages if each.document in ids])
         still = set(self._visible_ids(list({each.document for each in found})))
