@@ -22,6 +22,7 @@ ROUTES = (
     "/similarity",
     "/search",
     "/explain",
+    "/explain/difference",
     "/rerank",
     "/v1/rerank",
     "/v2/rerank",

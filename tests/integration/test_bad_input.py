@@ -229,7 +229,7 @@ def test_an_unknown_query_parameter_is_answered_with_the_known(http: httpx2.Clie
     [
         ("/similarity", VALID, 'give either pairs, such as {"pairs": [{"a": '),
         ("/similarity", {"texts": ["a", "b"]}, "or both left and right"),
-        ("/search", {"q": "x"}, 'give either query, such as {"query": '),
+        ("/search", {"q": "x"}, 'give query, such as {"query": '),
         ("/explain", {"text1": "x", "text2": "y"}, 'give a and either b, such as {"a": '),
         ("/v2/rerank", {"query": "x", "docs": ["y"]}, 'give documents, such as {"query": '),
         ("/v1/embeddings", {"model": "minilm", "input": 5}, "it must be a string or a list of strings"),

@@ -64,7 +64,7 @@ def test_exports_keep_their_keys() -> None:
 
 def test_indexes_without_terms_are_built_again(opened: Api, service: Service) -> None:
     opened.http.get("/ready").raise_for_status()
-    reason = "its snapshot is not used: its format is 1, this release reads 2"
+    reason = "its snapshot is not used: its format is 1, this release reads 3"
     assert service.log.read_text("utf-8").count(reason) == len(EXPECTED["collections"])
 
 

@@ -127,7 +127,7 @@ class ExistingNames:
             case "documents", _:
                 return body | {"documents": [self._conditional(each) for each in body["documents"]]}
             case "duplicates", _:
-                return self._existing(body) | {"min_score": 0.9}  # a low one explains each document with each
+                return self._existing(body) | {"min_score": 0.9, "limit": 8}  # else it takes minutes
             case "delete", _:
                 return self._existing({key: value for key, value in body.items() if key != "min_version"})
             case _:

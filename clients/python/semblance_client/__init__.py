@@ -6,6 +6,7 @@
 from semblance_client.answer import Calibration
 from semblance_client.answers import (
     CalibratedMeasure,
+    Changed,
     Collection,
     Deleted,
     Document,

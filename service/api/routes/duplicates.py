@@ -12,7 +12,7 @@ from semblance.service.api.formats import accepted_format
 from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
 from semblance.service.api.ndjson import StreamAnswer, answer_lines
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, responses
-from semblance.service.api.routing import StrictRoute, Use, json_answer
+from semblance.service.api.routing import StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.duplicates import (
     DuplicateGroup,
     DuplicatesBroken,
@@ -49,7 +49,7 @@ _REFUSALS = responses(
 Format: TypeAlias = Literal["json", "ndjson"]
 
 MEDIA_TYPES: Mapping[Format, str] = {"json": "application/json", "ndjson": NDJSON}
-PAGE = 1000  # documents checked for an answer in JSON
+PAGE, MAX_PAGE = 1000, 10_000  # documents checked for an answer in JSON
 
 # described in words, as the body of NDJSON is: code generators do not support such a media type
 _LINES: dict[str, Any] = {
@@ -84,6 +84,8 @@ async def find_duplicates(
     scores, the smaller of both directions.
     """
     format_ = accepted_format(request, MEDIA_TYPES)
+    if format_ == "json":
+        require_at_most("/limit", body.limit or PAGE, MAX_PAGE, "documents of an answer in JSON")
     params = DuplicateParams(
         collection=name,
         threshold=body.min_score,

@@ -168,9 +168,7 @@ class MetadataRequest(StrictBody):
     """Changes of the metadata of some documents, all or none."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"documents": [{"id": "shipping-001", "metadata": {"state": "new"}, "remove": ["due"]}]}]
-        },
+        json_schema_extra={"examples": [{"documents": [{"id": "1", "metadata": {"state": "new"}, "remove": ["due"]}]}]},
     )
 
     documents: Annotated[list[MetadataIn], Bounded, documented(known_maxItems="max_documents")] = Field(min_length=1)

@@ -34,7 +34,9 @@ class DuplicatesRequest(StrictBody):
         None, description="From the last line of an answer that was interrupted: goes on after it."
     )
     limit: int | None = Field(
-        None, ge=1, description="Most documents to check; null is 1,000 and, where the answer is NDJSON, all."
+        None,
+        ge=1,
+        description="Most documents to check; null is 1,000, or all in NDJSON.",
     )
     min_version: VersionText | None = None
 

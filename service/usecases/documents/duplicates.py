@@ -30,7 +30,8 @@ from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import WordLinks, word_links
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 
-NEAREST, MOST = 100, 1000  # neighbors looked up per document, and if all of the first pass the threshold
+NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
+MOST = 1000  # if all of these pass the threshold
 
 MAX_GROUP = 1000  # documents
 
@@ -173,8 +174,9 @@ class DuplicateSearch:
             raise InvalidRequest([Problem("/min_score", "out_of_range", detail)])
 
     async def _neighbors(self, ids: Sequence[str]) -> dict[str, list[Neighbor]]:
-        near = await self._near(ids, NEAREST)
-        full = [doc_id for doc_id, each in near.items() if len(each) >= NEAREST]
+        first = NEAREST if self.measure.name == INDEX_MEASURE else RESCORED
+        near = await self._near(ids, first)
+        full = [doc_id for doc_id, each in near.items() if len(each) >= first]
         return near | (await self._near(full, MOST) if full else {})
 
     async def _near(self, ids: Sequence[str], k: int) -> dict[str, list[Neighbor]]:

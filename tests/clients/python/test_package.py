@@ -13,7 +13,7 @@ from zipfile import ZipFile
 from tests.support.project import PROJECT
 
 PACKAGE = PROJECT / "clients" / "python"
-SOURCE = sorted((PACKAGE / "semblance_client").glob("*.py"))
+SOURCE = sorted((PACKAGE / "semblance_client").rglob("*.py"))
 
 
 def test_the_package_imports_only_what_it_depends_on() -> None:
@@ -47,6 +47,7 @@ def test_the_wheel_holds_the_modules_and_their_types(tmp_path: Path) -> None:
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {name for name in names if name.startswith("semblance_client/")} == {
-        f"semblance_client/{name}" for name in ("py.typed", *(file.name for file in SOURCE))
+        "semblance_client/py.typed",
+        *(file.relative_to(PACKAGE).as_posix() for file in SOURCE),
     }
     assert any(name.endswith("licenses/LICENSE") for name in names)

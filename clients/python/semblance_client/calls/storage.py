@@ -113,8 +113,9 @@ def documents(  # noqa: PLR0913 - one parameter a field of the request
 
     Example:
         >>> page = client.documents(filter={"category": "shipping"}, limit=2)
-        >>> [each.id for each in page.documents], len(client.documents(limit=200, cursor=page.cursor).documents)
-        (['shipping-001', 'shipping-002'], 38)
+        >>> rest = client.documents(filter={"category": "shipping"}, cursor=page.cursor)
+        >>> [each.id for each in page.documents], len(rest.documents)
+        (['shipping-001', 'shipping-002'], 18)
     """
     order = None if sort is None else {"field": sort, "descending": descending}
     body = wire.fields(limit=limit, cursor=cursor, filter=filter, sort=order, offset=offset, min_version=min_version)
