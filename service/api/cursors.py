@@ -35,6 +35,6 @@ def read_cursor(cursor: str | None) -> Place:
             case [str(after), int(offset)] if offset >= 0:
                 after.encode()
                 return Place(after, offset)
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError, RecursionError):
         pass
     raise InvalidRequest([Problem("/cursor", "bad_cursor", "this is no cursor of an earlier page")])

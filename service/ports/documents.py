@@ -492,6 +492,6 @@ def unknown_collection(name: str) -> UnknownCollection:
     return UnknownCollection(f"there is no collection {name!r}: create it with PUT /collections/{name}")
 
 
-def unknown_document(name: str, doc_id: str) -> UnknownDocument:
-    """Error for a document that is not in a collection."""
-    return UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+def unknown_document(name: str, *ids: str) -> UnknownDocument:
+    """Error for documents that are not in a collection."""
+    return UnknownDocument(f"collection {name!r} has no document {' and no document '.join(map(repr, ids))}")

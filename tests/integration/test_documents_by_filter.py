@@ -149,6 +149,7 @@ def test_a_refused_change_changes_nothing(api: Api, changes: list[dict[str, Any]
     [
         ("list", {"cursor": "x"}, "bad_cursor"),
         ("list", {"cursor": "WzFd"}, "bad_cursor"),
+        ("list", {"cursor": "W1tb" * 500}, "bad_cursor"),
         ("list", {"cursor": "WyJhIiwwXQ==", "offset": 1}, "invalid_request"),
         ("list", {"limit": 1001}, "out_of_range"),
         ("list", {"offset": -1}, "out_of_range"),

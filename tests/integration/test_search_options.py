@@ -101,6 +101,7 @@ def test_diverse_hits_repeat_less(api: Api, http: httpx2.Client) -> None:
         ({"query": "a", "diversity": 1.5}, "out_of_range"),
         ({"query": "a", "diversity": 0.5, "mode": "lexical"}, "invalid_value"),
         ({"query": "a", "group_size": 2}, "invalid_value"),
+        ({"queries": ["a"] * 20, "k": 1, "group_by": "x", "candidates": 1000}, "out_of_range"),
         ({"query": "a", "group_by": ""}, "out_of_range"),
         ({"query": "a", "group_by": "x", "group_size": 100, "k": 1000}, "out_of_range"),
         ({"query": "a", "facets": [{"field": "x"}, {"field": "x"}]}, "invalid_value"),

@@ -25,11 +25,12 @@ from semblance.service.api.schemas.documents import (
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
 from semblance.service.api.schemas.warnings import warnings_out
+from semblance.service.errors import UnknownCollection, VersionMismatch, VersionNotReached
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.duplicates import FindDuplicates
-from semblance.service.usecases.documents.index import IndexDocuments
+from semblance.service.usecases.documents.index import IndexDocuments, IndexingResult
 from semblance.service.usecases.documents.index_stream import IndexStream
 from semblance.service.usecases.documents.metadata import ChangeMetadata, MetadataChange
 
@@ -115,11 +116,7 @@ async def store_documents(
     documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
     if_versions = {each.id: each.if_version for each in body.documents if each.if_version is not None}
     result = await index(name, documents, if_versions)
-    similar: list[SimilarOut] | None = None
-    if body.if_similar is not None:
-        ids = [document.id for document in documents]
-        found = await duplicates.similar(name, ids, body.if_similar.min_score, body.if_similar.most)
-        similar = [SimilarOut(id=own, like=near.id, score=near.score) for own, each in found.items() for near in each]
+    similar = await _similar(duplicates, name, result, body) if body.if_similar else None
     return DocumentsResponse(
         upserted=result.upserted,
         version=str(result.version),
@@ -128,6 +125,19 @@ async def store_documents(
         warnings=warnings_out(result.warnings),
         usage=Usage(tokens=result.tokens),
     )
+
+
+async def _similar(
+    duplicates: FindDuplicates, name: str, stored: IndexingResult, body: DocumentsRequest
+) -> list[SimilarOut] | None:
+    """Documents similar to those just stored; None if they have not arrived here yet, or are gone again."""
+    assert body.if_similar is not None
+    wanted, ids = body.if_similar, [document.id for document in body.documents]
+    try:
+        found = await duplicates.similar(name, stored.version, ids, wanted.min_score, wanted.most)
+    except (UnknownCollection, VersionMismatch, VersionNotReached):  # the documents are stored, whatever follows
+        return None
+    return [SimilarOut(id=own, like=near.id, score=near.score) for own, each in found.items() for near in each]
 
 
 async def _store_lines(request: Request) -> Response:

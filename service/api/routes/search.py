@@ -72,30 +72,31 @@ async def search(body: SearchRequest, find: Use[Search], settings: Use[Settings]
     require_at_most("/k", body.k, settings.max_k, "hits")
     require_at_most("/candidates", candidates, settings.max_candidates, "candidates")
     hits = max(1, len(queries)) * body.k * body.group_size
-    require_at_most("/queries", hits, settings.max_hits, "hits")
+    require_at_most("/queries", hits, settings.max_hits, "hits (queries times k and group_size)")
     if body.explain or body.highlight:
         require_at_most("/queries", hits, settings.max_explained, "explanations")
-    results = await find(
-        SearchParams(
-            queries=queries,
-            collection=body.collection,
-            k=body.k,
-            candidates=candidates,
-            measure=body.measure,
-            truncate=body.truncate,
-            min_score=body.min_score,
-            min_probability=body.min_probability,
-            where=body.filter,
-            explain=body.explain,
-            min_version=body.min_version,
-            passages=body.passages,
-            mode=body.mode,
-            highlight=body.highlight,
-            like=body.like,
-            facets={each.field: each.values for each in body.facets},
-            choice=Choice(body.group_by, body.group_size, body.diversity),
-        )
+    params = SearchParams(
+        queries=queries,
+        collection=body.collection,
+        k=body.k,
+        candidates=candidates,
+        measure=body.measure,
+        truncate=body.truncate,
+        min_score=body.min_score,
+        min_probability=body.min_probability,
+        where=body.filter,
+        explain=body.explain,
+        min_version=body.min_version,
+        passages=body.passages,
+        mode=body.mode,
+        highlight=body.highlight,
+        like=body.like,
+        facets={each.field: each.values for each in body.facets},
+        choice=Choice(body.group_by, body.group_size, body.diversity),
     )
+    ranked = max(1, len(queries)) * params.ranked
+    require_at_most("/candidates", ranked, settings.max_hits, "hits to choose from (queries times candidates)")
+    results = await find(params)
     return await json_answer("hits", _size(results), lambda: _answer(results).model_dump_json())
 
 

@@ -76,7 +76,9 @@ class DocumentsResponse(BaseModel):
     upserted: int
     version: str
     truncated: list[str] = Field(description="Ids of documents whose text was truncated to fit the model.")
-    similar: list[SimilarOut] | None = Field(None, description="Null unless `if_similar` asked for them.")
+    similar: list[SimilarOut] | None = Field(
+        None, description="Null unless `if_similar` asked, and while this replica lags behind."
+    )
     warnings: Warnings
     usage: Usage
 

@@ -31,7 +31,7 @@ class DuplicatesRequest(StrictBody):
     filter: FilterObject | None = None
     explain: bool = False
     cursor: Annotated[str | None, documented(pattern=CURSOR_PATTERN)] = Field(
-        None, description="From the last line of an answer that was interrupted: goes on after it."
+        None, description="From an earlier answer: goes on after the documents that it has checked."
     )
     limit: int | None = Field(
         None,

@@ -48,7 +48,7 @@ _FORMS = 'give query, such as {"query": "a text"}, or queries, as a list of text
 
 
 class SearchRequest(StrictBody):
-    """Either `query` or `queries`."""
+    """Either `query`, `queries` or `like`."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 BATCH = 64  # documents whose neighbors are looked up together
+MOST_MEMBERS = 1000  # of a group; a larger one is listed in parts
 
 
 class Neighbor(NamedTuple):
@@ -40,8 +41,8 @@ class ClusterBatch:
 class Clusters:
     """Connected components of the graph of neighbors, each listed at the first of its documents.
 
-    A group holds every document that a chain of neighbors links to its first one; the neighbors of each document are
-    looked up once.
+    A group holds every document that a chain of neighbors links to its first one, up to 1,000 of them; the others form
+    further groups. The neighbors of each document are looked up once.
 
     Args:
         find: looks up neighbors. If b is a neighbor of a, a should be one of b.
@@ -66,18 +67,17 @@ class Clusters:
     async def _group(self, first: str) -> list[Member]:
         group = {first: Member(first)}
         waiting = [first]
-        while waiting:
+        while waiting and len(group) < MOST_MEMBERS:
             expand, waiting = waiting[:BATCH], waiting[BATCH:]
             await self._fetch(expand)
             self._grouped.update(expand)
             for each in expand:
-                new = [
-                    near
-                    for near in self._neighbors.pop(each, ())
-                    if near.id not in group and near.id not in self._grouped
-                ]
-                group |= {near.id: Member(near.id, each, near.score) for near in new}
-                waiting += [near.id for near in new]
+                near = self._neighbors.pop(each, ())
+                new = [other for other in near if other.id not in group and other.id not in self._grouped]
+                new = new[: MOST_MEMBERS - len(group)]
+                group |= {other.id: Member(other.id, each, other.score) for other in new}
+                waiting += [other.id for other in new]
+        self._grouped.update(group)
         return list(group.values())
 
     async def _fetch(self, ids: Sequence[str]) -> None:

@@ -33,9 +33,13 @@ class DeleteDocuments:
         self._access = access
 
     async def by_ids(self, name: str, ids: Sequence[str]) -> DeletedDocuments:
-        """Delete documents in one transaction; missing ones are left out. Raises UnknownCollection."""
-        version, count = await self._access.write(name, lambda store: store.delete_many(name, ids))
-        return DeletedDocuments(count, version)
+        """Delete documents in one transaction; missing ones are left out. Raises UnknownCollection, WriteConflict."""
+
+        async def delete() -> DeletedDocuments:
+            version, count = await self._access.write(name, lambda store: store.delete_many(name, ids))
+            return DeletedDocuments(count, version)
+
+        return await retry_on_conflict(delete, f"collection {name!r} kept changing")
 
     async def by_filter(self, name: str, where: Filter, min_version: Version | None) -> DeletedDocuments:
         """Delete the matching documents, in transactions of at most `BATCH`.

@@ -12,7 +12,7 @@ import numpy as np
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.protocols import Encoder, Explainable, Similarity
-from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.errors import WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import DocumentSelection, VectorIndex
@@ -32,8 +32,6 @@ from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageSc
 
 NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
 MOST = 1000  # if all of these pass the threshold
-
-MAX_GROUP = 1000  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +107,23 @@ class FindDuplicates:
         encoder = await self._collections.encoder_of(collection)
         explainer = explainable(params.measure or DEFAULT_MEASURE) if params.explain else None
         limit = params.limit or len(index)
-        selection = DocumentSelection(
-            params.where, limit + 1, after=params.after
-        )  # one more tells whether any are left
+        # one more tells whether any are left
+        selection = DocumentSelection(params.where, limit + 1, after=params.after)
         found = await self._access.search(lambda _: index.select(selection))
         scorer = PassageScorer(self._access, self._texts, collection, encoder, measure)
         return DuplicateSearch(
             params, found.ids[:limit], len(found.ids) > limit, found.warnings, scorer, index, explainer
         )
 
-    async def similar(self, name: str, ids: Sequence[str], threshold: float, most: int) -> dict[str, list[Neighbor]]:
+    async def similar(
+        self, name: str, version: Version, ids: Sequence[str], threshold: float, most: int
+    ) -> dict[str, list[Neighbor]]:
         """Up to `most` documents as similar as the threshold to each of some others, by cosine.
 
         Raises:
-            UnknownCollection: it was deleted.
+            UnknownCollection, VersionMismatch, VersionNotReached: the version has not arrived here, or is gone.
         """
-        _, index = await self._access.current(name, None)
+        _, index = await self._access.current(name, version)
         near = await self._access.search(lambda _: nearest_documents(index, ids, most, None))
         return {doc_id: _at_least(threshold, each)[:most] for doc_id, each in near.items()}
 
@@ -160,18 +159,11 @@ class DuplicateSearch:
         """Groups of duplicates, each once, as they are found.
 
         Raises:
-            InvalidRequest: the threshold is too low.
-            CollectionReplaced, StoreUnavailable: see semblance.service.errors.
+            WriteConflict: the collection was recreated, or its encoder changed, meanwhile.
         """
         async for batch in Clusters(self._neighbors, self.params.after).of(self.ids):
-            self._require_small(batch.groups)
             groups = [await self._shown(group) for group in batch.groups]
             yield DuplicateBatch([each for each in groups if len(each) > 1], batch.checked, batch.last)
-
-    def _require_small(self, groups: Sequence[Sequence[Member]]) -> None:
-        if any(len(group) > MAX_GROUP for group in groups):
-            detail = f"a group has more than {MAX_GROUP:,} documents: raise it"
-            raise InvalidRequest([Problem("/min_score", "out_of_range", detail)])
 
     async def _neighbors(self, ids: Sequence[str]) -> dict[str, list[Neighbor]]:
         first = NEAREST if self.measure.name == INDEX_MEASURE else RESCORED
@@ -188,7 +180,7 @@ class DuplicateSearch:
 
     async def _rescored(self, doc_id: str, near: Sequence[Neighbor]) -> list[Neighbor]:
         """The same neighbors, with scores by the measure."""
-        read = await self.scorer.documents([doc_id, *(each.id for each in near)])
+        read = await self._documents([doc_id, *(each.id for each in near)])
         own = await self._embedded(read, _passages(read, doc_id), explained=False)
         others = [each.id for each in near if each.id in read.documents]
         keys = {other: _passages(read, other) for other in others}
@@ -201,6 +193,14 @@ class DuplicateSearch:
                 found.append(Neighbor(other, document_score(table)))
         return found
 
+    async def _documents(self, ids: Sequence[str]) -> CutDocuments:
+        """Read documents of the collection as it was opened. Raises WriteConflict."""
+        read = await self.scorer.documents(ids)
+        now, own = read.collection, self.scorer.collection
+        if (now.version.epoch, now.settings.generation) != (own.version.epoch, own.settings.generation):
+            raise WriteConflict(f"collection {own.name!r} was recreated meanwhile; begin again")
+        return read
+
     async def _embedded(
         self, read: CutDocuments, passages: Sequence[PassageKey], *, explained: bool
     ) -> list[TokenEmbeddings]:
@@ -209,7 +209,7 @@ class DuplicateSearch:
 
     async def _shown(self, group: Sequence[Member]) -> list[Duplicate]:
         """A group with its texts and explanations; documents that are gone by now are left out."""
-        read = await self.scorer.documents([each.id for each in group])
+        read = await self._documents([each.id for each in group])
         vectors = await self.scorer.access.search(lambda _: self.index.vectors([each.id for each in group]))
         shown = []
         for member in group:

@@ -73,7 +73,9 @@ def _read(store: DocumentStore, name: str, index: VectorIndex, selection: Docume
     read = chars = 0
     while read < len(ids) and chars < PAGE_CHARS:
         some = ids[read : read + READ_DOCUMENTS]
-        found = store.get(name, some)
+        collection, found = store.get_at(name, some)
+        if collection.version.epoch != listed.version.epoch:
+            found = {}
         documents += [found[doc_id] for doc_id in some if doc_id in found]
         read += len(some)
         chars += sum(len(each.text) for each in found.values())

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from semblance.service.errors import DocumentChanged, InvalidRequest, OptimisticConflict, Problem, UnknownDocument
-from semblance.service.ports.documents import Document, Metadata, Version, Write
+from semblance.service.errors import DocumentChanged, InvalidRequest, OptimisticConflict, Problem
+from semblance.service.ports.documents import Document, Metadata, Version, Write, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.usecases.documents.index import check_distinct
@@ -51,7 +51,7 @@ class ChangeMetadata:
         """Make one attempt: read the documents, and write them if they have not changed."""
         ids = [each.id for each in changes]
         collection, stored = await self._access.read_primary(lambda store: store.get_at(name, ids))
-        _check(name, changes, stored)
+        _check(collection.version, name, changes, stored)
         writes = []
         for change in changes:
             document = Document(change.id, stored[change.id].text, change.applied(stored[change.id].metadata))
@@ -68,13 +68,18 @@ def is_too_large(metadata: Metadata) -> bool:
     return len(json.dumps(dict(metadata))) > MAX_METADATA_CHARS
 
 
-def _check(name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
+def _check(now: Version, name: str, changes: Sequence[MetadataChange], stored: Mapping[str, Document]) -> None:
     """Raise UnknownDocument, DocumentChanged."""
     if missing := [each.id for each in changes if each.id not in stored]:
-        raise UnknownDocument(f"collection {name!r} has no document {', '.join(map(repr, missing))}")
-    changed = [each.id for each in changes if each.if_version and stored[each.id].version > each.if_version.number]
+        raise unknown_document(name, *missing)
+    changed = [each.id for each in changes if each.if_version and _is_later(stored[each.id], each.if_version, now)]
     if changed:
         raise DocumentChanged(f"{', '.join(map(repr, changed))} changed since if_version: read again, and retry")
+
+
+def _is_later(document: Document, version: Version, now: Version) -> bool:
+    """Whether a document has changed since a version; of another epoch, the store will say so."""
+    return version.epoch == now.epoch and document.version > version.number
 
 
 def _check_sizes(writes: Sequence[Write]) -> None:

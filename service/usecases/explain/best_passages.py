@@ -16,8 +16,8 @@ from semblance.models.protocols import Encoder
 from semblance.models.text import Truncate
 from semblance.models.tokenization.passages import Span
 from semblance.models.tokenization.terms import query_terms
-from semblance.service.errors import TextChanged, UnknownDocument
-from semblance.service.ports.documents import CutDocuments, DocumentStore, PassageKey, Version
+from semblance.service.errors import TextChanged
+from semblance.service.ports.documents import CutDocuments, DocumentStore, PassageKey, Version, unknown_document
 from semblance.service.ports.indexes import TermScore, VectorIndex
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
@@ -165,8 +165,8 @@ class BestPassages:
 def _get(store: DocumentStore, query: DocumentQuery) -> CutDocuments:
     """The documents of a query. Raises UnknownDocument, UnknownCollection."""
     read = store.get_cut(query.collection, list(query.documents))
-    if missing := [repr(doc_id) for doc_id in query.documents if doc_id not in read.documents]:
-        raise UnknownDocument(f"collection {query.collection!r} has no document {' and no document '.join(missing)}")
+    if missing := [doc_id for doc_id in query.documents if doc_id not in read.documents]:
+        raise unknown_document(query.collection, *missing)
     return read
 
 

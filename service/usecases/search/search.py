@@ -7,9 +7,9 @@ from dataclasses import replace
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Want
 from semblance.models.protocols import Encoder
-from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, UnknownDocument, WriteConflict
+from semblance.service.errors import CollectionReplaced, InvalidRequest, Problem, WriteConflict
 from semblance.service.ports.calibration import Calibrations, find_calibration
-from semblance.service.ports.documents import PassageKey
+from semblance.service.ports.documents import PassageKey, unknown_document
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
@@ -39,7 +39,7 @@ class Search:
         """Search for each query.
 
         Raises:
-            UnknownCollection, UnknownDocument, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
+            UnknownCollection, UnknownMeasure, NotExplainable, SpaceMismatch, VersionMismatch,
             VersionNotReached, InvalidRequest, WriteConflict: see the errors of models and service.
         """
         for _ in range(ATTEMPTS):
@@ -83,7 +83,7 @@ class Search:
         name, doc_id = params.collection, params.like
         read = await self._access.read(lambda store: store.get_cut(name, [doc_id]))
         if doc_id not in read.documents:
-            raise UnknownDocument(f"collection {name!r} has no document {doc_id!r}")
+            raise unknown_document(name, doc_id)
         first = PassageKey(doc_id, 0)
         text = InputText(read.texts([first])[first], "/like")
         embedded = await self._texts.embed(encoder, [text], "document", want, params.truncate)

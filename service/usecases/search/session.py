@@ -138,7 +138,7 @@ class SearchSession:
         passing = [[hit for hit in each if self._is_enough(hit.score)] for each in hits]
         ids = list({hit.document.id for each in passing for hit in each}) if choice.diversity else []
         vectors = await self.scorer.access.search(lambda _: self.index.vectors(ids)) if ids else {}
-        return [choice.of(each, vectors, k) for each in passing]
+        return await asyncio.to_thread(lambda: [choice.of(each, vectors, k) for each in passing])
 
     async def _facets(self, ranking: RankedHits) -> list[Facets]:
         """Count what passes filter and threshold, for each query."""
@@ -148,11 +148,12 @@ class SearchSession:
             matching = self.index.count(where, {} if self.params.counts_hits else facets)
             if not self.params.counts_hits:
                 return [Facets(matching.documents, matching.facets, exact=True)] * len(ranking.hits)
+            own = 0 if self.params.like is None else self.index.count(where, {}, [self.params.like]).documents
             found: list[Facets] = []
             for hits in ranking.hits:
                 passing = [hit.id for hit in hits if self._is_enough(hit.score)]
                 counted = self.index.count(where, facets, passing)
-                exact = len(hits) >= matching.documents or self._none_after(hits)
+                exact = len(hits) >= matching.documents - own or self._none_after(hits)
                 found.append(Facets(counted.documents, counted.facets, exact))
             return found
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from semblance.models.embeddings import unit_rows
-from semblance.service.usecases.documents.clusters import ClusterBatch, Clusters, Member, Neighbor
+from semblance.service.usecases.documents.clusters import MOST_MEMBERS, ClusterBatch, Clusters, Member, Neighbor
 from semblance.service.usecases.documents.neighbors import document_score
 
 COUNT = 150  # more than two batches
@@ -70,6 +70,21 @@ def test_a_resumed_search_lists_the_other_groups(edges: set[tuple[int, int]], pl
     listed = {group[0].id for group in groups_of(whole[: place + 1])}
     listed_later = [{member.id for member in group} for group in groups_of(resumed)]
     assert listed_later == [{member.id for member in group} for group in groups_of(whole) if group[0].id not in listed]
+
+
+def test_a_very_large_group_is_listed_in_parts() -> None:
+    ids = [f"{i:04}" for i in range(2 * MOST_MEMBERS + 300)]
+    near = [Neighbor(each, 1.0) for each in ids]
+
+    async def find(wanted: Sequence[str]) -> dict[str, list[Neighbor]]:
+        return {each: [other for other in near if other.id != each] for each in wanted}
+
+    async def run() -> list[ClusterBatch]:
+        return [each async for each in Clusters(find).of(ids)]
+
+    groups = groups_of(asyncio.run(run()))
+    assert [len(group) for group in groups] == [MOST_MEMBERS, MOST_MEMBERS, 300]
+    assert sorted(member.id for group in groups for member in group) == ids
 
 
 def test_a_document_is_no_duplicate_of_one_that_contains_it() -> None:
