@@ -130,7 +130,7 @@ async def store_documents(
 async def _similar(
     duplicates: FindDuplicates, name: str, stored: IndexingResult, body: DocumentsRequest
 ) -> list[SimilarOut] | None:
-    """Documents similar to those just stored; None if they have not arrived here yet, or are gone again."""
+    """Documents similar to those just stored; None if these are not here yet, or gone again."""
     assert body.if_similar is not None
     wanted, ids = body.if_similar, [document.id for document in body.documents]
     try:

@@ -33,7 +33,10 @@ class DeleteDocuments:
         self._access = access
 
     async def by_ids(self, name: str, ids: Sequence[str]) -> DeletedDocuments:
-        """Delete documents in one transaction; missing ones are left out. Raises UnknownCollection, WriteConflict."""
+        """Delete documents in one transaction; missing ones are left out.
+
+        Raises UnknownCollection, WriteConflict.
+        """
 
         async def delete() -> DeletedDocuments:
             version, count = await self._access.write(name, lambda store: store.delete_many(name, ids))
