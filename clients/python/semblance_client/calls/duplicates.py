@@ -97,7 +97,7 @@ def duplicates(  # noqa: PLR0913 - one parameter a field of the request
     Example:
         >>> groups = client.duplicates(min_score=0.68)
         >>> [each.id for each in groups[0].documents]
-        ['shipping-004', 'shipping-010']
+        ['returns-001', 'returns-016']
     """
     body = wire.fields(
         min_score=min_score, measure=measure, filter=filter, explain=explain or None, min_version=min_version
