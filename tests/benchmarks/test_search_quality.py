@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def test_snippets_as_long_as_documents_show_all_answers(client: Client) -> None:
 
 
 def test_planted_sentences_are_where_they_are_said_to_be() -> None:
-    texts, found = planted.plant(TEXTS, PAIRS)
+    texts, found = planted.plant(TEXTS, {"WikiQA": PAIRS})
     assert {(each.question, each.text) for each in found} == set(PAIRS)
     assert all(texts[each.document][slice(*each.span)] == each.text for each in found)
     for name, text in texts.items():
@@ -105,13 +106,21 @@ def test_planted_sentences_are_where_they_are_said_to_be() -> None:
 
 
 def test_planted_sentences_are_found_and_shown(client: Client) -> None:
-    texts, found = planted.plant(TEXTS, PAIRS)
+    texts, found = planted.plant(TEXTS, {"WikiQA": PAIRS})
     outcomes = planted.measure(client, texts, found)
     for row in planted.rows(outcomes):
         assert (row.sentences, row.document_first, row.found) == (3, 3, 3), "each document is one passage"
     for each in outcomes:
         assert each.hit.highlight is not None
         assert each.shown == snippets.is_shown(each.sentence.span, (each.hit.highlight.start, each.hit.highlight.end))
+
+
+def test_invented_sentences_have_the_subject_of_their_question() -> None:
+    pairs = planted.invented(100)
+    place = re.compile(rf"\b({'|'.join(planted.SYLLABLES)})\w+({'|'.join(planted.ENDINGS)})\b", re.IGNORECASE)
+    places = [next(place.finditer(question))[0] for question, _ in pairs]
+    assert len(set(places)) == 100
+    assert all(name in answer for name, (_, answer) in zip(places, pairs, strict=True))
 
 
 def test_answers_that_do_not_say_their_subject_are_not_planted() -> None:
