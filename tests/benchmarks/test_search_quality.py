@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from semblance_client import Client
 
-from benchmarks.quality.search import near_ids, passage_length, planted, snippets
+from benchmarks.quality.search import near_ids, passage_length, planted, snippets, term_bonus
 from semblance.models.embeddings import unit_rows
 from semblance.models.evaluation.tasks import Rankings, Retrieval
 from semblance.models.protocols import Encoder
+from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.models.tokenization.passages import Cut, sentences
+from semblance.service.model_loading.registry import read_source
 from tests.support.plain_bm25 import bm25_scores
 from tests.support.running_service import running_service
 from tests.support.small_model import load, write_glove
@@ -161,3 +163,28 @@ def test_documents_rank_by_their_best_passage(tmp_path: Path) -> None:
 
 def vectors(encoder: Encoder, texts: list[str], role: Role) -> list[np.ndarray]:
     return [unit_rows(each.pooled()) for each in encoder.encode(encoder.tokenize(texts, role, "END"), "pooled")]
+
+
+def test_the_bonus_of_a_collection_is_chosen_on_the_others() -> None:
+    first, second = term_bonus.GRID[3], term_bonus.GRID[7]
+    flat = {bonus: [0.5, 0.5] for bonus in (*term_bonus.GRID, term_bonus.NONE, term_bonus.SERVED)}
+    found = {"a": flat | {first: [0.9, 0.7]}, "b": flat | {second: [0.6, 0.8]}}
+    a, b = term_bonus.rows(found)
+    assert ((a.most, a.half), (b.most, b.half)) == (tuple(second), tuple(first))
+    assert (a.cosine, a.chosen, b.chosen) == (50, 50, 50)
+
+
+def test_terms_add_to_the_order_by_cosine() -> None:
+    """Without a bonus, documents come by cosine; with a large one, those with the terms of the query come first."""
+    corpus = {"bill": "An unpaid bill from spring.", "zebra": "A zebra eats grass.", "code": "It says E-4711 there."}
+    query = "why is the bill E-4711 unpaid in spring"
+    encoder = read_source("minilm").load("minilm", Compute())
+    task = Retrieval(corpus, {"q": query}, {"q": {"code": 1.0}})
+    rare = Retrieval(corpus, {"q": "E-4711"}, {"q": {"code": 1.0}})
+    large = term_bonus.Bonus(100.0, 1.0)
+    documents = term_bonus.unit_vectors(encoder, list(corpus.values()), "document")
+    cosines = documents @ term_bonus.unit_vectors(encoder, [query], "query")[0]
+    rank = 1 + int(np.sum(cosines > cosines[2]))
+    assert rank > 1
+    assert term_bonus.gains(encoder, task, [term_bonus.NONE])[term_bonus.NONE] == [pytest.approx(1 / np.log2(rank + 1))]
+    assert term_bonus.gains(encoder, rare, [large])[large] == [1.0]
