@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - names of http.server
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - names of http.server
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - name of http.server
         """Log nothing."""

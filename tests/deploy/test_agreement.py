@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from semblance.service.api.edge.keys import scope_of
+from semblance.service.app import create_app
 from semblance.service.settings import CLIENT_KEY, Settings
 from tests.deploy.deployment import DEPLOY
 from tests.deploy.test_monitoring import alerts
@@ -30,6 +32,18 @@ def test_nginx_has_the_limits_of_the_service() -> None:
     assert values_of("client_body_timeout") == [default("body_pause_s")]
     assert values_of("large_client_header_buffers") == [default("max_header_bytes")]
     assert values_of("client_max_body_size") == [default("max_body_bytes")]
+
+
+def test_nginx_retries_the_requests_that_keys_may_only_read_by() -> None:
+    classes = [(re.compile(pattern), way) for pattern, way in re.findall(r'"~(\^\S.*)" /=(\w+);', NGINX)]
+    reads: dict[str, bool] = {}
+    for path, methods in create_app(Settings()).openapi()["paths"].items():
+        for method in methods:
+            line = f"{method.upper()} {path.replace('{', '').replace('}', '')} application/json"
+            way = next((way for pattern, way in classes if pattern.match(line)), "change")
+            reads[line] = way in ("read", "long_read")
+    assert reads == {line: scope_of(*line.split()[:2]) == "read" for line in reads}
+    assert 10 < sum(reads.values()) < len(reads)
 
 
 def test_nginx_closes_connections_before_the_service_does() -> None:

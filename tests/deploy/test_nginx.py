@@ -32,6 +32,10 @@ READS = [
     ("POST", "/search"),
     ("POST", "/search?pretty=1"),
     ("POST", "/explain"),
+    ("POST", "/explain/difference"),
+    ("POST", "/collections/a/count"),
+    ("POST", "/collections/a/list"),
+    ("POST", "/collections/a/duplicates"),
     ("POST", "/v1/embeddings"),
     ("POST", "/rerank"),
     ("POST", "/v2/rerank"),
@@ -43,6 +47,8 @@ READS = [
 ]
 WRITES = [
     ("POST", "/collections/a/documents"),
+    ("POST", "/collections/a/delete"),
+    ("PATCH", "/collections/a/documents"),
     ("PUT", "/collections/a"),
     ("PUT", "/collections/a/reembedding"),
     ("POST", "/collections/a/reembedding/step"),
@@ -96,7 +102,7 @@ class Answer:
 
 def send(nginx: NginxServer, method: str, path: str, kind: str = "application/json") -> Answer:
     """Send a request with a small body for POST and PUT; the path is not normalized."""
-    body = b"{}\n" if method in ("POST", "PUT") else None
+    body = b"{}\n" if method in ("POST", "PUT", "PATCH") else None
     connection = HTTPConnection("127.0.0.1", nginx.port, timeout=20)
     connection.request(method, path, body, {"content-type": kind} if body else {})
     answer = connection.getresponse()

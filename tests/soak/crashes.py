@@ -2,23 +2,27 @@
 
     python -m tests.soak.crashes --kills 30
 
-Writers upsert (as JSON and as NDJSON) and delete their own documents, and a reader searches, while the process is
-killed at random moments, sometimes during its start. After each restart: every acknowledged write is there, no deleted
-document is back, no id occurs twice, and a search finds exactly the stored documents, with the scores of fresh vectors.
+Writers upsert (as JSON and as NDJSON), mark and delete their own documents, many of which have several passages, and a
+reader searches in every mode, with highlights, and lists duplicates, while the process is killed at random moments,
+sometimes during its start. After each restart: every acknowledged write is there, no deleted document is back, no id
+occurs twice, and a search finds exactly the stored documents, with all of their passages and the scores of fresh
+vectors.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import httpx2
 from rich.console import Console
@@ -39,7 +43,27 @@ MAX_UPTIME_S = 3.0
 KILLED_WHILE_STARTING = 0.2  # share of the kills during a start
 SUBJECTS = ("The parcel", "A refund", "My account", "The invoice", "An order", "The courier", "Your password")
 VERBS = ("arrived", "was lost", "cannot be found", "was paid", "is late", "was cancelled", "broke", "changed")
-State: TypeAlias = str | None  # text of a document; None if it does not exist
+CUT = {"tokens": 16, "overlap": 0}  # most passages then have one sentence
+MOST_PASSAGES = 10  # of a document; they have fewer
+SEARCH = {"query": "where is my parcel?", "collection": COLLECTION, "k": 20}
+SEARCHES: Sequence[dict[str, Any]] = (
+    {},
+    {"mode": "lexical"},
+    {"mode": "hybrid", "highlight": True, "facets": [{"field": "mark"}]},
+    {"mode": "auto", "measure": "rcmd1", "passages": 3},
+    {"filter": {"mark": {"gte": 50}}, "group_by": "mark", "diversity": 0.5},
+)
+SIMILAR = 0.9  # least cosine of duplicates
+
+
+class Stored(NamedTuple):
+    """A document: its text, and the mark in its metadata."""
+
+    text: str
+    mark: int | None = None
+
+
+State: TypeAlias = Stored | None  # None if the document does not exist
 
 
 class Violation(Exception):
@@ -72,7 +96,7 @@ class Ledger:
         states = {self.acknowledged.get(doc_id)}
         return states | {self.open[doc_id]} if doc_id in self.open else states
 
-    def settle(self, stored: dict[str, str]) -> int:
+    def settle(self, stored: Mapping[str, Stored]) -> int:
         """Adopt the stored documents, and count the unanswered writes that were stored."""
         count = sum(stored.get(doc_id) == state != self.acknowledged.get(doc_id) for doc_id, state in self.open.items())
         self.acknowledged = dict.fromkeys(self.acknowledged, None) | dict(stored)
@@ -88,7 +112,7 @@ class Writer(threading.Thread):
         self._ids = [f"w{number}-{i}" for i in range(IDS_PER_WRITER)]
         self._ledger = ledger
         self._random = random.Random(seed)
-        self._url = f"{url}/collections/{COLLECTION}/documents"
+        self._url = f"{url}/collections/{COLLECTION}"
         self.acknowledged = self.cut_off = 0
         self.violation: str | None = None
 
@@ -97,9 +121,7 @@ class Writer(threading.Thread):
         with httpx2.Client(timeout=60) as http:
             while True:
                 ids = self._random.sample(self._ids, self._random.choice((1, 1, 3, 8)))
-                change: dict[str, State] = {doc_id: self._sentence() for doc_id in ids}
-                if self._random.random() < 0.3:
-                    change = {ids[0]: None}
+                change = self._change(ids)
                 self._ledger.open.update(change)
                 try:
                     self._send(http, change)
@@ -114,31 +136,61 @@ class Writer(threading.Thread):
                     del self._ledger.open[doc_id]
                 self.acknowledged += 1
 
+    def _change(self, ids: Sequence[str]) -> dict[str, State]:
+        """New texts, a new mark of a document that exists, or the deletion of one or of all."""
+        now = self._ledger.acknowledged.get(ids[0])
+        match self._random.randrange(10):
+            case 0 | 1:
+                return {ids[0]: None}
+            case 2:
+                return dict.fromkeys(ids)
+            case 3 | 4 if now is not None:
+                return {ids[0]: now._replace(mark=self._random.randrange(100))}
+            case _:
+                return {doc_id: Stored(self._text()) for doc_id in ids}
+
     def _send(self, http: httpx2.Client, change: dict[str, State]) -> None:
         """Send a change. Raises Violation or HTTPError unless the service acknowledged it."""
-        documents = [{"id": doc_id, "text": text} for doc_id, text in change.items() if text is not None]
-        if not documents:
-            answer = http.delete(f"{self._url}/{next(iter(change))}")
-            expected = {200, 404}  # it may not exist yet
-        elif self._random.random() < 0.3:
-            body = "".join(json.dumps(document) + "\n" for document in documents)
-            answer = http.post(self._url, content=body, headers={"content-type": "application/x-ndjson"})
-            expected = {200}
-            if '"done":false' in answer.text:
-                raise Violation(f"a stream ended with {answer.text.splitlines()[-1]}")
-            if '"done":true' not in answer.text:
-                raise httpx2.RemoteProtocolError("the response is incomplete")
+        states = {doc_id: state for doc_id, state in change.items() if state is not None}
+        if not states:
+            answer = self._remove(http, list(change))
+        elif any(state.mark is not None for state in states.values()):
+            marks = [{"id": doc_id, "metadata": {"mark": state.mark}} for doc_id, state in states.items()]
+            answer = http.patch(f"{self._url}/documents", json={"documents": marks})
         else:
-            answer, expected = http.post(self._url, json={"documents": documents}), {200}
-        if answer.status_code not in expected:
+            answer = self._upsert(http, [{"id": doc_id, "text": state.text} for doc_id, state in states.items()])
+        missing = answer.status_code == 404 and answer.request.method == "DELETE"  # it may not exist yet
+        if not answer.is_success and not missing:
             raise Violation(f"{answer.request.method} answered {answer.status_code}: {answer.text[:300]}")
 
-    def _sentence(self) -> str:
-        return f"{self._random.choice(SUBJECTS)} {self._random.choice(VERBS)} {self._random.randrange(10**6)} times."
+    def _remove(self, http: httpx2.Client, ids: Sequence[str]) -> httpx2.Response:
+        if len(ids) == 1:
+            return http.delete(f"{self._url}/documents/{ids[0]}")
+        return http.post(f"{self._url}/delete", json={"ids": ids})
+
+    def _upsert(self, http: httpx2.Client, documents: Sequence[dict[str, str]]) -> httpx2.Response:
+        """As JSON or as NDJSON. Raises Violation or HTTPError."""
+        url = f"{self._url}/documents"
+        if self._random.random() > 0.3:
+            return http.post(url, json={"documents": documents})
+        body = "".join(json.dumps(document) + "\n" for document in documents)
+        answer = http.post(url, content=body, headers={"content-type": "application/x-ndjson"})
+        if '"done":false' in answer.text:
+            raise Violation(f"a stream ended with {answer.text.splitlines()[-1]}")
+        if answer.is_success and '"done":true' not in answer.text:
+            raise httpx2.RemoteProtocolError("the response is incomplete")
+        return answer
+
+    def _text(self) -> str:
+        """One to four sentences."""
+        return " ".join(
+            f"{self._random.choice(SUBJECTS)} {self._random.choice(VERBS)} {self._random.randrange(10**6)} times."
+            for _ in range(self._random.choice((1, 1, 2, 4)))
+        )
 
 
 class Reader(threading.Thread):
-    """Search until the service is down."""
+    """Search in turns by each of `SEARCHES`, and for duplicates, until the service is down."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -148,17 +200,28 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         """Send searches one after the other."""
-        body = {"query": "where is my parcel?", "collection": COLLECTION, "k": 20}
+        requests = [
+            *(("/search", SEARCH | options) for options in SEARCHES),
+            (f"/collections/{COLLECTION}/duplicates", {"min_score": SIMILAR}),
+        ]
         with httpx2.Client(base_url=self._url, timeout=60) as http:
-            while self.violation is None:
+            for path, body in itertools.cycle(requests):
                 try:
-                    answer = http.post("/search", json=body)
+                    answer = http.post(path, json=body)
                 except httpx2.HTTPError:
                     return
-                ids = [hit["id"] for hit in answer.json()["results"][0]["hits"]] if answer.is_success else []
-                if not answer.is_success or len(set(ids)) < len(ids):
-                    self.violation = f"/search answered {answer.status_code}: {answer.text[:300]}"
+                if not answer.is_success or has_twice(answer.json()):
+                    self.violation = f"{path} with {body} answered {answer.status_code}: {answer.text[:300]}"
+                    return
                 self.searches += 1
+
+
+def has_twice(answer: Any) -> bool:
+    """Whether a document is twice among the hits of a search, or in groups of duplicates."""
+    lists = [result["hits"] for result in answer["results"]] if "results" in answer else []
+    lists += [each["documents"] for each in answer.get("groups", [])]
+    ids = [[each["id"] for each in documents] for documents in lists]
+    return any(len(set(each)) < len(each) for each in ids)
 
 
 def run(kills: int, seed: int, console: Console) -> CrashReport:
@@ -172,7 +235,7 @@ def run(kills: int, seed: int, console: Console) -> CrashReport:
         service = Service(Path(folder), snapshot_s="0.5")
         url = service.start()
         try:
-            httpx2.put(f"{url}/collections/{COLLECTION}", json={"tokens": "int8"}).raise_for_status()
+            httpx2.put(f"{url}/collections/{COLLECTION}", json={"tokens": "int8", "passages": CUT}).raise_for_status()
             for _ in track(range(kills), "killing", console=console):
                 _work_and_kill(service, ledger, report, rng)
                 if rng.random() < KILLED_WHILE_STARTING:
@@ -229,27 +292,37 @@ def _check(url: str, ledger: Ledger, report: CrashReport, rng: random.Random) ->
                 raise Violation(f"{doc_id} holds {stored.get(doc_id)!r}; it may hold {ledger.may_hold(doc_id)}")
         report.cut_off_but_stored += ledger.settle(stored)
         report.documents_at_the_end = len(stored)
-        for query in rng.sample(sorted(stored.values()), min(3, len(stored))):
-            difference = _score_difference(http, query, stored)
+        for doc_id in rng.sample(sorted(stored), min(3, len(stored))):
+            difference = _score_difference(http, stored[doc_id].text, stored)
             report.largest_score_difference = max(report.largest_score_difference, difference)
 
 
-def _documents(http: httpx2.Client) -> Iterator[tuple[str, str]]:
+def _documents(http: httpx2.Client) -> Iterator[tuple[str, Stored]]:
     cursor: str | None = ""
     while cursor is not None:
         page = http.get(f"/collections/{COLLECTION}/documents", params={"cursor": cursor, "limit": 50}).json()
-        yield from ((document["id"], document["text"]) for document in page["documents"])
+        for each in page["documents"]:
+            yield each["id"], Stored(each["text"], each["metadata"].get("mark"))
         cursor = page["cursor"]
 
 
-def _score_difference(http: httpx2.Client, query: str, stored: dict[str, str]) -> float:
-    """Largest difference between scores of a search and those of freshly encoded texts."""
-    answer = http.post("/search", json={"query": query, "collection": COLLECTION, "k": len(stored)}).json()
-    scores = {hit["id"]: hit["score"] for hit in answer["results"][0]["hits"]}
-    if scores.keys() != stored.keys():
-        raise Violation(f"a search finds {len(scores)} of {len(stored)} documents")
-    fresh = http.post("/similarity", json={"left": [query], "right": list(stored.values())}).json()["scores"][0]
-    return max(float(abs(scores[doc_id] - score)) for doc_id, score in zip(stored, fresh, strict=True))
+def _score_difference(http: httpx2.Client, query: str, stored: Mapping[str, Stored]) -> float:
+    """Largest difference between scores of the passages that a search finds and those of freshly encoded texts."""
+    body = {"query": query, "collection": COLLECTION, "k": len(stored), "passages": MOST_PASSAGES, "truncate": "END"}
+    hits = http.post("/search", json=body).raise_for_status().json()["results"][0]["hits"]
+    found = {hit["id"]: hit["passages"] for hit in hits}
+    if found.keys() != stored.keys():
+        raise Violation(f"a search finds {len(found)} of {len(stored)} documents")
+    for doc_id, passages in found.items():
+        if (text := " ".join(each["text"] for each in sorted(passages, key=itemgetter("start")))) != stored[
+            doc_id
+        ].text:
+            raise Violation(f"the passages of {doc_id} are {text!r}, not {stored[doc_id].text!r}")
+    flat = [each for passages in found.values() for each in passages]
+    texts = [each["text"] for each in flat]
+    compared = {"left": [query], "right": texts, "truncate": "END"}
+    fresh = http.post("/similarity", json=compared).raise_for_status().json()["scores"][0]
+    return max(float(abs(each["score"] - score)) for each, score in zip(flat, fresh, strict=True))
 
 
 def _verify(home: Path) -> None:

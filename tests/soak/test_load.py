@@ -20,7 +20,7 @@ def test_answers_under_load_are_right_and_nothing_hangs_or_leaks() -> None:
     with running_process(cache="none") as service:
         report = load.run(service, load.LoadOptions(clients=24, seconds=15, pool=24))
     assert report.faults(BUSY_P99_MS, GROWING_MB) == []
-    assert set(report.latency) == {"embeddings", "explain", "search", "similarity", "store"}
+    assert set(report.latency) == {"embeddings", "explain", "hybrid search", "search", "similarity", "store"}
     assert 0.15 < report.stats.cancelled / report.stats.sent < 0.25
     assert report.texts_per_batch > 2, "texts of different clients share batches"
     assert report.monitor.live_percentiles.count > 200

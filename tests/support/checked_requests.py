@@ -47,6 +47,7 @@ class ReferenceAnswers:
         pairs: neighbors in the pool.
         scores: score of each pair, by measure.
         search_scores: by measure, the score of every document of `READ_COLLECTION` for each text as a query.
+        hybrid_scores: the same by cosine and terms together.
     """
 
     texts: Sequence[str]
@@ -54,6 +55,7 @@ class ReferenceAnswers:
     pairs: Sequence[Mapping[str, str]]
     scores: Mapping[str, Sequence[float]]
     search_scores: Mapping[str, Sequence[Mapping[str, float]]]
+    hybrid_scores: Sequence[Mapping[str, float]]
 
     @classmethod
     def compute(cls, url: str, size: int, seed: int = 0) -> Self:
@@ -70,10 +72,9 @@ class ReferenceAnswers:
             for i, text in enumerate(texts):
                 send(f"/collections/{READ_COLLECTION}/documents", documents=[{"id": str(i), "text": text}])
 
-            def search(text: str, measure: str) -> dict[str, float]:
-                everything = {"k": size, "candidates": size, "measure": measure, "collection": READ_COLLECTION}
-                [result] = send("/search", query=text, **everything)["results"]
-                return {hit["id"]: hit["score"] for hit in result["hits"]}
+            def search(text: str, **options: str) -> dict[str, float]:
+                everything = {"k": size, "candidates": size, "collection": READ_COLLECTION}
+                return combined_scores(send("/search", query=text, **everything, **options))
 
             return cls(
                 texts=texts,
@@ -83,12 +84,16 @@ class ReferenceAnswers:
                     measure: [send("/similarity", pairs=[pair], measure=measure)["scores"][0] for pair in pairs]
                     for measure in PAIRS_MEASURES
                 },
-                search_scores={measure: [search(text, measure) for text in texts] for measure in PAIRS_MEASURES},
+                search_scores={
+                    measure: [search(text, measure=measure) for text in texts] for measure in PAIRS_MEASURES
+                },
+                hybrid_scores=[search(text, mode="hybrid") for text in texts],
             )
 
     def random_request(self, rng: random.Random) -> CheckedRequest:
         """A similarity, search, explanation or embeddings request."""
-        return rng.choice((self._similarity, self._search, self._explain, self._embeddings))(rng)
+        kinds = (self._similarity, self._search, self._hybrid_search, self._explain, self._embeddings)
+        return rng.choice(kinds)(rng)
 
     def _similarity(self, rng: random.Random) -> CheckedRequest:
         chosen, measure = rng.sample(range(len(self.pairs)), rng.randint(1, 8)), rng.choice(PAIRS_MEASURES)
@@ -100,21 +105,18 @@ class ReferenceAnswers:
 
     def _search(self, rng: random.Random) -> CheckedRequest:
         i, measure = rng.randrange(len(self.texts)), rng.choice(PAIRS_MEASURES)
-        expected = self.search_scores[measure][i]
-
-        def error_of(answer: httpx2.Response) -> float:
-            [result] = answer.json()["results"]
-            scores = {hit["id"]: hit["score"] for hit in result["hits"]}
-            best = sorted(expected.values(), reverse=True)[:K]
-            return max(
-                _max_difference(sorted(scores.values(), reverse=True), best),
-                _max_difference(list(scores.values()), [expected[doc_id] for doc_id in scores]),
-            )
-
         # rcmd rescores only the candidates nearest by vector: with all of them, the best hits are known
         candidates = {"candidates": len(self.texts)} if measure == "rcmd" else {}
         body = {"query": self.texts[i], "collection": READ_COLLECTION, "k": K, "measure": measure, **candidates}
-        return CheckedRequest("search", "/search", body, error_of)
+        expected = self.search_scores[measure][i]
+        return CheckedRequest("search", "/search", body, lambda answer: _hits_error(answer, expected))
+
+    def _hybrid_search(self, rng: random.Random) -> CheckedRequest:
+        i = rng.randrange(len(self.texts))
+        found = {"query": self.texts[i], "collection": READ_COLLECTION, "k": K, "candidates": len(self.texts)}
+        body = {**found, "mode": "hybrid", "highlight": True, "facets": [{"field": "state"}]}
+        expected = self.hybrid_scores[i]
+        return CheckedRequest("hybrid search", "/search", body, lambda answer: _hits_error(answer, expected))
 
     def _explain(self, rng: random.Random) -> CheckedRequest:
         i, format_ = rng.randrange(len(self.pairs)), rng.choice(("json", "json", "json", "svg", "png", "html"))
@@ -138,6 +140,22 @@ class ReferenceAnswers:
             return max(_max_difference(vector, self.vectors[i]) for vector, i in zip(vectors, chosen, strict=True))
 
         return CheckedRequest("embeddings", "/v1/embeddings", _embedding([self.texts[i] for i in chosen]), error_of)
+
+
+def combined_scores(answer: JSON) -> dict[str, float]:
+    """By id, the score of each hit, with the bonus of its terms if there is one."""
+    [result] = answer["results"]
+    return {hit["id"]: hit["lexical"]["combined"] if hit.get("lexical") else hit["score"] for hit in result["hits"]}
+
+
+def _hits_error(answer: httpx2.Response, expected: Mapping[str, float]) -> float:
+    """Largest difference of the hits' scores to those of the best documents, and to their own."""
+    scores = combined_scores(answer.json())
+    best = sorted(expected.values(), reverse=True)[:K]
+    return max(
+        _max_difference(sorted(scores.values(), reverse=True), best),
+        _max_difference(list(scores.values()), [expected[doc_id] for doc_id in scores]),
+    )
 
 
 def excerpts(count: int, seed: int) -> list[str]:

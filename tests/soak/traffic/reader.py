@@ -6,13 +6,14 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.request_log import (
+    READS,
     PairAnswer,
     RequestLog,
     SearchAnswer,
@@ -25,7 +26,10 @@ from tests.support.servers.word_models import sentence
 ALL = 1000  # hits; more than there are documents
 TIMEOUT_S = 45.0
 PAUSE_S = 0.02
-WEIGHTS = {"search": 8, "search all": 1, "search after": 3, "similarity": 3, "explain": 2, "get": 3}
+WEIGHTS = dict(zip(READS, (8, 1, 3, 4, 3, 2, 3, 2, 1), strict=True))
+TERMS = {"mode": "hybrid", "highlight": True, "facets": [{"field": "number"}], "passages": 2}
+SIMILAR = 0.95  # least cosine of duplicates
+ROUNDING = 1e-6  # of sums
 
 
 class Reader:
@@ -44,9 +48,12 @@ class Reader:
             "search": lambda http: self._search(http, 10),
             "search all": lambda http: self._search(http, ALL),
             "search after": lambda http: self._search(http, 10, self._ledger.latest),
+            "search terms": self._search_terms,
             "similarity": self._similarity,
             "explain": self._explain,
             "get": self._get,
+            "list": self._list,
+            "duplicates": self._duplicates,
         }
 
     def run(self) -> None:
@@ -71,6 +78,29 @@ class Reader:
         answer = http.post("/search", json=body)
         if answer.is_success:
             self._log.searches.append(search_answer(query, answer.json(), complete=k == ALL, after=after))
+        return answer
+
+    def _search_terms(self, http: httpx2.Client) -> httpx2.Response:
+        query = sentence(self._rng)
+        answer = http.post("/search", json={"query": query, "collection": self._collection, **TERMS})
+        if answer.is_success:
+            self._log.searches.append(search_answer(query, answer.json(), complete=False))
+            self._log.violations += sum_faults(answer.json())
+        return answer
+
+    def _list(self, http: httpx2.Client) -> httpx2.Response:
+        body = {"sort": {"field": "number"}, "offset": self._rng.randrange(100), "limit": 20}
+        answer = http.post(f"/collections/{self._collection}/list", json=body)
+        if answer.is_success:
+            self._log.documents.extend((each["id"], each["text"]) for each in answer.json()["documents"])
+        return answer
+
+    def _duplicates(self, http: httpx2.Client) -> httpx2.Response:
+        body = {"min_score": SIMILAR, "limit": 100}
+        answer = http.post(f"/collections/{self._collection}/duplicates", json=body)
+        if answer.is_success:
+            groups = [each["documents"] for each in answer.json()["groups"]]
+            self._log.documents.extend((each["id"], each["text"]) for group in groups for each in group)
         return answer
 
     def _similarity(self, http: httpx2.Client) -> httpx2.Response:
@@ -101,6 +131,26 @@ class Reader:
         if answer.is_success:
             self._log.documents.append((doc_id, answer.json()["text"]))
         return answer
+
+
+def sum_faults(body: Any) -> list[str]:
+    """Hits of a hybrid search with highlights whose parts do not sum to their scores."""
+    return [
+        f"the parts of {hit} do not sum"
+        for result in body["results"]
+        for hit in result["hits"]
+        for whole, parts in _sums(hit)
+        if abs(whole - math.fsum(parts)) > ROUNDING
+    ]
+
+
+def _sums(hit: Any) -> Iterator[tuple[float, list[float]]]:
+    """Each sum of a hit, and its parts."""
+    shown, lexical = hit["highlight"], hit["lexical"]
+    yield shown["score"], [*(each["contribution"] for each in shown["marks"]), shown["rest"], shown["special"]]
+    if lexical is not None:
+        yield lexical["combined"], [hit["score"], lexical["bonus"]]
+        yield lexical["bonus"], [each["bonus"] for each in lexical["terms"]]
 
 
 def search_answer(query: str, body: Any, *, complete: bool, after: str | None = None) -> SearchAnswer:

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx2
 
-READS = ("search", "search all", "search after", "similarity", "explain", "get")
-WRITES = ("upsert", "upsert lines", "delete")
+READS = ("search", "search all", "search after", "search terms", "similarity", "explain", "get", "list", "duplicates")
+WRITES = ("upsert", "upsert lines", "metadata", "delete", "delete many")
 
 
 @dataclass(frozen=True, slots=True)

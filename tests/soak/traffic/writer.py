@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from tests.soak.traffic.ledger import Ledger, State
-from tests.soak.traffic.request_log import RequestLog, client_headers, failure_of, transport_failure
+from tests.soak.traffic.request_log import WRITES, RequestLog, client_headers, failure_of, transport_failure
 from tests.support.servers.word_models import sentence
 
 TIMEOUT_S = 45.0
@@ -49,11 +49,16 @@ class Writer:
         if len(missing) > MISSING * len(self._ids):
             return self._send("upsert", http, self._new_texts(missing[:REFILL_BATCH]))
         if existing := [doc_id for doc_id in known if self._ledger.now(doc_id) is not None]:
-            kind = self._rng.choice(("upsert", "upsert lines", "delete"))
+            kind = self._rng.choice(WRITES)
             count = 1 if kind == "delete" else self._rng.choice((1, 1, 3, 8))
-            ids = self._rng.sample(existing, min(len(existing), count))
-            return self._send(kind, http, dict.fromkeys(ids) if kind == "delete" else self._new_texts(ids))
+            return self._send(kind, http, self._change(kind, self._rng.sample(existing, min(len(existing), count))))
         return False
+
+    def _change(self, kind: str, ids: Sequence[str]) -> dict[str, State]:
+        """The states of documents after a write of this kind."""
+        if kind == "metadata":
+            return {doc_id: self._ledger.now(doc_id) for doc_id in ids}
+        return dict.fromkeys(ids) if kind in ("delete", "delete many") else self._new_texts(ids)
 
     def _new_texts(self, ids: Sequence[str]) -> dict[str, State]:
         """A unique text for each document."""
@@ -63,7 +68,9 @@ class Writer:
         sends: dict[str, Callable[[httpx2.Client, dict[str, State]], str | None]] = {
             "upsert": self._upsert,
             "upsert lines": self._upsert_lines,
+            "metadata": self._set_metadata,
             "delete": self._delete,
+            "delete many": self._delete_many,
         }
         self._ledger.attempt(change)
         start = time.monotonic()
@@ -103,6 +110,23 @@ class Writer:
         if rest:
             self._log.violations.append(f"a stream was done before {len(rest)} of its lines were acknowledged")
         return None
+
+    def _set_metadata(self, http: httpx2.Client, change: dict[str, State]) -> str | None:
+        documents = [{"id": doc_id, "metadata": {"number": self._rng.randrange(100)}} for doc_id in change]
+        return self._require_all(http.patch(self._url, json={"documents": documents}), change)
+
+    def _delete_many(self, http: httpx2.Client, change: dict[str, State]) -> str | None:
+        url = self._url.removesuffix("/documents")
+        return self._require_all(http.post(f"{url}/delete", json={"ids": list(change)}), change)
+
+    def _require_all(self, answer: httpx2.Response, change: dict[str, State]) -> str | None:
+        """Acknowledge a write to existing documents, which must have changed all of them."""
+        if answer.status_code == 404 or (answer.is_success and len(change) not in answer.json().values()):
+            self._ledger.refused(change)
+            self._log.violations.append(f"{list(change)} were acknowledged but not all changed: {answer.text[:200]}")
+        elif answer.is_success:
+            self._ledger.acknowledge(change, answer.json()["version"])
+        return failure_of(answer)
 
     def _delete(self, http: httpx2.Client, change: dict[str, State]) -> str | None:
         [doc_id] = change
