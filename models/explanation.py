@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from semblance.models.embeddings import Doubles, TokenEmbeddings
-from semblance.models.text import Ints, TokenizedText, Truncate, Unit
+from semblance.models.text import TokenizedText, Truncate, Unit, Units
 
 MAX_PARTNERS = 3  # of a word, named in a difference
 ROUNDING = 1e-10  # of sums in float64; a larger remainder of a score is a part of a difference
@@ -80,8 +80,8 @@ class Explanation:
     """
 
     score: float
-    left: tuple[Unit, ...]
-    right: tuple[Unit, ...]
+    left: Units
+    right: Units
     similarity: Doubles
     contribution: Doubles
     special: float
@@ -109,8 +109,8 @@ class Explanation:
 
     def by_word(self) -> Explanation:
         """Aggregate tokens to words: contributions are summed, similarity is the maximum."""
-        left, rows = _words(self.left, self.texts[0])
-        right, columns = _words(self.right, self.texts[1])
+        left, rows = self.left.by_word()
+        right, columns = self.right.by_word()
         added = np.add.reduceat(np.add.reduceat(self.contribution, rows, axis=0), columns, axis=1)
         largest = np.maximum.reduceat(np.maximum.reduceat(self.similarity, rows, axis=0), columns, axis=1)
         return replace(self, left=left, right=right, similarity=largest, contribution=added)
@@ -137,8 +137,8 @@ class Explanation:
         cropped = self.contribution[np.ix_(left, right)]
         return replace(
             self,
-            left=tuple(self.left[i] for i in left),
-            right=tuple(self.right[j] for j in right),
+            left=self.left.at(left),
+            right=self.right.at(right),
             similarity=self.similarity[np.ix_(left, right)],
             contribution=cropped,
             omitted=self.omitted + float(self.contribution.sum() - cropped.sum()),
@@ -147,7 +147,7 @@ class Explanation:
     def link_list(self, max_links: int) -> LinkList:
         """The `max_links` strongest links, and the sum of the others."""
         short = self.strongest(max_links)
-        return LinkList(short.score, short.left, short.right, short.links, short.special, short.omitted)
+        return LinkList(short.score, tuple(self.left), tuple(self.right), short.links, short.special, short.omitted)
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -220,7 +220,7 @@ def difference_parts(a: Explanation, b: Explanation) -> list[DifferencePart]:
     Raises:
         ValueError: they are of different queries.
     """
-    if a.left != b.left or a.texts[0] != b.texts[0]:
+    if list(a.left) != list(b.left) or a.texts[0] != b.texts[0]:
         raise ValueError("the explanations are of different queries")
     words = [DifferencePart("word", unit, unit.text, _share_of(a, i), _share_of(b, i)) for i, unit in enumerate(a.left)]
     special = DifferencePart("special", None, "special", Share(a.special), Share(b.special))
@@ -252,12 +252,3 @@ def tokens_of(embeddings: TokenEmbeddings) -> TokenizedText:
     if embeddings.text is None:
         raise ValueError("an explanation needs embeddings with their text; these hold vectors only")
     return embeddings.text
-
-
-def _words(units: tuple[Unit, ...], text: str) -> tuple[tuple[Unit, ...], Ints]:
-    """Words of the units, and the position of each word's first unit."""
-    words = [unit.word for unit in units]
-    starts = np.array([i for i, word in enumerate(words) if i == 0 or word != words[i - 1]], np.int32)
-    ends = np.maximum.reduceat(np.array([unit.end for unit in units], np.int32), starts)
-    spans = ((units[i].start, end, words[i]) for i, end in zip(starts.tolist(), ends.tolist(), strict=True))
-    return tuple(Unit(text[start:end], start, end, word) for start, end, word in spans), starts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,49 @@ class Unit(NamedTuple):
     start: int
     end: int
     word: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units(Sequence[Unit]):
+    """The n units of a text as arrays; each becomes a `Unit` when it is asked for.
+
+    Attributes:
+        text: the text.
+        spans: (n, 2) int32, first and one-past-last character of each unit.
+        words: (n,) int32, number of the word of each unit, ascending.
+    """
+
+    text: str
+    spans: Ints
+    words: Ints
+
+    @overload
+    def __getitem__(self, index: int) -> Unit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Units: ...
+    def __getitem__(self, index: int | slice) -> Unit | Units:
+        """One unit, or a slice of them."""
+        if isinstance(index, slice):
+            return self.at(index)
+        start, end = self.spans[index].tolist()
+        return Unit(self.text[start:end], start, end, int(self.words[index]))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[Unit]:
+        for (start, end), word in zip(self.spans.tolist(), self.words.tolist(), strict=True):
+            yield Unit(self.text[start:end], start, end, word)
+
+    def at(self, places: NDArray[np.int64] | slice) -> Units:
+        """The units at some places."""
+        return Units(self.text, self.spans[places], self.words[places])
+
+    def by_word(self) -> tuple[Units, Ints]:
+        """Words of the units, and the position of each word's first unit."""
+        starts = np.flatnonzero(np.diff(self.words, prepend=-1)).astype(np.int32)
+        ends = np.maximum.reduceat(self.spans[:, 1], starts)
+        return Units(self.text, np.stack([self.spans[starts, 0], ends], axis=1), self.words[starts]), starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,13 +115,10 @@ class TokenizedText:
         special: Booleans = self.words < 0
         return special
 
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> Units:
         """The tokens that are not special, in reading order."""
         real = ~self.special
-        return tuple(
-            Unit(self.text[start:end], start, end, word)
-            for (start, end), word in zip(self.spans[real].tolist(), self.words[real].tolist(), strict=True)
-        )
+        return Units(self.text, self.spans[real], self.words[real])
 
 
 def require_visible(texts: Sequence[str]) -> None:

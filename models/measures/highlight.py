@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation
-from semblance.models.text import Unit
 from semblance.models.tokenization.passages import Span, sentences
 
 MARKED_SHARE = 0.8  # of what the snippet adds to the score; fewer words are marked if they make it
@@ -65,65 +65,65 @@ def highlight(explanation: Explanation, options: HighlightOptions) -> Highlight:
         explanation: by words, of a score that is a sum over the words of the left text.
         options: sizes.
     """
-    words, parts = explanation.right, explanation.contribution.sum(axis=0)
-    first, last = _window(words, parts, sentences(explanation.texts[1]), options.chars)
-    marks = tuple(_marks(explanation, parts, first, last, options.marks))
-    marked = sum(mark.contribution for mark in marks)
+    spans = [(start, end) for start, end in explanation.right.spans.tolist()]
+    parts = explanation.contribution.sum(axis=0)
+    first, last = _window(spans, parts, sentences(explanation.texts[1]), options.chars)
+    marks = tuple(_marks(explanation, parts[first:last], first, options.marks))
     return Highlight(
-        start=words[first].start if words else 0,
-        end=words[last - 1].end if words else 0,
+        start=spans[first][0] if spans else 0,
+        end=spans[last - 1][1] if spans else 0,
         marks=marks,
-        rest=explanation.score - explanation.special - marked,
+        rest=explanation.score - explanation.special - sum(mark.contribution for mark in marks),
         special=explanation.special,
         score=explanation.score,
     )
 
 
-def _window(words: Sequence[Unit], parts: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:
+def _window(words: Sequence[Span], parts: Doubles, spans: Sequence[Span], chars: int) -> tuple[int, int]:
     """First and one-past-last word of the window of `chars` with the largest sum.
 
     Of equals, the shortest, and then the first.
     """
-    sums = np.concatenate([[0.0], np.cumsum(parts)])
-    starts = [word.start for word in words]
-    firsts = [0, *np.searchsorted(starts, [start for start, _ in spans[1:]]).tolist()]
+    sums = [0.0, *np.cumsum(parts).tolist()]
+    starts = [start for start, _ in words]
+    firsts = [0, *(bisect_left(starts, start) for start, _ in spans[1:])]
     ranges = [each for each in zip(firsts, [*firsts[1:], len(words)], strict=True) if each[0] < each[1]]
     windows = [window for at in range(len(ranges)) for window in _windows(words, ranges[at:], chars)]
     return max(windows, key=lambda each: (sums[each[1]] - sums[each[0]], each[0] - each[1], -each[0]), default=(0, 0))
 
 
-def _windows(words: Sequence[Unit], sentences: Sequence[tuple[int, int]], chars: int) -> Iterator[tuple[int, int]]:
+def _windows(words: Sequence[Span], sentences: Sequence[tuple[int, int]], chars: int) -> Iterator[tuple[int, int]]:
     """Windows from the first sentence on: of sentences or, if it is too long, of its words."""
     first, end = sentences[0]
-    if words[end - 1].end - words[first].start <= chars:
+    if words[end - 1][1] - words[first][0] <= chars:
         for _, last in sentences:
-            if words[last - 1].end - words[first].start > chars:
+            if words[last - 1][1] - words[first][0] > chars:
                 break
             yield first, last
         return
     last = first
     for start in range(first, end):
         last = max(last, start + 1)
-        while last < end and words[last].end - words[start].start <= chars:
+        while last < end and words[last][1] - words[start][0] <= chars:
             last += 1
         yield start, last
 
 
-def _marks(explanation: Explanation, parts: Doubles, first: int, last: int, most: int) -> Iterator[Mark]:
-    """The strongest words of a window, neighbors joined."""
-    strongest = sorted(range(first, last), key=lambda i: (-parts[i], i))
+def _marks(explanation: Explanation, parts: Doubles, first: int, most: int) -> Iterator[Mark]:
+    """The strongest words of the window that begins with word `first`, neighbors joined."""
+    enough, sum_of_chosen = MARKED_SHARE * float(parts.sum()), 0.0
     chosen: list[int] = []
-    enough = MARKED_SHARE * parts[first:last].sum()
-    for i in strongest[:most]:
-        if parts[i] <= 0 or parts[chosen].sum() >= enough:
+    for i in np.argsort(-parts, kind="stable")[:most].tolist():
+        if parts[i] <= 0 or sum_of_chosen >= enough:
             break
-        chosen.append(i)
+        chosen.append(first + i)
+        sum_of_chosen += float(parts[i])
     for run in _runs(sorted(chosen)):
-        own = explanation.contribution[:, run].sum(axis=1)
-        best = [i for i in np.argsort(-own, kind="stable").tolist() if own[i] > 0]
+        own = explanation.contribution[:, run].sum(axis=1).tolist()
+        best = sorted((i for i, part in enumerate(own) if part > 0), key=lambda i: (-own[i], i))
         query = tuple(dict.fromkeys(explanation.left[i].text for i in best))[:QUERY_WORDS]
         words = explanation.right[run[0]], explanation.right[run[-1]]
-        yield Mark(words[0].start, words[1].end, float(parts[run].sum()), query)
+        yield Mark(words[0].start, words[1].end, sum(own), query)
 
 
 def _runs(numbers: Sequence[int]) -> list[list[int]]:

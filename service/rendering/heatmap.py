@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -23,12 +24,12 @@ _MAX_TOOLTIP_EM = 600.0
 class Axis:
     """Units of one text, their short labels, and the language of the text."""
 
-    units: tuple[Unit, ...]
+    units: Sequence[Unit]
     labels: tuple[str, ...]
     language: Language
 
     @classmethod
-    def of(cls, units: tuple[Unit, ...], text: str) -> Axis:
+    def of(cls, units: Sequence[Unit], text: str) -> Axis:
         """Axis for the units of `text`."""
         return cls(units, tuple(label(unit.text, MAX_LABEL_EM) for unit in units), language_of(text))
 

@@ -15,7 +15,8 @@ from semblance.models.explanation import (
     Share,
     difference_parts,
 )
-from semblance.models.text import Truncate, Unit
+from semblance.models.text import Truncate, Unit, Units
+from tests.support.units import units_of
 
 LONG = "  " + "the cat sat on a mat, " * 100 + " \n"  # each word is one token
 
@@ -43,30 +44,25 @@ def explanation(
     query: str, text: str, parts: list[list[float]], *, special: float = 0.0, rest: float = 0.0
 ) -> Explanation:
     """An explanation by the words between single spaces."""
-    left, right = units(query), units(text)
+    left, right = units_of(query), units_of(text)
     contribution = np.array(parts).reshape(len(left), len(right))
     score = float(contribution.sum()) + special + rest
     return Explanation(score, left, right, np.full(contribution.shape, 0.5), contribution, special, (query, text))
 
 
-def units(text: str) -> tuple[Unit, ...]:
-    starts = np.cumsum([0, *(len(word) + 1 for word in text.split())]).tolist()
-    return tuple(Unit(word, starts[i], starts[i] + len(word), i) for i, word in enumerate(text.split()))
-
-
 def test_words_of_a_text_are_joined_beside_an_empty_one() -> None:
     """Of the tokens re- and -do, the word is redo, whatever the other text has."""
-    tokens = (Unit("re", 0, 2, 0), Unit("do", 2, 4, 0))
+    tokens = Units("redo", np.array([[0, 2], [2, 4]], np.int32), np.zeros(2, np.int32))
     none = np.zeros((2, 0))
-    words = Explanation(0.1, tokens, (), none, none, 0.1, ("redo", "")).by_word()
-    assert words.left == (Unit("redo", 0, 4, 0),)
+    words = Explanation(0.1, tokens, units_of(""), none, none, 0.1, ("redo", "")).by_word()
+    assert list(words.left) == [Unit("redo", 0, 4, 0)]
     assert words.contribution.shape == words.similarity.shape == (1, 0)
 
 
 def test_each_word_has_its_shares_and_strongest_partners() -> None:
     a = explanation("late parcel", "my parcel is late", [[0, 0, 0.125, 0.25], [0.0625, 0.5, -0.25, 0.0]], special=0.5)
     b = explanation("late parcel", "late", [[0.25], [0.0]], rest=0.75)
-    late, parcel = units("late parcel")
+    late, parcel = units_of("late parcel")
     by_late = Share(0.375, (Partner(13, 17, 0.5, 0.25), Partner(10, 12, 0.5, 0.125)))
     by_parcel = Share(0.3125, (Partner(3, 9, 0.5, 0.5), Partner(10, 12, 0.5, -0.25), Partner(0, 2, 0.5, 0.0625)))
     assert difference_parts(a, b) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -186,7 +187,7 @@ def explain_response(explained: PairExplanation, request: ExplainRequest) -> Exp
     )
 
 
-def side_out(read: ReadText, units: tuple[Unit, ...]) -> Side:
+def side_out(read: ReadText, units: Sequence[Unit]) -> Side:
     """A text and its units as JSON."""
     return Side(
         text=read.text,

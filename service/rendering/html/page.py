@@ -114,8 +114,8 @@ class MarkedText:
     """A text with n units, the m units of the other text, and (n, m) matrices between them."""
 
     read: ReadText
-    units: tuple[Unit, ...]
-    others: tuple[Unit, ...]
+    units: Sequence[Unit]
+    others: Sequence[Unit]
     similarity: Doubles
     contribution: Doubles
     matches: Booleans

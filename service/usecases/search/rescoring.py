@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
@@ -76,12 +76,21 @@ class PassageScorer:
             scores |= await self._score_damaged(query, [passage for _, damaged in scored for passage in damaged])
         return scores
 
-    async def tokens(self, hits: Sequence[SearchHit]) -> list[TokenEmbeddings]:
-        """Token vectors of the best passage of each hit: from codes or, without any, encoded."""
-        stored = await self.access.search(partial(self._stored_tokens, hits)) if self._coded else {}
-        missing = {hit.best: hit.text for hit in hits if hit.best not in stored}
-        found = stored | (await self.embed(missing, "tokens") if missing else {})
-        return [found[hit.best] for hit in hits]
+    async def of_tokens(self, hits: Sequence[SearchHit], work: Callable[[TokenEmbeddings], Item]) -> list[Item]:
+        """In a thread, apply `work` to the token vectors of the best passage of each hit.
+
+        They come from token codes or, without any, are encoded.
+        """
+
+        def of_all(embedded: Mapping[PassageKey, TokenEmbeddings]) -> dict[PassageKey, Item]:
+            return {passage: work(each) for passage, each in embedded.items()}
+
+        done: dict[PassageKey, Item] = {}
+        if self._coded:
+            done = await self.access.search(lambda store: of_all(self._stored_tokens(hits, store)))
+        if missing := {hit.best: hit.text for hit in hits if hit.best not in done}:
+            done |= await asyncio.to_thread(of_all, await self.embed(missing, "tokens"))
+        return [done[hit.best] for hit in hits]
 
     @property
     def _coded(self) -> bool:

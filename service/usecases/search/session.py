@@ -169,14 +169,11 @@ class SearchSession:
     ) -> list[SearchHit]:
         """Highlight the best passages, with the token vectors that are stored."""
         with timed("highlight"):
-            tokens = await self.scorer.tokens(hits)
             explainer = explainable(HIGHLIGHT_MEASURE)
-
-            def highlighted() -> list[SearchHit]:
-                found = [highlight(explainer.explain(query, each).by_word(), options) for each in tokens]
-                return [replace(hit, highlight=each) for hit, each in zip(hits, found, strict=True)]
-
-            return await asyncio.to_thread(highlighted)
+            found = await self.scorer.of_tokens(
+                hits, lambda tokens: highlight(explainer.explain(query, tokens).by_word(), options)
+            )
+            return [replace(hit, highlight=each) for hit, each in zip(hits, found, strict=True)]
 
     def _is_enough(self, score: float) -> bool:
         least, least_probability = self.params.min_score, self.params.min_probability

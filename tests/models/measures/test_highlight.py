@@ -12,6 +12,7 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.explanation import Explanation
 from semblance.models.measures.highlight import HighlightOptions, highlight
 from semblance.models.tokenization.passages import sentences
+from tests.support.units import units_of
 
 SENTENCES = [
     "The parcel never came.",
@@ -82,6 +83,6 @@ def test_the_best_sentence_is_shown_and_its_words_marked(minilm: Transformer) ->
 
 
 def test_a_text_without_words_has_an_empty_snippet() -> None:
-    empty = Explanation(0.25, (), (), np.zeros((0, 0)), np.zeros((0, 0)), 0.25, ("a", "b"))
+    empty = Explanation(0.25, units_of(""), units_of(""), np.zeros((0, 0)), np.zeros((0, 0)), 0.25, ("a", "b"))
     found = highlight(empty, HighlightOptions())
     assert (found.start, found.end, found.marks, found.rest, found.special) == (0, 0, (), 0.0, 0.25)

@@ -12,24 +12,18 @@ from hypothesis import strategies as st
 
 from semblance.models.explanation import Explanation
 from semblance.models.measures.relevant_spans import SpanOptions, relevant_spans
-from semblance.models.text import Unit
+from tests.support.units import units_of
 
 WORDS = ("🙂", "naïve", "x", "parcel", "a", "of", "数据库")
 
 
 def explanation(parts: list[float], special: float = 0.0, query_words: int = 5) -> Explanation:
     """Of a query with a document whose words have these parts, separated by spaces."""
-    words = [WORDS[i % len(WORDS)] for i in range(len(parts))]
-    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-    right = tuple(
-        Unit(word, int(start), int(start) + len(word), i)
-        for i, (word, start) in enumerate(zip(words, starts[:-1], strict=True))
-    )
+    query, document = "q " * query_words, " ".join(WORDS[i % len(WORDS)] for i in range(len(parts)))
     shares = np.array([0.75, 0.25, *[0.0] * (query_words - 2)])
     matrix = np.outer(shares, np.array(parts, np.float64))
-    left = tuple(Unit("q", 2 * i, 2 * i + 1, i) for i in range(query_words))
     score = math.fsum([*parts, special])
-    return Explanation(score, left, right, matrix, matrix, special, ("q " * query_words, " ".join(words)))
+    return Explanation(score, units_of(query), units_of(document), matrix, matrix, special, (query, document))
 
 
 @given(

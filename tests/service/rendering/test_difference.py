@@ -16,7 +16,8 @@ from semblance.models.embeddings import Doubles
 from semblance.models.explanation import DifferencePart, Explanation, Partner, ReadText, Share, difference_parts
 from semblance.service.rendering.html.difference import DifferencePage, DocumentSide, render_difference
 from semblance.service.rendering.labels import legal
-from tests.service.rendering.test_rendering import Page, anything, units_of, whole, words
+from tests.service.rendering.test_rendering import Page, anything, whole, words
+from tests.support.units import units_of
 
 SHARE = st.floats(-2, 2) | st.sampled_from([0.0, 0.00005, -0.00005])
 

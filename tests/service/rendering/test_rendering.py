@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation, ReadText
-from semblance.models.text import Unit
+from semblance.models.text import Units
 from semblance.service.rendering import fonts
 from semblance.service.rendering.caption import Caption, select
 from semblance.service.rendering.colors import ColorScale, ink_on
@@ -26,6 +26,7 @@ from semblance.service.rendering.labels import em_width, legal, rounded_parts, s
 from semblance.service.rendering.layout import angle_for, cell_for
 from semblance.service.rendering.png import DrawingProcess, render_png
 from semblance.service.rendering.svg import render_svg
+from tests.support.units import units_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 BIDI_CONTROLS = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
@@ -34,11 +35,6 @@ hostile = st.sampled_from(
     ["<script>alert(1)</script>", "]]>", "&amp;", '"', "\x00\x0b\x1f\ufffe", "\u202eabc\u2069", "\r\n"]
 )
 anything = st.lists(st.one_of(st.text(max_size=12), hostile), max_size=6).map("".join)
-
-
-def units_of(text: str) -> tuple[Unit, ...]:
-    """Words between spaces."""
-    return tuple(Unit(m.group(), m.start(), m.end(), i) for i, m in enumerate(re.finditer("[^ ]+", text)))
 
 
 def whole(text: str) -> ReadText:
@@ -133,7 +129,7 @@ def test_a_page_shows_what_was_not_read_as_unread(text: str, before: int, after:
     """A cut at either end leaves the text complete, and marks exactly the part outside."""
     start, end = min(before, len(text)), max(min(before, len(text)), len(text) - after)
     explanation, caption = explained(text[start:end], "x")
-    units = tuple(unit._replace(start=unit.start + start, end=unit.end + start) for unit in explanation.left)
+    units = replace(explanation.left, text=text, spans=explanation.left.spans + start)
     cut = replace(caption, a=ReadText(text, True, start, end))
     page = render_html(replace(explanation, left=units), cut)
     assert Page(page).paragraphs == [legal(text), "x"]
@@ -212,8 +208,9 @@ def test_zeros_of_other_measures_are_no_matches() -> None:
 
 def test_units_that_share_characters_show_each_character_once() -> None:
     """Two byte-level tokens of one emoji do not repeat it."""
-    units = (Unit("\U0001f600", 0, 1, 0), Unit("\U0001f600", 0, 1, 0), Unit("x", 1, 2, 1))
-    explanation = Explanation(1.0, units, units[2:], np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
+    spans = np.array([[0, 1], [0, 1], [1, 2]], np.int32)
+    units = Units("\U0001f600x", spans, np.array([0, 0, 1], np.int32))
+    explanation = Explanation(1.0, units, units_of("x"), np.ones((3, 1)), np.full((3, 1), 0.2), 0.4, ("", ""))
     assert Page(render_html(explanation, Caption("m", "m", whole("\U0001f600x"), whole("x"), "token"))).paragraphs == [
         "\U0001f600x",
         "x",
