@@ -64,7 +64,7 @@ def rows(encoder: Encoder, collection: str, task: Retrieval, lengths: Sequence[i
     for length in (None, *lengths):
         cut = task if length is None else cut_corpus(encoder, task, Cut(length, OVERLAP))
         own = whole if length is None else gains(encoder, cut, task)
-        change = _mean_interval([a - b for a, b in zip(own, whole, strict=True)])
+        change = mean_interval([a - b for a, b in zip(own, whole, strict=True)])
         yield Row(
             collection=collection,
             queries=len(own),
@@ -114,7 +114,7 @@ def _document(passage: str) -> str:
     return passage.partition(NUMBER)[0]
 
 
-def _mean_interval(values: Sequence[float]) -> Interval:
+def mean_interval(values: Sequence[float]) -> Interval:
     [sample] = mean_value("mean", values).samples
     return bca(sample.statistic, sample.n)
 

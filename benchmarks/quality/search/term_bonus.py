@@ -22,10 +22,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.quality.search.passage_length import mean_interval
 from semblance.models.embeddings import Doubles, unit_rows
 from semblance.models.evaluation.datasets import data_set
-from semblance.models.evaluation.statistics.bootstrap import Interval, bca
-from semblance.models.evaluation.statistics.counts import mean_value
 from semblance.models.evaluation.statistics.ranking import ndcg
 from semblance.models.evaluation.tasks import Retrieval
 from semblance.models.protocols import Encoder
@@ -130,13 +129,8 @@ def rows(found: Mapping[str, Mapping[Bonus, Sequence[float]]]) -> list[Row]:
 
 def _beside(values: Sequence[float], others: Sequence[float]) -> tuple[float, float, float]:
     """Mean in percent, and the interval of the mean difference to others."""
-    change = _mean_interval([a - b for a, b in zip(values, others, strict=True)])
+    change = mean_interval([a - b for a, b in zip(values, others, strict=True)])
     return 100 * float(np.mean(values)), 100 * change.low, 100 * change.high
-
-
-def _mean_interval(values: Sequence[float]) -> Interval:
-    [sample] = mean_value("mean", values).samples
-    return bca(sample.statistic, sample.n)
 
 
 def show(results: Sequence[Row], console: Console) -> None:
