@@ -115,6 +115,7 @@ def _document(passage: str) -> str:
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
+    """Mean of the values, and its 95 % interval (BCa bootstrap)."""
     [sample] = mean_value("mean", values).samples
     return bca(sample.statistic, sample.n)
 
