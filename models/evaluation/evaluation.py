@@ -15,8 +15,11 @@ from semblance.models.evaluation.tasks import Task
 
 STS_SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")  # the papers report their unweighted mean
 STS_AVERAGE = "sts_avg"
+SEARCH_SETS = ("cranfield", "cisi", "medline", "nfcorpus_dev", "wikiqa_dev_search")
+SEARCH_AVERAGE = "search_avg"
 _AVERAGES = (  # name, kind, figure, sets
     (STS_AVERAGE, "graded pairs", "spearman", STS_SETS),
+    (SEARCH_AVERAGE, "retrieval", "ndcg@10", SEARCH_SETS),
     (PANEL_MEAN, "panel", "mean", PANEL),
 )
 
@@ -121,7 +124,7 @@ def _combined(metric: Metric, intervals: Sequence[Interval]) -> Interval:
 
 
 def _averages(measured: Sequence[_Measurement], baseline: str | None) -> Iterator[MeasureOutcome]:
-    """The means over the seven STS sets and the panel.
+    """The means over the seven STS sets, five search collections and the panel.
 
     Measures without an outcome on all of the sets are left out.
     """

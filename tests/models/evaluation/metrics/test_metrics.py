@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, unit_rows
 from semblance.models.errors import NotExplainable
-from semblance.models.evaluation.evaluation import STS_SETS, evaluate, interval_of
+from semblance.models.evaluation.evaluation import SEARCH_SETS, STS_SETS, evaluate, interval_of
 from semblance.models.evaluation.metrics import compute_metrics
 from semblance.models.evaluation.results import TaskMetrics
 from semblance.models.evaluation.scorer import LocalScorer
@@ -209,6 +209,21 @@ def test_sts_average_is_the_mean_of_all_seven_sets() -> None:
     assert (against.value, against.low, against.high, against.significant) == (0.0, 0.0, 0.0, False)
     six = dict(list(tasks.items())[1:])
     assert [each.set for each in evaluate(six, DrawnScorer(drawn), ["cosine"], FEW).outcomes] == list(six)
+
+
+def test_search_average_is_the_mean_of_all_five_collections() -> None:
+    """`DrawnScorer` finds document i at rank i + 1."""
+    corpus = {str(i): "" for i in range(12)}
+    tasks = {
+        name: Retrieval(corpus, {"q": "", "r": ""}, {"q": {str(i): 1.0}, "r": {"0": 1.0}})
+        for i, name in enumerate(SEARCH_SETS)
+    }
+    *_, mean = evaluate(tasks, DrawnScorer(np.zeros(0)), ["cosine"], FEW).outcomes
+    assert (mean.set, mean.n, mean.figures[0].name) == ("search_avg", 10, "ndcg@10")
+    gains = [1 / np.log2(i + 2) for i in range(len(SEARCH_SETS))]
+    assert mean.figures[0].value == pytest.approx((np.mean(gains) + 1) / 2)
+    four = dict(list(tasks.items())[1:])
+    assert [each.set for each in evaluate(four, DrawnScorer(np.zeros(0)), ["cosine"], FEW).outcomes] == list(four)
 
 
 # word vectors of two directions: animals and money; "the" points between
