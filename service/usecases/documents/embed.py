@@ -21,6 +21,7 @@ from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbedd
 
 CHARS_PER_TOKEN = 40  # a text of more than that is cut without being tokenized as a whole first
 PASSAGES = 64  # of one document that are encoded together: 20 MB of token vectors
+INTERACTIVE = 16  # passages; a document of more is background work
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ class DocumentEmbedder:
         parts = [whole]
         for doc_id in [each for each in texts if each not in short]:
             own = spans.get(doc_id) or await self._cut(encoder, texts[doc_id], cut)
-            parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want))
+            background = bulk or len(own) > INTERACTIVE  # a book must not hold up, or be refused for, what others ask
+            parts.append(await self._embed_passages(encoder, doc_id, texts[doc_id], own, want, bulk=background))
         return DocumentEmbeddings(
             by_id={doc_id: embedding for each in parts for doc_id, embedding in each.by_id.items()},
             tokens=sum(each.tokens for each in parts),
@@ -141,7 +143,7 @@ class DocumentEmbedder:
         return DocumentEmbeddings(by_id, found.tokens, found.warnings)
 
     async def _embed_passages(
-        self, encoder: Encoder, doc_id: str, text: InputText, spans: Sequence[Span], want: Want
+        self, encoder: Encoder, doc_id: str, text: InputText, spans: Sequence[Span], want: Want, *, bulk: bool
     ) -> DocumentEmbeddings:
         """Embed the passages of a document."""
         made: list[_Passage] = []
@@ -150,7 +152,7 @@ class DocumentEmbedder:
             parts = [InputText(text.text[first:last], text.pointer) for first, last in spans[start : start + PASSAGES]]
             read = await self._texts.tokenize(encoder, parts, "document", limited=False)
             known = [each._replace(tokens=own) for each, own in zip(parts, read, strict=True)]
-            found = await self._texts.embed(encoder, known, "document", want, bulk=True)
+            found = await self._texts.embed(encoder, known, "document", want, bulk=bulk)
             made += await asyncio.to_thread(_passages, found, want)
             tokens += found.tokens
             unread += sum(len(each.text) * each.unread for each in read)

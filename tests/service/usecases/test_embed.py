@@ -27,11 +27,12 @@ TEXTS = ["a cat", "two cats", LONG, "héllo", "1", "", " ", "\u200b", "\ud800", 
 
 
 class RecordingEmbedder:
-    """Encodes in this thread, and records the texts."""
+    """Encodes in this thread, and records the texts; those of background work twice."""
 
     def __init__(self) -> None:
         self.tokenized: list[str] = []
         self.encoded: list[str] = []
+        self.background: list[str] = []
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
@@ -42,8 +43,8 @@ class RecordingEmbedder:
     async def encode(
         self, encoder: Encoder, tokenized: Sequence[TokenizedText], want: Want, *, bulk: bool = False
     ) -> list[TokenEmbeddings]:
-        del bulk
         self.encoded += [text.text for text in tokenized]
+        self.background += [text.text for text in tokenized if bulk]
         return encoder.encode(tokenized, want)
 
 

@@ -45,6 +45,18 @@ async def test_all_unreadable_documents_are_named_before_any_is_encoded() -> Non
     assert len(embedded.by_id["c"].vectors) == 100
 
 
+async def test_only_books_are_background_work_of_a_request() -> None:
+    embedder, recorded = document_embedder()
+    numbered = [f"Ship {number} left the harbour of Venice at dawn. " for number in range(20)]
+    texts = documents(one=SENTENCE, several="".join(numbered[:3]))
+    await embedder.embed(ENCODER, texts, CUT, "none", bulk=False)
+    assert (len(recorded.encoded), recorded.background) == (4, [])
+    await embedder.embed(ENCODER, documents(book="".join(numbered)), CUT, "none", bulk=False)
+    assert len(recorded.background) == 20
+    await embedder.embed(ENCODER, texts, CUT, "none", bulk=True)
+    assert len(recorded.background) == 24
+
+
 async def test_of_a_stored_document_its_longest_permitted_start_is_read() -> None:
     embedder, _ = document_embedder(max_text_chars=70)
     texts = documents(long=SENTENCE * 3, short=SENTENCE)
