@@ -39,12 +39,13 @@ class ReadText:
     end: int
 
     @classmethod
-    def of(cls, text: TokenizedText, truncate: Truncate) -> ReadText:
-        """The text of some tokens, which were removed at the end that `truncate` says, if any were."""
+    def of(cls, text: TokenizedText, truncate: Truncate | Literal["BOTH"]) -> ReadText:
+        """The text of some tokens; `truncate` says at which ends others were removed."""
         start, end = 0, len(text.text)
         if text.truncated:
             spans = text.spans[~text.special]
-            start, end = (int(spans[:, 0].min()), end) if truncate == "START" else (0, int(spans[:, 1].max()))
+            start = 0 if truncate == "END" else int(spans[:, 0].min())
+            end = end if truncate == "START" else int(spans[:, 1].max())
         return cls(text.text, text.truncated, start, end)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -114,6 +114,11 @@ class TokenizedText:
         """(n,) True for tokens that are not from the text: [CLS], [SEP], prompt tokens and so on."""
         special: Booleans = self.words < 0
         return special
+
+    def within(self, text: str, start: int) -> TokenizedText:
+        """The tokens as those of a longer text, whose characters from `start` on are this one."""
+        spans = np.where(self.special[:, None], 0, self.spans + start).astype(np.int32)
+        return replace(self, text=text, spans=spans, truncated=True)
 
     def units(self) -> Units:
         """The tokens that are not special, in reading order."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -15,17 +17,20 @@ from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions,
 from semblance.models.measures.unit_interval import to_unit_interval
 from semblance.models.protocols import Encoder, Explainable, Similarity
 from semblance.models.text import Truncate
+from semblance.models.tokenization.passages import Cut, Span, cut_passages
 from semblance.service.errors import InvalidRequest
 from semblance.service.ports.calibration import Calibration, Calibrations, find_calibration
 from semblance.service.ports.embedding import ModelChoices
 from semblance.service.request_warnings import RequestWarning, WarningCode
 from semblance.service.threads import Offload
+from semblance.service.usecases.collections import cut_for
 from semblance.service.usecases.compare import CHUNK_PRODUCTS, comparison_cost
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from semblance.service.usecases.explain.word_links import WordLinks, strongest_links
 
 DEFAULT_MEASURE = "rcmd1_words"  # its links are words, and additional words of a document do not lower its score
 EMPTY: WarningCode = "empty_text"
+MOST_PASSAGES = 1000  # of the documents of a request; those that come after are truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,31 @@ class Reranking:
     calibration: Calibration | None
 
 
+@dataclass(frozen=True, slots=True)
+class _ScoredTexts:
+    """Texts that are scored: documents, or passages of those that are too long for the model.
+
+    Attributes:
+        places: (n,) positions of their documents in the request.
+        embeddings: (n,) with their places in the documents.
+        truncated: positions of documents that were truncated.
+        further_tokens: number of tokens of the passages.
+    """
+
+    places: Sequence[int]
+    embeddings: Sequence[TokenEmbeddings]
+    truncated: Sequence[int]
+    further_tokens: int
+
+    def best(self, scores: Doubles) -> dict[int, TokenEmbeddings]:
+        """The best text of each document, the first of equals."""
+        best: dict[int, int] = {}
+        for i, place in enumerate(self.places):
+            if place not in best or scores[i] > scores[best[place]]:
+                best[place] = i
+        return {place: self.embeddings[i] for place, i in best.items()}
+
+
 class Rerank:
     """Scores documents against a query, as a search rescores its candidates."""
 
@@ -105,8 +135,10 @@ class Rerank:
         calibration = find_calibration(self._calibrations, encoder, measure.name, params.min_probability)
         query = await self._texts.embed(encoder, [params.query], "query", want, params.truncate)
         places, documents, warnings = await self._embed_documents(encoder, params, want)
+        scored = await self._scored_texts(encoder, params, places, documents, want)
         scores, relevance = np.full(len(params.documents), -np.inf), np.zeros(len(params.documents))
-        scores[places] = await self._score(measure, query.embeddings[0], documents.embeddings)
+        of_texts = await self._score(measure, query.embeddings[0], scored.embeddings)
+        np.maximum.at(scores, scored.places, of_texts)
         relevance[places] = (
             calibration.probability(scores[places]) if calibration else to_unit_interval(scores[places], measure.bounds)
         )
@@ -115,15 +147,15 @@ class Rerank:
         with_text = set(places)
         results = [RankedDocument(i, float(relevance[i]), float(scores[i]) if i in with_text else None) for i in best]
         if explainer:
-            embedded = dict(zip(places, documents.embeddings, strict=True))
-            explain = partial(_explain, explainer, query.embeddings[0], embedded, results, params)
+            best_texts = scored.best(of_texts)
+            explain = partial(_explain, explainer, query.embeddings[0], best_texts, results, params)
             results = await self._offload.run(f"{measure.name} reranked", len(results), explain)
         return Reranking(
             encoder=encoder,
             measure=measure,
             results=results,
-            truncated=[place for place, cut in zip(places, documents.truncated, strict=True) if cut],
-            tokens=query.tokens + documents.tokens,
+            truncated=scored.truncated,
+            tokens=query.tokens + documents.tokens + scored.further_tokens,
             warnings=[*query.warnings, *warnings, *documents.warnings],
             calibration=calibration,
         )
@@ -146,6 +178,48 @@ class Rerank:
                     RequestWarning(pointer, EMPTY, f"{detail}, and is ranked last") for pointer, detail in empty.items()
                 ]
                 places = [place for place in places if params.documents[place].pointer not in empty]
+
+    async def _scored_texts(
+        self, encoder: Encoder, params: RerankParams, places: Sequence[int], documents: TextEmbeddings, want: Want
+    ) -> _ScoredTexts:
+        """Documents, or their passages if they were truncated at their end; `MOST_PASSAGES` at most."""
+        all_truncated = [place for place, cut in zip(places, documents.truncated, strict=True) if cut]
+        cut = cut_for("auto", encoder) if params.truncate == "END" else None
+        if cut is None or not all_truncated:
+            return _ScoredTexts(places, documents.embeddings, all_truncated, 0)
+        spans = await self._spans(encoder, [params.documents[place] for place in all_truncated], cut)
+        long = dict(zip(all_truncated, spans, strict=False))
+        parts = [(place, span) for place, own in long.items() for span in own]
+        texts = [InputText(params.documents[at].text[slice(*span)], params.documents[at].pointer) for at, span in parts]
+        read = await self._texts.tokenize(encoder, texts, "document", limited=False)
+        known = [text._replace(tokens=own) for text, own in zip(texts, read, strict=True)]
+        found = await self._texts.embed(encoder, known, "document", want)
+        within = [
+            replace(each, text=own.within(params.documents[place].text, start))
+            for each, own, (place, (start, _)) in zip(found.embeddings, read, parts, strict=True)
+        ]
+        whole = [pair for pair in zip(places, documents.embeddings, strict=True) if pair[0] not in long]
+        return _ScoredTexts(
+            places=[*(place for place, _ in whole), *(place for place, _ in parts)],
+            embeddings=[*(each for _, each in whole), *within],
+            truncated=[place for place in all_truncated if place not in long],
+            further_tokens=found.tokens,
+        )
+
+    async def _spans(self, encoder: Encoder, documents: Sequence[InputText], cut: Cut) -> list[list[Span]]:
+        """Spans of the passages of the first documents."""
+        tokenize = partial(encoder.tokenize, role="document", truncate="END")
+
+        def spans() -> list[list[Span]]:
+            found: list[list[Span]] = []
+            for each in documents:
+                own = cut_passages(each.text, cut, tokenize)
+                if sum(map(len, found)) + len(own) > MOST_PASSAGES:
+                    break
+                found.append(own)
+            return found
+
+        return await asyncio.to_thread(spans)
 
     async def _score(
         self, measure: Similarity, query: TokenEmbeddings, documents: Sequence[TokenEmbeddings]
@@ -175,7 +249,8 @@ def _explain(
             continue
         explanation = explainer.explain(query, document).by_word()
         spans = relevant_spans(explanation, params.spans) if params.spans else None
-        ends = params.truncate, params.truncate
-        why = strongest_links(explanation, query, document, *ends) if params.explain else None
+        # a document truncated at its end is read by a passage, which may begin anywhere
+        end: Truncate | Literal["BOTH"] = "BOTH" if params.truncate == "END" else params.truncate
+        why = strongest_links(explanation, query, document, params.truncate, end) if params.explain else None
         explained.append(RankedDocument(result.index, result.relevance, result.score, spans, why))
     return explained

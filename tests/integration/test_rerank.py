@@ -133,8 +133,34 @@ def test_objects_are_read_by_their_text_or_rank_fields(api: Api) -> None:
     assert results(api, query={"text": QUERY}, documents=DOCUMENTS[0]) == results(api, documents=DOCUMENTS[:1])
 
 
+def test_long_documents_are_scored_by_their_best_passage(api: Api) -> None:
+    filler = "The museum opens at nine. Guides wait at the gate. Children pay half. "
+    text = filler * 30 + "🙂 If the parcel never came, ask the courier. " + filler * 30
+    answer = api.post(
+        "/v2/rerank",
+        {"query": QUERY, "documents": [filler, text, filler * 60], "relevant_spans": {"threshold": 0}, "explain": True},
+    )
+    assert "x-semblance-truncated" not in answer.headers
+    best, *_ = answer.json()["results"]
+    read = best["explanation"]["b"]
+    passage = text[read["read_start"] : read["read_end"]]
+    assert best["index"] == 1
+    assert read["truncated"]
+    assert read["text"] == text
+    assert "the parcel never came" in passage
+    assert len(passage) < 1200
+    [alone] = results(api, documents=[passage])
+    assert best["raw_score"] == pytest.approx(alone["raw_score"], abs=1e-6)
+    spans = best["relevant_spans"]
+    assert "parcel" in " ".join(text[span["start"] : span["end"]] for span in spans)
+    assert math.fsum([best["rest"], *(span["score"] for span in spans)]) == pytest.approx(best["raw_score"], abs=1e-9)
+    words = {text[unit["start"] : unit["end"]] for unit in read["tokens"]}
+    assert {"parcel", "courier"} <= words
+
+
 def test_truncated_documents_are_named(api: Api) -> None:
-    answer = api.post("/v2/rerank", {"query": QUERY, "documents": ["short", "word " * 600, "x", "more " * 600]})
+    documents = ["short", "word " * 600, "x", "more " * 600]
+    answer = api.post("/rerank", {"query": QUERY, "documents": documents, "truncation_direction": "left"})
     assert answer.headers["x-semblance-truncated"] == "2"
     [warning] = answer.json()["meta"]["warnings"]
     assert warning == "truncated to the 256 tokens that the model reads: documents 1, 3"

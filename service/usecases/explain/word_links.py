@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.explanation import Explanation, LinkList, ReadText, tokens_of
@@ -29,7 +30,11 @@ def word_links(
 
 
 def strongest_links(
-    explanation: Explanation, a: TokenEmbeddings, b: TokenEmbeddings, truncate_a: Truncate, truncate_b: Truncate
+    explanation: Explanation,
+    a: TokenEmbeddings,
+    b: TokenEmbeddings,
+    truncate_a: Truncate,
+    truncate_b: Truncate | Literal["BOTH"],
 ) -> WordLinks:
     """The strongest links of an explanation by words, with its texts."""
     links = explanation.link_list(DEFAULT_LINKS)
