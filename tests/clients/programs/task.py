@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,12 +87,8 @@ def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
     """Call with a thousand texts, the last of which answers the query, while the queue has no room for them."""
     number = secrets.randbelow(90_000) + 10_000  # so that the service has cached none of the texts
     texts = [f"Story {number} {i}" for i in range(999)] + [DOCUMENTS[BEST]]
-    long_texts = [f"{number} {i} {'word ' * 256}" for i in range(38)]  # of 256 tokens, after which they are truncated
     with service() as http, ThreadPoolExecutor(1) as pool:
-        load = pool.submit(http.post, "/embed", json={"inputs": long_texts})
-        while _metric(http, 'queued_tokens{urgency="interactive"}') < BUSY_TOKENS:
-            assert not load.done(), "the load was encoded before it could be seen in the queue"
-            time.sleep(0.002)
+        load = _fill_queue(http, pool)
         refused = http.post("/v1/embeddings", json={"model": MODEL, "input": texts})
         assert refused.status_code == 429, refused.text[:200]
         before, began = _metric(http, 'errors_total{code="overloaded"}'), time.monotonic()
@@ -106,6 +102,19 @@ def call_while_busy(call: Callable[[list[str]], Any]) -> BusyCall:
         assert load.result().status_code == 200
     # the queue drains between the two refusals, so that the second may demand a second less
     return BusyCall(result, refusals, seconds, max(int(refused.headers["retry-after"]) - 1, 1))
+
+
+def _fill_queue(http: httpx2.Client, pool: ThreadPoolExecutor) -> Future[httpx2.Response]:
+    """Send texts until the queue is seen to be full of them: on a busy machine they may be encoded before."""
+    for _ in range(20):
+        number = secrets.token_hex(4)
+        texts = [f"{number} {i} {'word ' * 256}" for i in range(38)]  # of 256 tokens, after which they are truncated
+        load = pool.submit(http.post, "/embed", json={"inputs": texts})
+        while not load.done():
+            if _metric(http, 'queued_tokens{urgency="interactive"}') >= BUSY_TOKENS:
+                return load
+            time.sleep(0.002)
+    raise AssertionError("the queue was never seen to be full")
 
 
 def service() -> httpx2.Client:
