@@ -83,7 +83,7 @@ class UnbalancedTransport:
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
-        return float(_parts(Words.of(a), Words.of(b)).sum())
+        return _sum(_parts(Words.of(a), Words.of(b)))
 
     score_many = score_pairwise
 
@@ -94,10 +94,14 @@ class UnbalancedTransport:
         return Explanation.of(
             a,
             b,
-            score=float(parts.sum()),
+            score=_sum(parts),
             similarity=by_token(left.cosines(right), left, right),
             contribution=spread_evenly(parts, left, right),
         )
+
+
+def _sum(parts: Doubles) -> float:
+    return min(float(parts.sum()), 1.0)  # rounding must not exceed the bounds
 
 
 def _parts(left: Words, right: Words) -> Doubles:

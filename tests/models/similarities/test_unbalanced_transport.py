@@ -131,3 +131,12 @@ def test_scores_of_words_between_others_are_at_most_1() -> None:
     """Both words of the right text are nearer to those of the left than these are to each other."""
     a, b = words("b a", [[9, -1], [9, 1]]), words("a b", [[2, 0], [2, 0]])
     assert similarity("unbalanced_transport").score(a, b) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_rounding_does_not_exceed_1() -> None:
+    """The parts of equal texts sum to 1, and by rounding to a little more for some of them."""
+    drawn = np.random.default_rng(8)
+    measure = similarity("unbalanced_transport")
+    for _ in range(100):
+        text = words("here are five plain words", drawn.normal(size=(5, 4)).tolist())
+        assert measure.score(text, text) <= 1.0
