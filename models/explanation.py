@@ -13,6 +13,7 @@ from semblance.models.text import TokenizedText, Truncate, Unit, Units
 MAX_PARTNERS = 3  # of a word, named in a difference
 ROUNDING = 1e-10  # of sums in float64; a larger remainder of a score is a part of a difference
 
+RemovedAt: TypeAlias = Truncate | Literal["BOTH"]  # where tokens of a text were removed
 PartKind: TypeAlias = Literal["word", "special", "rest", "term"]
 
 
@@ -39,13 +40,13 @@ class ReadText:
     end: int
 
     @classmethod
-    def of(cls, text: TokenizedText, truncate: Truncate | Literal["BOTH"]) -> ReadText:
-        """The text of some tokens; `truncate` says at which ends others were removed."""
+    def of(cls, text: TokenizedText, removed: RemovedAt) -> ReadText:
+        """The text of some tokens; `removed` says at which ends others were, if any."""
         start, end = 0, len(text.text)
         if text.truncated:
             spans = text.spans[~text.special]
-            start = 0 if truncate == "END" else int(spans[:, 0].min())
-            end = end if truncate == "START" else int(spans[:, 1].max())
+            start = 0 if removed == "END" else int(spans[:, 0].min())
+            end = end if removed == "START" else int(spans[:, 1].max())
         return cls(text.text, text.truncated, start, end)
 
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import Doubles, TokenEmbeddings, Want
+from semblance.models.explanation import RemovedAt
 from semblance.models.measures.chunks import split_by_size
 from semblance.models.measures.relevant_spans import RelevantSpans, SpanOptions, relevant_spans
 from semblance.models.measures.unit_interval import to_unit_interval
@@ -250,7 +250,7 @@ def _explain(
         explanation = explainer.explain(query, document).by_word()
         spans = relevant_spans(explanation, params.spans) if params.spans else None
         # a document truncated at its end is read by a passage, which may begin anywhere
-        end: Truncate | Literal["BOTH"] = "BOTH" if params.truncate == "END" else params.truncate
+        end: RemovedAt = "BOTH" if params.truncate == "END" else params.truncate
         why = strongest_links(explanation, query, document, params.truncate, end) if params.explain else None
         explained.append(RankedDocument(result.index, result.relevance, result.score, spans, why))
     return explained

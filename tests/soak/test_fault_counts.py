@@ -9,7 +9,8 @@ import pytest
 from tests.soak.traffic.checks import Checks, Kind
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.oracle import Oracle
-from tests.soak.traffic.request_log import PairAnswer, RequestLog, SearchAnswer
+from tests.soak.traffic.reader import WEIGHTS
+from tests.soak.traffic.request_log import READS, PairAnswer, RequestLog, SearchAnswer
 from tests.support.servers.word_models import WORDS, write_model
 
 QUERY, OLD, NEW = " ".join(WORDS[:3]), " ".join(WORDS[2:6]), " ".join(WORDS[5:8])
@@ -91,3 +92,7 @@ def test_an_unanswered_write_is_settled_by_the_stored_documents(ledger: Ledger, 
     assert faults(ledger, oracle, "e:3", {"a": NEW, "c": NEW}) == {}
     assert faults(ledger, oracle, "e:3", {"a": NEW}) == {}
     assert faults(ledger, oracle, "e:3", {"a": NEW, "c": OLD}) == {"missing": 1}
+
+
+def test_every_kind_of_read_is_sent_and_counted() -> None:
+    assert set(WEIGHTS) == set(READS)

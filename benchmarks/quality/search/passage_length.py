@@ -137,15 +137,20 @@ def show(results: Sequence[Row], console: Console) -> None:
     console.print(table)
 
 
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def collections_parser(description: str | None, sets: Sequence[str]) -> argparse.ArgumentParser:
+    """Parser of the options of a benchmark on search collections."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--data", type=Path, required=True, help="folder with the collections, as for semblance evaluate"
     )
-    parser.add_argument("--sets", nargs="+", default=SETS, help="search collections of semblance evaluate")
+    parser.add_argument("--sets", nargs="+", default=sets, help="search collections of semblance evaluate")
     parser.add_argument("--model", default=next(iter(BUILT_IN)), help="built-in name, or a folder")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Run from the command line."""
+    options = collections_parser(__doc__, SETS).parse_args()
     console = wide_console()
     encoder = read_source(options.model).load(options.model, Compute())
     results: list[Row] = []

@@ -10,11 +10,9 @@ cosine alone and their 95 % intervals (BCa bootstrap over the queries). It takes
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.quality.search.passage_length import mean_interval
+from benchmarks.quality.search.passage_length import collections_parser, mean_interval
 from semblance.models.embeddings import Doubles, unit_rows
 from semblance.models.evaluation.datasets import data_set
 from semblance.models.evaluation.statistics.ranking import ndcg
@@ -32,7 +30,6 @@ from semblance.models.runtime import Compute
 from semblance.models.text import Role
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes.bm25 import Bm25, TextTerms
-from semblance.service.model_loading.builtin import BUILT_IN
 from semblance.service.model_loading.registry import read_source
 from semblance.service.usecases.search.ordering import HALF_BONUS, MAX_BONUS
 from tests.support.results import save_results
@@ -154,12 +151,7 @@ def show(results: Sequence[Row], console: Console) -> None:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="folder with the collections, as for semblance evaluate"
-    )
-    parser.add_argument("--sets", nargs="+", default=SETS, help="search collections of semblance evaluate")
-    parser.add_argument("--model", default=next(iter(BUILT_IN)), help="built-in name, or a folder")
+    parser = collections_parser(__doc__, SETS)
     options = parser.parse_args()
     if len(options.sets) < 2:
         parser.error("the bonus for one collection is chosen on others: name at least two")

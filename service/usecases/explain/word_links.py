@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from semblance.models.embeddings import TokenEmbeddings
-from semblance.models.explanation import Explanation, LinkList, ReadText, tokens_of
+from semblance.models.explanation import Explanation, LinkList, ReadText, RemovedAt, tokens_of
 from semblance.models.protocols import Explainable
 from semblance.models.text import Truncate
 
@@ -34,7 +33,7 @@ def strongest_links(
     a: TokenEmbeddings,
     b: TokenEmbeddings,
     truncate_a: Truncate,
-    truncate_b: Truncate | Literal["BOTH"],
+    truncate_b: RemovedAt,
 ) -> WordLinks:
     """The strongest links of an explanation by words, with its texts."""
     links = explanation.link_list(DEFAULT_LINKS)

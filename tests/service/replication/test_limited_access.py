@@ -30,7 +30,6 @@ from semblance.service.ports.indexes import DocumentSelection, Order, VectorInde
 from semblance.service.replication import limited_views
 from semblance.service.replication.limited_access import LimitedAccess
 from semblance.service.replication.limited_views import LimitedIndex, LimitedStore
-from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
@@ -47,6 +46,7 @@ from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.ordering import Mode
 from semblance.service.usecases.search.params import SearchParams
 from semblance.service.usecases.search.search import Search
+from tests.support.interrupted_node import InterruptedNode
 from tests.support.random_encoder import RandomEncoder
 from tests.support.vectors import one_passage
 
@@ -72,19 +72,6 @@ class OneModel:
     async def get(self, name: str | None) -> RandomEncoder:
         del name
         return ENCODER
-
-
-class InterruptedNode(LocalNode):
-    """Calls back once between the read and the write of a request."""
-
-    interruption: Callable[[], object] | None = None
-
-    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
-        found = await super().read_primary(query)
-        if self.interruption is not None:
-            interrupt, self.interruption = self.interruption, None
-            interrupt()
-        return found
 
 
 @dataclass(frozen=True)

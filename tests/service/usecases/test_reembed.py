@@ -37,8 +37,7 @@ from semblance.service.errors import (
 )
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import CollectionSettings, Document, DocumentStore, Reembedding, Write
-from semblance.service.replication.local_node import LocalNode
+from semblance.service.ports.documents import CollectionSettings, Document, Reembedding, Write
 from semblance.service.usecases import reembed
 from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.documents.embed import DocumentEmbedder
@@ -47,6 +46,7 @@ from semblance.service.usecases.embed import InputText, TextEmbedder
 from semblance.service.usecases.reembed import Reembedder
 from semblance.service.usecases.search.params import SearchParams, SearchResults
 from semblance.service.usecases.search.search import Search
+from tests.support.interrupted_node import InterruptedNode
 from tests.support.random_encoder import RandomEncoder
 
 Result = TypeVar("Result")
@@ -69,19 +69,6 @@ class StaticModels:
         if name is None or name not in self._encoders:
             raise UnknownModel(f"no model {name!r} is served")
         return self._encoders[name]
-
-
-class InterruptedNode(LocalNode):
-    """Calls back once between the read and the write of a step."""
-
-    interruption: Callable[[], object] | None = None
-
-    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
-        found = await super().read_primary(query)
-        if self.interruption is not None:
-            interrupt, self.interruption = self.interruption, None
-            interrupt()
-        return found
 
 
 @dataclass(frozen=True)

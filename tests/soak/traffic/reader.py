@@ -13,7 +13,6 @@ import httpx2
 
 from tests.soak.traffic.ledger import Ledger
 from tests.soak.traffic.request_log import (
-    READS,
     PairAnswer,
     RequestLog,
     SearchAnswer,
@@ -26,7 +25,17 @@ from tests.support.servers.word_models import sentence
 ALL = 1000  # hits; more than there are documents
 TIMEOUT_S = 45.0
 PAUSE_S = 0.02
-WEIGHTS = dict(zip(READS, (8, 1, 3, 4, 3, 2, 3, 2, 1), strict=True))
+WEIGHTS = {
+    "search": 8,
+    "search all": 1,
+    "search after": 3,
+    "search terms": 4,
+    "similarity": 3,
+    "explain": 2,
+    "get": 3,
+    "list": 2,
+    "duplicates": 1,
+}
 TERMS = {"mode": "hybrid", "highlight": True, "facets": [{"field": "number"}], "passages": 2}
 SIMILAR = 0.95  # least cosine of duplicates
 ROUNDING = 1e-6  # of sums
