@@ -22,6 +22,7 @@ from semblance.service.cli.main import app
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.ports.documents import CollectionSettings, Document, Write
+from tests.clients.python import scripted_server
 from tests.integration.conftest import Api
 from tests.support.command_line import semblance, semblance_process
 from tests.support.running_service import Service
@@ -171,6 +172,18 @@ def test_index_resumes_after_the_service_was_killed(many: Path, tmp_path: Path, 
         assert httpx2.get(f"{url}/collections/c").json()["count"] == 600
     finally:
         service.kill()
+
+
+def test_index_creates_the_collection_again_if_the_answer_is_lost(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"id": "a", "text": "A text."}\n', "utf-8")
+    created = scripted_server.Reply(body=httpx2.get(f"{url}/collections/default").content)
+    missing, lost = scripted_server.refusal(404, "unknown_collection"), scripted_server.Reply(cut_after=0)
+    with scripted_server.ScriptedServer() as server:
+        server.replies = [missing, lost, created, scripted_server.lines(scripted_server.stored(1, 1))]
+        ran = semblance("index", str(file), "--collection", "c", "--url", server.url)
+    assert ran.returncode == 0, ran.stderr
+    assert [each.method for each in server.arrivals] == ["GET", "PUT", "PUT", "POST"]
 
 
 def test_index_offline_requires_that_no_service_runs(many: Path, tmp_path: Path) -> None:

@@ -129,14 +129,15 @@ class _Upload:
 
 
 def _store_online(url: str, collection: str, upload: _Upload) -> None:
-    # A wrong address fails at once; a service that has answered may be away for a while, from the first document on.
+    # A wrong address fails at once; a service that has answered may be away for a while.
     with Client(url, retries=Retries(attempts=1)) as client:
         missing = _is_missing(client, collection)
-        upload.infer_types()
+    upload.infer_types()
+    with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client:
         if missing:
             client.create_collection(collection)
-    with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client, upload.bar() as acknowledge:
-        client.upload(upload.rows, collection, progress=acknowledge)
+        with upload.bar() as acknowledge:
+            client.upload(upload.rows, collection, progress=acknowledge)
 
 
 def _is_missing(client: Client, collection: str) -> bool:
