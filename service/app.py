@@ -18,7 +18,7 @@ from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
 from semblance.service.api.edge.middleware import EdgeMiddleware, EdgePolicy, is_monitoring
 from semblance.service.api.edge.request_body import BodyLimits
-from semblance.service.api.routes import ROUTERS, docs_page
+from semblance.service.api.routes import ROUTERS, docs_page, playground
 from semblance.service.api.routing import Services
 from semblance.service.composition.services import open_services, served_models
 from semblance.service.observability.metrics import Metrics
@@ -92,6 +92,7 @@ def create_app(
     errors.install(app, metrics, [route for router in ROUTERS for route in router.routes])
     openapi.install(app, settings, models.names, guard)
     docs_page.install(app)
+    playground.install(app)
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -544,5 +544,20 @@ def test_pictures_report_truncation(api: Api) -> None:
         assert "was cut" not in short
 
 
-def test_the_root_redirects_to_the_docs(http: httpx2.Client) -> None:
-    assert http.get("/").headers["location"] == "/docs"
+def test_the_root_is_a_page_or_json(http: httpx2.Client) -> None:
+    page = http.get("/", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "require-trusted-types-for 'script'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    [style] = re.findall(r'href="(playground/[0-9a-f]{12}/style.css)"', page.text)
+    asset = http.get(f"/{style}")
+    assert (asset.status_code, asset.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert "immutable" in asset.headers["cache-control"]
+    about = http.get("/")
+    assert about.json() == {
+        "name": "semblance",
+        "version": about.json()["version"],
+        "api": "docs",
+        "openapi": "openapi.json",
+    }
+    assert about.headers["vary"] == page.headers["vary"] == "Accept"

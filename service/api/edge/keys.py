@@ -16,7 +16,7 @@ METRICS = "/metrics"
 _DOCUMENTS = re.compile(DOCUMENTS.replace("{name}", "[^/]+"))
 _DOCUMENT = re.compile(_DOCUMENTS.pattern + "/.*", re.DOTALL)
 _DELETE = re.compile(r"/collections/[^/]+/delete")
-_OPEN = re.compile(r"/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
+_OPEN = re.compile(r"/|/playground/.*|/live|/ready|/health|/docs|/docs/assets/.*|/openapi\.json")
 _READ_BY_POST = re.compile(  # queries too long for a URL
     r"/|/similarity|/search|/explain(?:/difference)?|/rerank|/score|/pooling|/embed|/embed_all|/tokenize|/decode|/api/embed|/v[12]/.*|/collections/[^/]+/(count|list|duplicates)",
     re.DOTALL,

@@ -1,4 +1,4 @@
-"""GET /docs, and / which redirects there: documentation, without files of other hosts."""
+"""GET /docs: documentation, without files of other hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 
 ASSETS = "/docs/assets"
@@ -28,10 +28,6 @@ def install(app: FastAPI) -> None:
     )
     content = bytes(page.body)
     headers = {"content-security-policy": _policy(content)}
-
-    @app.get("/", include_in_schema=False)
-    async def home() -> RedirectResponse:
-        return RedirectResponse("/docs")
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

@@ -34,7 +34,7 @@ from tests.support.running_service import Service
 pytestmark = pytest.mark.timed
 
 
-@pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json", "/"])
 def test_open_routes_need_no_key(anyone: httpx2.Client, path: str) -> None:
     assert anyone.get(path).status_code == 200
 

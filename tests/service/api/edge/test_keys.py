@@ -35,7 +35,9 @@ REQUIRED = {
     "GET /openapi.json": None,
     "HEAD /openapi.json": None,
     "GET /docs/assets": None,
-    "GET /": "read",
+    "GET /": None,
+    "GET /playground/{digest}": None,
+    "GET /playground/{digest}/sample": None,
     "GET /metrics": "read",
     "GET /models": "read",
     "POST /similarity": "read",
@@ -86,7 +88,7 @@ def routes() -> Iterator[str]:
     own: list[Any] = [route for router in ROUTERS for route in router.routes]
     for route in [*app.routes, *own]:
         if isinstance(route, Mount):
-            yield f"GET {route.path}"
+            yield "GET " + re.sub("/[0-9a-f]{12}", "/{digest}", route.path)
         for method in getattr(route, "methods", None) or ():
             yield f"{method} {route.path}"
 

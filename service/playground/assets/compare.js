@@ -1,0 +1,268 @@
+// @ts-check
+// Compare two texts while they are typed, by one or several measures and models side by side.
+
+import { Latest, download, post, send } from "./api.js";
+import { announce, button, debounced, element, fill, labeled, menu } from "./dom.js";
+import { explanationCard } from "./explanation.js";
+import { copy, writeState } from "./state.js";
+
+const PAUSE_MS = 300;
+const EXPLAINED_BY = "rcmd_words"; // as the service does where no measure is named
+const MOST_VIEWS = 3;
+const LONGEST_LINK = 8000; // characters of an address that every program accepts
+/** @type {[string, string, string][]} */
+const EXAMPLES = [
+  ["A parcel", "My parcel is late and no one answers.", "The package has not arrived, and support does not reply."],
+  ["A negation", "The new drug helped most patients.", "The new drug did not help most patients."],
+  ["Two headlines", "Oil prices rise after pipeline blast", "Crude climbs as explosion shuts pipeline"],
+  ["Not related", "She plays the violin in an orchestra.", "The meeting was moved to Thursday."],
+  ["Numbers", "The invoice of 4,711 euros was paid in May.", "In May we paid a bill over 4,711 euros."],
+];
+
+/** @typedef {{measure: string, model: string}} View */
+
+/** The tab in which two texts are compared. */
+export class Compare {
+  /**
+   * @param {HTMLElement} panel
+   * @param {any} known answer of GET /models
+   */
+  constructor(panel, known) {
+    this.known = known;
+    this.latest = new Latest();
+    this.a = textArea("a", EXAMPLES[0][1]);
+    this.b = textArea("b", EXAMPLES[0][2]);
+    /** @type {View[]} */
+    this.views = [];
+    /** @type {Map<string, boolean>} which parts of the explanations are open */
+    this.opened = new Map();
+    this.results = element("div", { class: "views" });
+    const examples = menu(
+      [["", "Examples"], ...EXAMPLES.map(([name], i) => /** @type {[string, string]} */ ([String(i), name]))],
+      "",
+      {
+        "aria-label": "Examples",
+      },
+    );
+    examples.addEventListener("change", () => {
+      const [, a, b] = EXAMPLES[Number(examples.value)] ?? [];
+      if (a) this.setTexts(a, b);
+      examples.value = "";
+    });
+    const change = debounced(() => this.show(), PAUSE_MS);
+    for (const area of [this.a, this.b]) area.addEventListener("input", change);
+    fill(
+      panel,
+      element("h1", {}, "Why are two texts alike?"),
+      element(
+        "div",
+        { class: "pair" },
+        labeled("First text", this.a, "field grow"),
+        button("⇄", () => this.setTexts(this.b.value, this.a.value), {
+          class: "swap quiet",
+          "aria-label": "Swap the texts",
+        }),
+        labeled("Second text", this.b, "field grow"),
+      ),
+      element(
+        "div",
+        { class: "toolbar" },
+        examples,
+        (this.add = button("Compare with another measure or model", () => this.addView(), { class: "quiet" })),
+        element("span", { class: "spacer" }),
+        button("Copy link", (event) => this.copyLink(event)),
+        button("PNG", () => this.picture()),
+        button("JSON", () => this.json()),
+        button("curl", (event) => copy(this.curl(), /** @type {HTMLElement} */ (event.currentTarget))),
+        button("Python", (event) => copy(this.python(), /** @type {HTMLElement} */ (event.currentTarget))),
+      ),
+      this.results,
+    );
+  }
+
+  /**
+   * Show texts and measures of an address; `id` and `collection` stand for the best passage of a document.
+   * @param {Record<string, string>} fields
+   * @returns {Promise<void>}
+   */
+  async open(fields) {
+    if (fields.id !== undefined) {
+      const { a, id, collection, measure } = fields;
+      const found = await post("explain", { a, id, collection: collection ?? "default", measure, format: "json" });
+      return this.open({ a, b: found.b.text, by: `${found.measure}:${found.model}` });
+    }
+    this.a.value = fields.a ?? (fields.b === undefined ? this.a.value : "");
+    this.b.value = fields.b ?? (fields.a === undefined ? this.b.value : "");
+    const views = (fields.by ?? "").split(",").filter(Boolean);
+    const known = views.map((each) => this.viewOf(each)).filter((each) => each !== null);
+    this.views = known.length
+      ? known.slice(0, MOST_VIEWS)
+      : [
+          {
+            measure: this.measures().some(([each]) => each === EXPLAINED_BY) ? EXPLAINED_BY : this.measures()[0][0],
+            model: this.defaultModel(),
+          },
+        ];
+    return this.show();
+  }
+
+  /** @param {string} name `measure:model` of an address */
+  viewOf(name) {
+    const [measure, model = this.defaultModel()] = name.split(/:(.*)/s);
+    const isKnown =
+      this.measures().some(([each]) => each === measure) && this.models().some(([each]) => each === model);
+    return isKnown ? { measure, model } : null;
+  }
+
+  defaultModel() {
+    return this.known.models.find((/** @type {any} */ each) => each.default).name;
+  }
+
+  /** @returns {[string, string][]} */
+  models() {
+    return this.known.models.map((/** @type {any} */ each) => [each.name, each.name]);
+  }
+
+  /** @returns {[string, string][]} */
+  measures() {
+    return this.known.measures
+      .filter((/** @type {any} */ each) => each.explainable)
+      .map((/** @type {any} */ each) => [each.name, each.name]);
+  }
+
+  /** @param {string} a @param {string} b */
+  setTexts(a, b) {
+    this.a.value = a;
+    this.b.value = b;
+    this.show();
+  }
+
+  addView() {
+    const used = new Set(this.views.map((each) => each.measure));
+    const [measure] =
+      this.measures().find(([each]) => ["rcmd1", "cosine", "dynamax_jaccard"].includes(each) && !used.has(each)) ??
+      this.measures()[0];
+    this.views.push({ measure, model: this.views[0].model });
+    this.show();
+  }
+
+  fields() {
+    const by = this.views.map((each) => `${each.measure}:${each.model}`).join(",");
+    return { a: this.a.value, b: this.b.value, by };
+  }
+
+  /** @param {View} view */
+  request(view) {
+    return { a: this.a.value, b: this.b.value, measure: view.measure, model: view.model };
+  }
+
+  async show() {
+    writeState("compare", this.fields());
+    this.add.hidden = this.views.length >= MOST_VIEWS;
+    if (!this.a.value.trim() || !this.b.value.trim()) {
+      fill(this.results, element("p", { class: "empty" }, "Type a text on both sides."));
+      return;
+    }
+    const found = await this.latest.run((signal) =>
+      Promise.all(
+        this.views.map((view) =>
+          post("explain", { ...this.request(view), format: "json" }, signal).catch((error) => error),
+        ),
+      ),
+    );
+    if (found === undefined) return;
+    fill(
+      this.results,
+      this.views.map((view, i) => this.card(view, i, found[i])),
+    );
+    const [first] = found;
+    announce(first instanceof Error ? first.message : `The score is ${first.score.toFixed(3)}.`);
+  }
+
+  /** @param {View} view @param {number} i @param {any} found */
+  card(view, i, found) {
+    const choose = (/** @type {"measure" | "model"} */ what, /** @type {[string, string][]} */ choices) => {
+      const select = menu(choices, view[what], { "aria-label": `${what} ${i + 1}` });
+      select.addEventListener("change", () => {
+        view[what] = select.value;
+        this.show();
+      });
+      return select;
+    };
+    return element(
+      "article",
+      { class: "card", "aria-label": `Result by ${view.measure}` },
+      element(
+        "div",
+        { class: "toolbar" },
+        choose("measure", this.measures()),
+        choose("model", this.models()),
+        element("span", { class: "spacer" }),
+        this.views.length > 1
+          ? button(
+              "Remove",
+              () => {
+                this.views.splice(i, 1);
+                this.show();
+              },
+              { class: "quiet" },
+            )
+          : null,
+      ),
+      found instanceof Error
+        ? element("p", { class: "refused" }, found.message)
+        : explanationCard(
+            found,
+            this.known.measures.find((/** @type {any} */ each) => each.name === view.measure),
+            this.opened,
+          ),
+    );
+  }
+
+  /** @param {Event} event */
+  copyLink(event) {
+    writeState("compare", this.fields());
+    const asked = /** @type {HTMLElement} */ (event.currentTarget);
+    if (location.href.length > LONGEST_LINK) announce("The texts are long: some programs cut such a link.");
+    return copy(location.href, asked);
+  }
+
+  async picture() {
+    const answer = await send("POST", "explain", {
+      body: { ...this.request(this.views[0]), format: "png" },
+      accept: "image/png",
+    });
+    download(await answer.blob(), "semblance.png");
+  }
+
+  async json() {
+    const found = await post("explain", { ...this.request(this.views[0]), format: "json" });
+    download(new Blob([JSON.stringify(found, null, 2)], { type: "application/json" }), "semblance.json");
+  }
+
+  curl() {
+    const body = JSON.stringify(this.request(this.views[0])).replaceAll("'", "'\\''");
+    const url = new URL("explain", location.href.split("#")[0]);
+    return `curl -s ${url} -H 'content-type: application/json' -H 'accept: application/json' -d '${body}'`;
+  }
+
+  python() {
+    const { a, b, measure, model } = this.request(this.views[0]);
+    const url = new URL(".", location.href.split("#")[0]).href.replace(/\/$/, "");
+    const quoted = [a, b, measure, model].map((each) => JSON.stringify(each));
+    return [
+      "from semblance_client import Client",
+      "",
+      `with Client(${JSON.stringify(url)}) as client:`,
+      `    found = client.explain(${quoted[0]}, ${quoted[1]}, measure=${quoted[2]}, model=${quoted[3]})`,
+      "    print(found.score, found.links[:3])",
+    ].join("\n");
+  }
+}
+
+/** @param {string} name @param {string} text */
+function textArea(name, text) {
+  const area = element("textarea", { name, rows: 3, dir: "auto", spellcheck: "false" });
+  area.value = text;
+  return area;
+}

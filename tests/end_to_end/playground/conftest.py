@@ -1,0 +1,72 @@
+"""Fixtures: pages of the playground in Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
+
+
+@dataclass(slots=True)
+class Faults:
+    """What a page must never do."""
+
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page, url: str) -> None:
+        """Record errors, requests to other hosts (which get no answer) and dialogs."""
+
+        def answer(route: Route) -> None:
+            if route.request.url.startswith((url, "blob:", "data:")):
+                route.fallback()
+            else:
+                self.foreign.append(route.request.url)
+                route.abort()
+
+        def dismiss(dialog: Dialog) -> None:
+            self.dialogs.append(dialog.message)
+            dialog.dismiss()
+
+        page.route("**/*", answer)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if "Content Security" in said.text else None)
+        page.on("dialog", dismiss)
+
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")  # its event loop must not run in tests of other modules, which have their own
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, url: str) -> Iterator[OpenPage]:
+    """Open the playground at a fragment; the test fails if any page did what no page may do."""
+    faults = Faults()
+    contexts = []
+
+    def opened(fragment: str = "", address: str = url, width: int = 1280, scheme: str = "light") -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        contexts.append(context)
+        page = context.new_page()
+        faults.watch(page, address)
+        page.goto(f"{address}/{fragment}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert faults == Faults()

@@ -1,0 +1,46 @@
+"""The playground has no fault that axe-core finds, in light and dark, with every result open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.conftest import missing
+from tests.end_to_end.playground.conftest import OpenPage
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS = {
+    "compare": "#compare?a=The%20late%20parcel&b=My%20package%20is%20late&by=rcmd1,cosine,word_movers",
+    "search": "#search?query=my%20parcel%20never%20came&k=5",
+    "rerank": "#rerank",
+    "collection": "#collection",
+}
+
+
+def open_everything(page: Page) -> None:
+    """Open all disclosures, and the difference of two hits."""
+    page.wait_for_load_state("networkidle")
+    for each in page.locator("main [role=tabpanel]:not([hidden]) summary").all():
+        each.click()
+    if (why := page.get_by_role("button", name="Why above")).count():
+        why.first.click()
+        page.locator("table.difference").wait_for()
+    if (find := page.get_by_role("button", name="Find near-duplicates")).count():
+        find.click()
+        page.get_by_text("groups.").wait_for()
+    page.get_by_role("button", name="Key").click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_no_violation(open_page: OpenPage, view: str, scheme: str) -> None:
+    if not AXE.is_file():
+        missing("npm ci --prefix tests/end_to_end/playground")
+    page = open_page(VIEWS[view], scheme=scheme)
+    open_everything(page)
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert found["passes"]
+    assert [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found["violations"]] == []

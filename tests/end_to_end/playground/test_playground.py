@@ -1,0 +1,253 @@
+"""The playground works by role and name, its sums hold, and links restore what was shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+from semblance_client import Client
+
+from tests.end_to_end.playground.conftest import OpenPage
+from tests.support.running_service import running_service
+
+TABS = {
+    "Compare": "Why are two texts alike?",
+    "Search": "Search, with reasons",
+    "Rerank": "Rerank, with the words that decided",
+    "Collection": "Collections",
+}
+MEASURES = ["rcmd_words", "rcmd1", "cosine", "word_movers", "dynamax_jaccard"]
+BUDGET_BYTES, FIRST_PAINT_MS = 150_000, 500
+MANY, LONGEST_TASK_MS = 10_000, 200
+
+
+def number(text: str) -> Decimal:
+    return Decimal(text.replace("−", "-").replace("+", ""))
+
+
+def test_each_tab_is_found_by_role_and_name(open_page: OpenPage) -> None:
+    page = open_page()
+    for name, heading in TABS.items():
+        page.get_by_role("tab", name=name).click()
+        expect(page.get_by_role("tab", name=name, selected=True)).to_be_visible()
+        expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+        expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_parts_on_the_page_sum_to_the_score(open_page: OpenPage, measure: str) -> None:
+    page = open_page(f"#compare?a=The%20late%20parcel%20came%20back.&b=My%20package%20is%20late!&by={measure}")
+    score = page.locator("output.score")
+    score.wait_for()
+    parts = page.locator(".parts li:not(.total) data")
+    values = [float(each.get_attribute("value") or "nan") for each in parts.all()]
+    assert len(values) >= 2
+    assert math.fsum(values) == pytest.approx(float(score.get_attribute("data-value") or "nan"), abs=1e-6)
+    assert sum(number(each) for each in parts.all_inner_texts()) == number(score.inner_text())
+
+
+def test_the_score_follows_the_typing(open_page: OpenPage) -> None:
+    page = open_page()
+    before = page.locator("output.score").inner_text()
+    page.get_by_role("textbox", name="Second text").fill("My parcel is late and no one answers.")
+    expect(page.locator("output.score")).not_to_have_text(before)
+    expect(page.locator("#status")).to_contain_text("The score is")
+
+
+def test_an_opened_table_stays_open_while_the_text_is_typed(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_text("Table of links").click()
+    expect(page.locator("table.links")).to_be_visible()
+    before = page.locator("output.score").inner_text()
+    page.get_by_role("textbox", name="Second text").fill("A parcel is late.")
+    expect(page.locator("output.score")).not_to_have_text(before)
+    expect(page.locator("table.links")).to_be_visible()
+
+
+@pytest.mark.parametrize(("sentences", "name"), [(1, "Matrix of words"), (8, "Matrix of sentences")])
+def test_the_cells_of_a_matrix_sum_to_the_links(open_page: OpenPage, sentences: int, name: str) -> None:
+    text = " ".join(f"The parcel number {i} was lost by the courier of the shop." for i in range(sentences))
+    page = open_page(f"#compare?a={quote(text)}&b={quote('My package never came. No one helped.')}&by=rcmd_words")
+    matrix = page.get_by_role("group", name=name).locator("table.matrix")
+    matrix.wait_for()
+    heads = matrix.locator("tbody th").all_inner_texts()
+    assert [each.startswith(("1. The parcel number", "others")) for each in heads].count(True) == (sentences > 1)
+    cells = [number(each.replace(".", "0.", 1)) for each in matrix.locator("td").all_inner_texts() if each.strip()]
+    score = float(page.locator("output.score").get_attribute("data-value") or "nan")
+    assert float(sum(cells)) == pytest.approx(score, abs=0.0005 * matrix.locator("td").count())
+
+
+def test_a_link_may_name_a_document(open_page: OpenPage, url: str) -> None:
+    page = open_page("#compare?a=my%20parcel%20never%20came&id=shipping-001&measure=rcmd1")
+    with Client(url) as client:
+        found = client.explain("my parcel never came", id="shipping-001", measure="rcmd1")
+    expect(page.locator("output.score")).to_have_text(f"{found.score:.3f}")
+    expect(page.get_by_role("textbox", name="Second text")).to_have_value(found.b.text)
+    expect(page.get_by_label("measure 1")).to_have_value("rcmd1")
+
+
+def test_a_copied_link_restores_everything(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_role("textbox", name="First text").fill("Ein Café & 50 % “more” #1?")
+    page.get_by_role("textbox", name="Second text").fill("two\nlines 🙂")
+    page.get_by_role("button", name="Compare with another").click()
+    page.get_by_label("measure 2").select_option("cosine")
+    expect(page.locator("output.score")).to_have_count(2)
+    page.get_by_role("button", name="Copy link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    scores = page.locator("output.score").all_inner_texts()
+    assert "?" not in link.partition("#")[0]
+    other = open_page("#" + link.partition("#")[2])
+    expect(other.locator("output.score")).to_have_text(scores)
+    expect(other.get_by_role("textbox", name="First text")).to_have_value("Ein Café & 50 % “more” #1?")
+    expect(other.get_by_role("textbox", name="Second text")).to_have_value("two\nlines 🙂")
+    expect(other.get_by_label("measure 2")).to_have_value("cosine")
+    other.reload()
+    expect(other.locator("output.score")).to_have_text(scores)
+
+
+def test_a_search_shows_reasons_and_filters(open_page: OpenPage) -> None:
+    page = open_page(f"#search?query={quote('my parcel never came')}&k=5")
+    hits = page.get_by_role("listitem")
+    expect(hits).to_have_count(5)
+    expect(hits.first.locator("mark.semantic").first).to_be_visible()
+    expect(page.locator("mark.lexical").first).to_be_visible()
+    page.get_by_text("category", exact=True).click()
+    page.get_by_role("checkbox", name=re.compile("shipping")).check()
+    expect(page.locator(".metadata").nth(4)).to_contain_text("category: shipping")
+    assert all("category: shipping" in each for each in page.locator(".metadata").all_inner_texts())
+    page.get_by_role("button", name="Why above").first.click()
+    table = page.locator("table.difference")
+    table.wait_for()
+    parts = [float(each.get_attribute("value") or "nan") for each in table.locator("data").all()]
+    [difference] = re.findall(r"is ([\d.]+) (?:above|below)", table.locator("caption").inner_text())
+    assert abs(math.fsum(parts)) == pytest.approx(float(difference), abs=0.001)
+    page.get_by_role("link", name="Why").first.click()
+    expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
+    expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
+
+
+def test_documents_are_reranked_and_their_spans_marked(open_page: OpenPage) -> None:
+    page = open_page("#rerank")
+    rows = page.get_by_role("listitem")
+    expect(rows.first).to_contain_text("was number 3")
+    expect(rows.first.locator("mark")).not_to_have_count(0)
+    page.get_by_label("Documents").fill('["a lost parcel", {"text": "a cat"}]')
+    expect(rows).to_have_count(2)
+    page.get_by_text("The request, as Cohere").click()
+    expect(page.locator("pre")).to_contain_text('"documents": [')
+
+
+def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenPage) -> None:
+    page = open_page("#collection")
+    page.get_by_label("Into the collection").fill("dropped")
+    content = (
+        'id,text,kind\n1,"A ""quoted"" text, with a comma",x\n2,The same thing twice.,y\n3,The same thing twice!,y\n'
+    )
+    page.get_by_label("File").set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": content.encode()})
+    expect(page.get_by_text("3 documents stored in dropped.").first).to_be_visible()
+    documents = page.get_by_role("region", name="Listed documents").get_by_role("listitem")
+    expect(documents).to_have_count(3)
+    expect(documents.first).to_contain_text('A "quoted" text, with a comma')
+    page.get_by_role("button", name="Find near-duplicates").click()
+    expect(page.get_by_text("1 groups.")).to_be_visible()
+    expect(page.get_by_role("region", name="Near-duplicates")).to_contain_text("with 2: ")
+
+
+def test_words_can_be_walked_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("#compare?a=late%20parcel&b=my%20late%20package")
+    page.locator("output.score").wait_for()
+    page.get_by_role("tab", name="Compare").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Search", selected=True)).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.locator("output.score").wait_for()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('word')"):
+            break
+    expect(page.locator(".word.chosen")).to_contain_text("late")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".word.chosen")).to_contain_text("parcel")
+    expect(page.locator(".partners")).to_contain_text("is linked with package")
+    expect(page.locator(".word.partner").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator('.word[aria-pressed="true"]')).to_contain_text("parcel")
+
+
+def test_a_key_is_asked_for_and_kept_for_the_tab(open_page: OpenPage) -> None:
+    digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
+    with running_service(sample="1", api_keys=f"reader:read:{digest}") as address:
+        page = open_page(address=address)
+        key = page.get_by_label("Key of this service")
+        expect(key).to_be_visible()
+        assert key.get_attribute("type") == "password"
+        key.fill("wrong")
+        key.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("unknown key")
+        key.fill("secret")
+        key.press("Enter")
+        expect(page.locator("output.score")).to_be_visible()
+        expect(key).to_be_hidden()
+        assert "secret" not in page.url
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        page.reload()
+        expect(page.locator("output.score")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 820, 1440])
+@pytest.mark.parametrize("fragment", ["#compare", "#search?query=lamp", "#rerank", "#collection"])
+def test_no_page_is_wider_than_its_window(open_page: OpenPage, fragment: str, width: int) -> None:
+    page = open_page(fragment, width=width)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.alone
+def test_the_first_view_is_small_and_fast(open_page: OpenPage, url: str) -> None:
+    page = open_page()
+    page.locator("output.score").wait_for()
+    assert transferred(page) < BUDGET_BYTES
+    paints = []
+    for _ in range(3):
+        page.goto(url)
+        page.locator("output.score").wait_for()
+        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        page.goto("about:blank")
+    assert min(paints) < FIRST_PAINT_MS
+
+
+def transferred(page: Page) -> int:
+    """Bytes of the page and of everything that it loaded."""
+    size = "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+    return int(page.evaluate(f"{size}.reduce((sum, each) => sum + each.decodedBodySize, 0)"))
+
+
+@pytest.mark.alone
+def test_ten_thousand_documents_stay_responsive(open_page: OpenPage, url: str) -> None:
+    """All of them are listed; no task of the page takes longer than 200 ms."""
+    with Client(url, timeout_s=600) as client:
+        client.create_collection("many")
+        entries = (
+            {"id": f"{number:05}", "text": f"Text {number % 100}.", "metadata": {"n": number}} for number in range(MANY)
+        )
+        client.upload(entries, "many")
+    page = open_page("#collection?collection=many")
+    rows = page.locator(".documents li")
+    expect(rows).to_have_count(100)
+    page.evaluate(
+        """window.tasks = [];
+        new PerformanceObserver((list) => tasks.push(...list.getEntries().map((each) => each.duration)))
+            .observe({type: "longtask"});"""
+    )
+    for shown in range(200, MANY + 1, 100):
+        page.get_by_role("button", name="Show more").click()
+        expect(rows).to_have_count(shown)
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+    page.mouse.wheel(0, 100_000)
+    page.get_by_label("Least similarity").fill("0.9")
+    assert max(page.evaluate("window.tasks"), default=0) < LONGEST_TASK_MS
