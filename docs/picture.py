@@ -22,5 +22,6 @@ if __name__ == "__main__":
     measure = similarity("rcmd_words")
     assert isinstance(measure, Explainable)
     a, b = (ReadText.of(tokens_of(each), "END") for each in (left, right))
-    picture = render_png(measure.explain(left, right).by_word(), Caption("rcmd_words", MODEL, a, b, "word"))
+    caption = Caption("rcmd_words", MODEL, a, b, "word", measure.bounds[1])
+    picture = render_png(measure.explain(left, right).by_word(), caption)
     (Path(__file__).parent / "images" / "explanation.png").write_bytes(picture)

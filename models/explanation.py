@@ -131,21 +131,6 @@ class Explanation:
             omitted=self.omitted + float(self.contribution[rest].sum()),
         )
 
-    def crop(self, rows: int, columns: int) -> Explanation:
-        """Keep the `rows` and `columns` units that contribute most; add the rest to `omitted`."""
-        size = np.abs(self.contribution)
-        left = np.sort(np.argsort(-size.sum(axis=1), kind="stable")[:rows])
-        right = np.sort(np.argsort(-size.sum(axis=0), kind="stable")[:columns])
-        cropped = self.contribution[np.ix_(left, right)]
-        return replace(
-            self,
-            left=self.left.at(left),
-            right=self.right.at(right),
-            similarity=self.similarity[np.ix_(left, right)],
-            contribution=cropped,
-            omitted=self.omitted + float(self.contribution.sum() - cropped.sum()),
-        )
-
     def link_list(self, max_links: int) -> LinkList:
         """The `max_links` strongest links, and the sum of the others."""
         short = self.strongest(max_links)

@@ -32,6 +32,17 @@ class ProbabilityMap:
         """The probability of each score, in the same shape."""
         return np.interp(scores, self.scores, self.probabilities)
 
+    def lowest_score(self, probability: float) -> float | None:
+        """The lowest score with this probability or a larger one; None if no score has.
+
+        >>> known = ProbabilityMap(np.array([0.2, 0.8]), np.array([0.1, 0.9]))
+        >>> known.lowest_score(0.5), known.lowest_score(0.95)
+        (0.5, None)
+        """
+        if self.probabilities[-1] < probability:
+            return None
+        return float(np.interp(probability, self.probabilities, self.scores))
+
     def equals(self, other: ProbabilityMap) -> bool:
         """Whether both have the same knots, to rounding."""
         both = ((self.scores, other.scores), (self.probabilities, other.probabilities))

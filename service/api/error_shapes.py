@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from semblance.service.api.formats import PICTURE_HEADERS, prefers_page
+from semblance.service.api.playground_links import playground_address
 from semblance.service.errors import Problem
+from semblance.service.rendering.html.refusal import render_refusal
 
 SHOWN = 10  # refused parts in one message
 FIELDS = "fields"  # in the scope of a request: the fields of its body, once this has been read
@@ -31,6 +35,11 @@ class Refused:
     code: str
     detail: str
     parts: Sequence[Problem]
+
+    @property
+    def title(self) -> str:
+        """The code in words."""
+        return self.code.replace("_", " ").capitalize()
 
     @property
     def message(self) -> str:
@@ -134,12 +143,26 @@ class Refusal(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer; only this method chooses between the shapes."""
-        if shape := shape_of(scope):
+        if scope["method"] == "GET" and prefers_page(Request(scope)):
+            self._send_as("text/html; charset=utf-8", self._page(scope))
+            self.headers.update(PICTURE_HEADERS)
+        elif shape := shape_of(scope):
             self.status_code = status_in(shape, self.status_code)
-            self.body = _ascii(shape.of(self._refused).model_dump())
-            self.headers["content-length"] = str(len(self.body))
-            self.headers["content-type"] = "application/json"
+            self._send_as("application/json", _ascii(shape.of(self._refused).model_dump()))
+        if scope["method"] == "GET":
+            self.headers["vary"] = "accept"
         await super().__call__(scope, receive, send)
+
+    def _send_as(self, content_type: str, body: bytes) -> None:
+        self.body = body
+        self.headers["content-length"] = str(len(body))
+        self.headers["content-type"] = content_type
+
+    def _page(self, scope: Scope) -> bytes:
+        refused = self._refused
+        details = [f"{part.pointer}: {part.detail}".removeprefix(": ") for part in refused.parts] or [refused.detail]
+        playground = playground_address(scope["path"], scope["query_string"].decode("latin-1"))
+        return render_refusal(refused.status, refused.title, details[:SHOWN], playground).encode("utf-8", "replace")
 
 
 def _ascii(content: Mapping[str, Any]) -> bytes:

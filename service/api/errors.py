@@ -166,15 +166,16 @@ def problem(
     status: int, code: str, detail: str, parts: Sequence[errors.Problem] = (), retry_after_s: int = RETRY_AFTER_S
 ) -> Response:
     """The answer to a refused or failed request, in the shape of its route."""
+    refused = Refused(status, code, detail, parts)
     body = ProblemDetails(
-        title=code.replace("_", " ").capitalize(),
+        title=refused.title,
         status=status,
         code=code,
         detail=detail,
         errors=[ProblemPart(pointer=p.pointer, code=p.code, detail=p.detail) for p in parts[:MAX_PARTS]],
     )
     headers = {"retry-after": str(retry_after_s)} if status in (429, 503) else {}
-    return Refusal(body.model_dump(), Refused(status, code, detail, parts), headers, MEDIA_TYPE)
+    return Refusal(body.model_dump(), refused, headers, MEDIA_TYPE)
 
 
 def internal_error(request_id: str) -> str:

@@ -40,6 +40,14 @@ def accepted_format(request: Request, media_types: Mapping[Format, str]) -> Form
     return best
 
 
+def prefers_page(request: Request) -> bool:
+    """Whether a request prefers HTML to JSON, as those of browsers do."""
+    try:
+        return accepted_format(request, {"json": "application/json", "html": "text/html"}) == "html"
+    except HTTPException:
+        return False
+
+
 def _quality(media_type: str, ranges: Mapping[str, float]) -> float:
     """Quality of the most specific range that covers a media type (RFC 9110, section 12.5.1).
 

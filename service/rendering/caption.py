@@ -1,15 +1,32 @@
-"""Caption of a picture, and the units it shows."""
+"""Caption of a picture or page: names, the two texts, and the score in words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Booleans
-from semblance.service.rendering.labels import plain
+from semblance.service.rendering.labels import SCORE_DECIMALS, label, plain
 
-MAX_UNITS = 40
+_MAX_NAME_EM = 36.0
+_TITLE_DECIMALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Probable:
+    """What a calibration says.
+
+    Attributes:
+        probability: that people call the pair the same.
+        likely_from: the score from which they do more often than not; None if no score is that high.
+        data: name of the pairs by which it was fitted.
+    """
+
+    probability: float
+    likely_from: float | None
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +37,10 @@ class Caption:
         measure, model: served names.
         a, b: the two texts as sent, with the parts that the model read; units refer to their characters.
         granularity: singular noun for a unit: "token" or "word".
-        distance: whether the score is minus a distance, so that 0 is the best possible.
+        best: the largest possible score; infinite if there is none. The score is minus a distance if it is 0.
+        document: id of the document that is text b, if it is one.
         warnings: messages to show with the score.
-        probability: that people call the pair the same, and the data by which it was fitted; None if unknown.
+        probable: what people would call the pair; None if unknown.
     """
 
     measure: str
@@ -30,13 +48,20 @@ class Caption:
     a: ReadText
     b: ReadText
     granularity: str
-    distance: bool = False
+    best: float = math.inf
+    document: str | None = None
     warnings: tuple[str, ...] = ()
-    probability: tuple[float, str] | None = None
+    probable: Probable | None = None
 
-    def counted(self, count: int) -> str:
-        """Count of units with the noun: "1 word", "2 words"."""
-        return f"{count} {self.granularity}" + ("" if count == 1 else "s")
+    @property
+    def distance(self) -> bool:
+        """Whether the score is minus a distance, so that 0 is the best possible."""
+        return self.best == 0
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of both texts."""
+        return "Text a", f"Text b: document {label(self.document, _MAX_NAME_EM)}" if self.document else "Text b"
 
     def closeness(self, similarity: float) -> str:
         """The similarity of two units in words; for a distance, which is minus that, the distance."""
@@ -46,6 +71,39 @@ class Caption:
     def cuts(self) -> tuple[str, ...]:
         """What the model did not read of each truncated text."""
         return cut_notes({"Text a": self.a, "Text b": self.b})
+
+
+def headline(explanation: Explanation, caption: Caption) -> str:
+    """What the words make of the score, on one line.
+
+    Special tokens are named only if they change the printed number.
+    """
+    score = plain(explanation.score, _TITLE_DECIMALS)
+    words = plain(float(explanation.contribution.sum()) + explanation.omitted, _TITLE_DECIMALS)
+    matching = f"{caption.granularity.capitalize()} matches"
+    best = "" if math.isinf(caption.best) else f"{caption.best:g}"
+    if caption.distance and explanation.score == 0:
+        text = "Identical to the model: distance 0, the best possible"
+    elif caption.distance:
+        text = f"Score {score}, minus a distance: 0 is the best possible"
+    elif words == score:
+        text = f"{matching} make {words} of {best}" if best else f"{matching} make the score {score}"
+    else:
+        text = f"{matching} make {words} of the score {score}"
+        text += f"; {best} is the best possible" if best else ""
+    if caption.probable and caption.probable.likely_from is not None:
+        text += f"; from {plain(caption.probable.likely_from, _TITLE_DECIMALS)}, people mostly call two texts the same"
+    return text
+
+
+def subtitle(explanation: Explanation, caption: Caption) -> str:
+    """Score, measure, model and what people would say, on one line."""
+    score = plain(explanation.score, SCORE_DECIMALS)
+    parts = [f"{label(caption.measure, _MAX_NAME_EM)} score {score}", label(caption.model, _MAX_NAME_EM)]
+    if caption.probable:
+        share, data = round(100 * caption.probable.probability), label(caption.probable.data, _MAX_NAME_EM)
+        parts.append(f"people call such a pair the same in {share} of 100 cases, judging by {data}")
+    return " \u00b7 ".join(parts)
 
 
 def cut_notes(texts: Mapping[str, ReadText]) -> tuple[str, ...]:
@@ -70,32 +128,3 @@ def matches(explanation: Explanation, caption: Caption) -> Booleans:
     """(n, m) True for pairs of units at distance 0; none unless the score is minus a distance."""
     same: Booleans = (explanation.similarity == 0) & (explanation.contribution == 0) & caption.distance
     return same
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """An explanation small enough to draw, and a note for each text that lost units."""
-
-    explanation: Explanation
-    notes: tuple[str, ...]
-
-
-def select(explanation: Explanation, caption: Caption) -> Selection:
-    """Select MAX_UNITS units of each text by contribution; the rest moves to `omitted`.
-
-    Units are removed a few at a time, and the others ranked again: only links with remaining units count. In one step,
-    a picture of two long texts would keep many units whose partners are removed.
-    """
-    sides = (("a", len(explanation.left)), ("b", len(explanation.right)))
-    notes = tuple(
-        f"Showing {MAX_UNITS} of {caption.counted(count)} of {side}; links of the others are in \u201comitted\u201d."
-        for side, count in sides
-        if count > MAX_UNITS
-    )
-    while max(len(explanation.left), len(explanation.right)) > MAX_UNITS:
-        explanation = explanation.crop(_fewer(len(explanation.left)), _fewer(len(explanation.right)))
-    return Selection(explanation, notes)
-
-
-def _fewer(count: int) -> int:
-    return min(count, max(MAX_UNITS, count * 9 // 10))

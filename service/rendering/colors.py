@@ -1,26 +1,27 @@
-"""Colors of contributions: blue raises the score, red lowers it, near white is zero."""
+"""Colors of contributions, in steps: blue raises the score, red lowers it.
+
+The steps are those of the playground in its light form (`playground/assets/style.css`), whose classes pages use.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from semblance.models.embeddings import Doubles
+from semblance.models.explanation import Explanation
 
-INK, FAINT_INK, RULE, PAPER = "#1f2933", "#5b6770", "#cfd6dc", "#ffffff"
-POSITIVE, NEGATIVE = "#4393c3", "#d6604d"
-
-# ColorBrewer's RdBu (Cynthia Brewer, colorbrewer2.org), a diverging scheme that color-blind readers can read; the
-# darkest step of each arm is left out, so that black or white numbers are legible on every cell.
-_MIDDLE = (247, 247, 247)
-_BLUES = (_MIDDLE, (209, 229, 240), (146, 197, 222), (67, 147, 195), (33, 102, 172))
-_REDS = (_MIDDLE, (253, 219, 199), (244, 165, 130), (214, 96, 77), (178, 24, 43))
+INK, FAINT_INK, RULE, PAPER, ACCENT = "#1f2933", "#52606b", "#d5dce2", "#ffffff", "#1d5c96"
+PLUS = ("#e1edf6", "#b9d8eb", "#86bbdc", "#4b95c6", "#1f66a6")
+MINUS = ("#fbe4d8", "#f6c3a8", "#ec9a7b", "#d2604d", "#a9202c")
+STEPS = len(PLUS)
 
 
 @dataclass(frozen=True, slots=True)
 class ColorScale:
-    """Colors from -limit to limit, equally strong at the same distance from 0."""
+    """Steps of color from -limit to limit, equally strong at the same distance from 0."""
 
     limit: float
 
@@ -29,25 +30,56 @@ class ColorScale:
         """Scale up to the largest absolute value; limit 0 without values."""
         return cls(max((float(np.abs(part).max()) for part in values if part.size), default=0.0))
 
+    def step(self, value: float) -> int:
+        """The step of a value, from -5 to 5; larger values have the last one.
+
+        >>> ColorScale(2.0).step(0.1), ColorScale(2.0).step(-0.9), ColorScale(2.0).step(9.0), ColorScale(0.0).step(1.0)
+        (0, -2, 5, 0)
+        """
+        if self.limit == 0:
+            return 0
+        step = min(math.floor(STEPS * abs(value) / self.limit + 0.5), STEPS)
+        return step if value > 0 else -step
+
     def color(self, value: float) -> str:
-        """Hexadecimal color of a value.
+        """Hexadecimal color of a value on paper.
 
         >>> ColorScale(2.0).color(0.0), ColorScale(2.0).color(2.0), ColorScale(0.0).color(0.0)
-        ('#f7f7f7', '#2166ac', '#f7f7f7')
+        ('#ffffff', '#1f66a6', '#ffffff')
         """
-        stops = _BLUES if value >= 0 else _REDS
-        strength = min(abs(value) / self.limit, 1.0) if self.limit > 0 else 0.0
-        place = strength * (len(stops) - 1)
-        below = min(int(place), len(stops) - 2)
-        share = place - below
-        mixed = (round(x + share * (y - x)) for x, y in zip(stops[below], stops[below + 1], strict=True))
-        return "#" + "".join(f"{channel:02x}" for channel in mixed)
+        return color_of(self.step(value))
+
+    def ink(self, value: float) -> str:
+        """Color of writing on the color of a value."""
+        return ink_on(self.color(value)) if self.step(value) else INK
+
+    def name(self, value: float) -> str:
+        """The class of the color of a value in style.css.
+
+        >>> ColorScale(2.0).name(0.0), ColorScale(2.0).name(-1.0)
+        ('shade-0', 'shade-minus-3')
+        """
+        step = self.step(value)
+        return f"shade-{'minus' if step < 0 else 'plus'}-{abs(step)}" if step else "shade-0"
+
+
+def word_scale(explanation: Explanation) -> ColorScale:
+    """One scale for the units of both texts and for their links."""
+    parts = explanation.contribution
+    return ColorScale.over(parts, parts.sum(axis=0), parts.sum(axis=1))
+
+
+def color_of(step: int) -> str:
+    """Hexadecimal color of a step."""
+    if step == 0:
+        return PAPER
+    return (PLUS if step > 0 else MINUS)[abs(step) - 1]
 
 
 def ink_on(color: str) -> str:
     """Black or white, whichever has more contrast: at least 4.5 to 1, as WCAG 2 requires.
 
-    >>> ink_on("#f7f7f7"), ink_on("#2166ac")
+    >>> ink_on("#ffffff"), ink_on("#1f66a6")
     ('#000000', '#ffffff')
     """
     brightness = _luminance(color) + 0.05

@@ -13,13 +13,13 @@ import resvg_py
 from semblance.models.explanation import Explanation
 from semblance.service.rendering.caption import Caption
 from semblance.service.rendering.fonts import font_files
-from semblance.service.rendering.svg import render_svg
+from semblance.service.rendering.svg.picture import render_svg
 
 _ZOOM = 2.0
 
 
 def render_png(explanation: Explanation, caption: Caption, *, system_fonts: bool = True) -> bytes:
-    """Rasterize the picture of `render_svg` at twice its size; at most 3,000 px a side.
+    """Rasterize the picture of `render_svg` at twice its size; 1,920 px wide.
 
     Latin, Greek, Cyrillic, Arabic, Hebrew, Chinese, Japanese and Korean use fonts of pinned packages, the same on every
     machine. Other scripts, and most emoji, need a system font; without one, or with `system_fonts` False, they are

@@ -12,7 +12,7 @@ from html import escape
 
 from semblance_client.explanation import Explanation, Part, Side
 
-RAISES, LOWERS = "67,147,195", "214,96,77"  # blue raises the score, red lowers it, as in the service's pictures
+RAISES, LOWERS = "75,149,198", "210,96,77"  # blue raises the score, red lowers it, as in the service's pictures
 STRONGEST_TINT = 0.55  # opacity behind the word with the largest share: text stays legible on it
 UNREAD_CHARS = 200  # shown of what the model did not read
 FAINT = "opacity:.6"

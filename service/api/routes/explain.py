@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
+from semblance.service.api.playground_links import playground_address
 from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
-from semblance.service.rendering.caption import Caption
+from semblance.service.rendering.caption import Caption, Probable
 from semblance.service.rendering.html.explanation import render_html
 from semblance.service.rendering.png import DrawingProcess
-from semblance.service.rendering.svg import render_svg
+from semblance.service.rendering.svg.picture import render_svg
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText
 from semblance.service.usecases.explain.explain import (
@@ -26,6 +28,8 @@ from semblance.service.usecases.explain.explain import (
     ExplainParams,
     PairExplanation,
 )
+
+MOSTLY = 0.5  # more often than not
 
 router = APIRouter(tags=["explain"], route_class=StrictRoute)
 
@@ -106,10 +110,18 @@ def _warning(notice: RequestWarning) -> str:
     return f"Warning: text {'a' if notice.pointer == '/a' else 'b'}: {notice.detail}"
 
 
-def _probability(result: PairExplanation) -> tuple[float, str] | None:
-    if result.calibration is None:
+def _probable(result: PairExplanation) -> Probable | None:
+    known = result.calibration
+    if known is None:
         return None
-    return result.calibration.probability_of(result.explanation.score), result.calibration.data
+    score = result.explanation.score
+    return Probable(known.probability_of(score), known.probability.lowest_score(MOSTLY), known.data)
+
+
+def _in_playground(result: PairExplanation) -> str:
+    """The address of the same texts in the playground, relative to this route."""
+    shown = {"a": result.a.text, "b": result.b.text, "measure": result.measure, "model": result.encoder.name}
+    return playground_address("/explain", urlencode(shown))
 
 
 async def _draw(
@@ -121,9 +133,10 @@ async def _draw(
         a=result.a,
         b=result.b,
         granularity=options.granularity,
-        distance=catalogue.is_distance(result.measure),
+        best=catalogue.similarity(result.measure).bounds[1],
+        document=options.id,
         warnings=tuple(_warning(notice) for notice in result.warnings),
-        probability=_probability(result),
+        probable=_probable(result),
     )
     match format_:
         case "svg":
@@ -131,4 +144,4 @@ async def _draw(
         case "png":
             return await drawing.png(result.explanation, caption)
         case _:
-            return await asyncio.to_thread(render_html, result.explanation, caption)
+            return await asyncio.to_thread(render_html, result.explanation, caption, _in_playground(result))

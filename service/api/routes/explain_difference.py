@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
+from semblance.service.api.playground_links import playground_address
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.difference import (
@@ -91,10 +93,16 @@ async def _explain(options: DifferenceRequest, request: Request, explain: Explai
     if format_ == "json":
         answer = await json_answer("parts", len(found.parts), lambda: difference_response(found).model_dump_json())
     else:
-        page = await asyncio.to_thread(render_difference, _page(found))
+        page = await asyncio.to_thread(render_difference, _page(found), _in_playground(options))
         answer = Response(page, media_type=MEDIA_TYPES[format_], headers=PICTURE_HEADERS)
     answer.headers["vary"] = "accept"
     return answer
+
+
+def _in_playground(options: DifferenceRequest) -> str:
+    """The address of the same search in the playground, relative to this route."""
+    shown = options.model_dump(include={"query", "collection", "measure", "mode"}, exclude_none=True)
+    return playground_address("/explain/difference", urlencode(shown))
 
 
 def _page(found: ScoreDifference) -> DifferencePage:

@@ -102,7 +102,7 @@ class ExplainRequest(StrictBody):
     max_links: int | None = Field(
         None,
         ge=0,
-        description=f"Strongest links to keep: {DEFAULT_LINKS} if null; pictures draw 40 words a side.",
+        description=f"Strongest links to keep: {DEFAULT_LINKS} if null; pictures and pages show all if null.",
     )
     truncate: Truncate = "END"
 

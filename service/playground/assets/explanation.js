@@ -25,6 +25,7 @@ const SHOWN_LINKS = 6; // in the bar; the rest are one part
 const MATRIX_SIDE = 14; // words or sentences of a side in the first matrix; the rest are one row or column
 const WORD_SIDE = 40; // in the matrix of words of long texts
 const NAME_CHARS = 28; // of a sentence
+const MATRIX_NOTE = "First text downward, second across; others are function words, punctuation and weak words.";
 const TABLE_ROWS = 200;
 const DIGITS = 3;
 const words = /** @type {HTMLMetaElement | null} */ (document.querySelector('meta[name="function-words"]'));
@@ -76,7 +77,7 @@ function scoreLine(shown, measure) {
     ),
     inBounds
       ? element("meter", {
-          min: low,
+          min: high > 0 ? Math.max(low, 0) : low,
           max: high,
           value: shown.score,
           "aria-label": `Score ${plain(shown.score)} between ${plain(low, 0)} and ${plain(high, 0)}`,
@@ -374,9 +375,10 @@ function details(shown, scale, opened) {
       bySentence ? "Matrix of sentences" : "Matrix of words",
       () => matrix(shown, scale, rows, columns),
       opened,
+      MATRIX_NOTE,
       true,
     ),
-    bySentence ? onDemand("Matrix of words", ofWords, opened) : null,
+    bySentence ? onDemand("Matrix of words", ofWords, opened, MATRIX_NOTE) : null,
     onDemand("Table of links", () => linkTable(shown), opened),
   );
 }
@@ -386,11 +388,13 @@ function details(shown, scale, opened) {
  * @param {string} name
  * @param {() => Node | Node[]} make
  * @param {Map<string, boolean>} opened
+ * @param {string} [note]
  * @param {boolean} [atFirst] whether it is open unless it was closed
  */
-function onDemand(name, make, opened, atFirst = false) {
+function onDemand(name, make, opened, note = "", atFirst = false) {
   const body = element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": name });
-  const made = element("details", { open: opened.get(name) ?? atFirst }, element("summary", {}, name), body);
+  const said = note ? element("p", { class: "faint" }, note) : null;
+  const made = element("details", { open: opened.get(name) ?? atFirst }, element("summary", {}, name), said, body);
   if (made.open) fill(body, make());
   made.addEventListener("toggle", () => {
     opened.set(name, made.open);
@@ -426,7 +430,8 @@ export function rowsOf(side, totals, most, bySentence = false) {
     .sort((one, other) => one.units[0] - other.units[0]);
   const kept = new Set(rows.flatMap((each) => each.units));
   const others = side.tokens.map((_, i) => i).filter((i) => !kept.has(i));
-  return others.length ? [...rows, { name: `${others.length} others`, kind: "others", units: others }] : rows;
+  if (others.length > 1) return [...rows, { name: `${others.length} others`, kind: "others", units: others }];
+  return [...rows, ...others.map((i) => words[i])].sort((one, other) => one.units[0] - other.units[0]);
 }
 
 /**
@@ -477,7 +482,6 @@ function matrix(shown, scale, rows, columns) {
   return element(
     "table",
     { class: "matrix" },
-    element("caption", {}, "Contribution of each pair; function words, punctuation and weak words are “others”."),
     element(
       "thead",
       {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from semblance.models.explanation import DifferencePart, Explanation, ReadText, Share
 from semblance.service.rendering.caption import Caption, cut_notes, matches
-from semblance.service.rendering.colors import NEGATIVE, POSITIVE, ColorScale
+from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.html.page import (
     ColoredUnit,
     Heading,
@@ -34,46 +35,45 @@ _MAX_WORD_EM = 24.0
 _MAX_NAME_EM = 40.0
 _LEADING = 2  # parts that the title names for the document that stands above
 _KIND_NAMES = {"special": "special tokens", "rest": "links left out"}
-_STYLE = f"""
-h1 {{ font-size: 1.5rem; margin-bottom: .5rem; }}
-.texts h2 {{ margin: 0; }}
-.texts .text {{ margin-top: .5rem; }}
-.texts h2 bdi {{ overflow-wrap: anywhere; }}
-.parts td, .parts th {{ vertical-align: top; }}
-.parts th[scope="row"] {{ font-size: 1rem; font-weight: 400; color: var(--ink); width: 24%; }}
-.parts .partners {{ display: block; color: var(--faint); font-size: .8125rem; line-height: 1.35;
-  white-space: normal; }}
-.parts .number {{ width: 17%; }}
-.parts .of-a {{ text-align: start; }}
-.parts .bar {{ width: 28%; min-width: 4rem; }}
-.parts th.bar {{ text-align: center; }}
-.track {{ position: relative; height: 1.1em; margin: .2em 0;
-  background: linear-gradient(var(--rule), var(--rule)) center / 1px 100% no-repeat; }}
-.track span {{ position: absolute; top: .1em; bottom: .1em; border-radius: .15em; min-width: 1px;
-  print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
-.parts tfoot td, .parts tfoot th {{ border-bottom: 0; border-top: 2px solid var(--ink); font-weight: 600; }}
-.parts tfoot th[scope="row"] {{ font-weight: 600; }}
-.toward-a {{ background: {POSITIVE}; }}
-.toward-b {{ background: {NEGATIVE}; }}
-@media (max-width: 40rem) {{
-  h1 {{ font-size: 1.25rem; }}
-  .parts tr {{ display: grid; grid-template-columns: 1fr 1fr; border-bottom: 1px solid var(--rule); padding: .4rem 0; }}
-  .parts thead tr {{ border-bottom: 0; padding: 0; }}
-  .parts td, .parts th, .parts .number, .parts .bar, .parts th[scope="row"] {{ width: auto; border: 0;
-    padding: .1rem .35rem; min-width: 0; }}
-  .parts .of-part {{ order: 1; }}
-  .parts .of-difference {{ order: 2; }}
-  .parts .bar {{ order: 3; grid-column: 1 / -1; }}
-  .parts .of-b {{ order: 4; text-align: start; }}
-  .parts .of-a {{ order: 5; text-align: end; }}
-  .parts tfoot tr {{ border-top: 2px solid var(--ink); border-bottom: 0; }}
-  .parts tfoot td, .parts tfoot th {{ border: 0; }}
-}}
-@media print {{
-  .parts tr {{ break-inside: avoid; }}
-  .parts tfoot {{ display: table-row-group; }} /* else the total is repeated on every sheet */
-  section {{ border-color: #999; }}
-}}
+_STYLE = """
+.texts .text { margin-top: .5rem; }
+.texts h2 bdi { overflow-wrap: anywhere; }
+.shares td, .shares th { vertical-align: top; }
+.shares th[scope="row"] { font-size: 1rem; font-weight: 400; color: var(--ink); width: 24%; }
+.shares .partners { display: block; color: var(--faint); font-size: .8125rem; line-height: 1.35;
+  white-space: normal; }
+.shares .number { width: 17%; }
+.shares .of-a { text-align: start; }
+.shares .of-bar { width: 28%; min-width: 4rem; }
+.shares th.of-bar { text-align: center; }
+.track { position: relative; height: 1.1em; margin: .2em 0;
+  background: linear-gradient(var(--rule), var(--rule)) center / 1px 100% no-repeat; }
+.track span { position: absolute; top: .1em; bottom: .1em; border-radius: .15em; min-width: 1px;
+  print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.shares tfoot td, .shares tfoot th { border-bottom: 0; border-top: 2px solid var(--ink); font-weight: 600; }
+.shares tfoot th[scope="row"] { font-weight: 600; }
+.toward-a { background: var(--plus-4); }
+.toward-b { background: var(--minus-4); }
+@media (max-width: 40rem) {
+  h1 { font-size: 1.25rem; }
+  .shares tr { display: grid; grid-template-columns: 1fr 1fr; border-bottom: 1px solid var(--rule); padding: .4rem 0; }
+  .shares thead tr { border-bottom: 0; padding: 0; }
+  .shares td, .shares th, .shares .number, .shares .of-bar, .shares th[scope="row"] { width: auto; border: 0;
+    padding: .1rem .35rem; min-width: 0; }
+  .shares .of-part { order: 1; }
+  .shares .of-difference { order: 2; }
+  .shares .of-bar { order: 3; grid-column: 1 / -1; }
+  .shares .of-b { order: 4; text-align: start; }
+  .shares .of-a { order: 5; text-align: end; }
+  .shares tfoot tr { border-top: 2px solid var(--ink); border-bottom: 0; }
+  .shares tfoot td, .shares tfoot th { border: 0; }
+}
+.shares { width: 100%; }
+@media print {
+  .shares tr { break-inside: avoid; }
+  .shares tfoot { display: table-row-group; } /* else the total is repeated on every sheet */
+  section { border-color: #999; }
+}
 """
 
 
@@ -132,15 +132,19 @@ class _Row:
         return self.part is None or self.part.kind in _KIND_NAMES
 
 
-def render_difference(shown: DifferencePage) -> str:
+def render_difference(shown: DifferencePage, playground: str | None = None) -> str:
     """Render the query, both texts with colored words, and a table with a bar for each part.
 
     The printed numbers add up: over the rows to the total, and in each row to its difference. Every text is escaped.
+
+    Args:
+        shown: what to show.
+        playground: relative address of the same search in the playground; None leaves out the link.
     """
     rows, total = _rows(shown)
     cuts = cut_notes({"The query": shown.query, "The text of A": shown.a.text, "The text of B": shown.b.text})
     heading = Heading(_summary(rows, total), _subtitle(shown), shown.warnings, cuts)
-    return page(heading, [_query(shown), _documents(shown), _table(shown, rows, total)], _STYLE)
+    return page(heading, [_query(shown), _documents(shown), _table(shown, rows, total)], _STYLE, playground)
 
 
 def _rows(shown: DifferencePage) -> tuple[list[_Row], _Row]:
@@ -218,7 +222,7 @@ def _query(shown: DifferencePage) -> str:
         (ColoredUnit(part.unit, part.difference, _in_both(part)) for part in words if part.unit),
         key=lambda each: each.unit.start,
     )
-    return f"""<section class="light">
+    return f"""<section class="card">
 <h2>Query</h2>{paragraph(shown.query, units, scale)}
 <p class="faint">Blue words count for A, red ones for B.</p>
 </section>"""
@@ -230,9 +234,7 @@ def _in_both(part: DifferencePart) -> str:
 
 
 def _documents(shown: DifferencePage) -> str:
-    captions = [
-        Caption(shown.measure, shown.model, shown.query, side.text, "word", shown.distance) for side in _sides(shown)
-    ]
+    captions = [_caption(shown, side) for side in _sides(shown)]
     texts = [marked_texts(side.explanation, caption)[1] for side, caption in zip(_sides(shown), captions, strict=True)]
     scale = ColorScale.over(*(text.totals for text in texts))
     columns = "".join(
@@ -240,10 +242,15 @@ def _documents(shown: DifferencePage) -> str:
         for name, side, text, caption in zip("AB", _sides(shown), texts, captions, strict=True)
     )
     matched = any(bool(text.matches.any()) for text in texts)
-    return f"""<section class="light">
+    return f"""<section class="card">
 <div class="texts">{columns}</div>
 <p class="faint">{color_key(scale, captions[0], matched=matched)}</p>
 </section>"""
+
+
+def _caption(shown: DifferencePage, side: DocumentSide) -> Caption:
+    best = 0.0 if shown.distance else math.inf
+    return Caption(shown.measure, shown.model, shown.query, side.text, "word", best)
 
 
 def _sides(shown: DifferencePage) -> tuple[DocumentSide, DocumentSide]:
@@ -265,11 +272,11 @@ def _table(shown: DifferencePage, rows: Sequence[_Row], total: _Row) -> str:
     scale = ColorScale.over(np.array([row.difference for row in rows]))
     head = '<th scope="col" class="number'
     body = "".join(_line(row, shown, scale) for row in rows)
-    return f"""<section>
+    return f"""<section class="card">
 <h2>What makes the difference</h2>
-<table class="parts">
+<table class="shares">
 <thead><tr><th scope="col" class="of-part">Part of the query</th>{head} of-b">B</th>
-<th scope="col" class="bar">\u2190 more in B \u00b7 more in A \u2192</th>
+<th scope="col" class="of-bar">\u2190 more in B \u00b7 more in A \u2192</th>
 {head} of-a">A</th>{head} of-difference">A \u2212 B</th></tr></thead>
 <tbody>{body}</tbody>
 <tfoot>{_line(total, shown, ColorScale(0.0))}</tfoot>
@@ -286,7 +293,7 @@ def _line(row: _Row, shown: DifferencePage, scale: ColorScale) -> str:
     )
     return (
         f'<tr><th scope="row" class="of-part"><bdi>{name}</bdi>{tag}</th>{b}'
-        f'<td class="bar">{_bar(row.difference, scale)}</td>{a}'
+        f'<td class="of-bar">{_bar(row.difference, scale)}</td>{a}'
         f'<td class="number of-difference">{signed(row.difference, SCORE_DECIMALS)}</td></tr>'
     )
 
@@ -321,6 +328,5 @@ def _matched(part: DifferencePart, side: DocumentSide, shown: DifferencePage) ->
     """The partner of a word at distance 0, which costs nothing."""
     if part.unit is None:
         return []
-    caption = Caption(shown.measure, shown.model, shown.query, side.text, "word", shown.distance)
-    [found] = matches(side.explanation, caption)[[side.explanation.left.index(part.unit)]]
+    [found] = matches(side.explanation, _caption(shown, side))[[side.explanation.left.index(part.unit)]]
     return [side.explanation.right[int(found.argmax())].text] if found.any() else []

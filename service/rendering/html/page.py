@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 import numpy as np
 
@@ -12,52 +14,20 @@ from semblance.models.embeddings import Doubles
 from semblance.models.explanation import Explanation, ReadText
 from semblance.models.text import Booleans, Unit
 from semblance.service.rendering.caption import Caption, matches
-from semblance.service.rendering.colors import ColorScale, ink_on
+from semblance.service.rendering.colors import ColorScale
 from semblance.service.rendering.fonts import language_of, runs
 from semblance.service.rendering.labels import decimals_for, in_sentence, legal, plain, signed
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
-:root { color-scheme: light dark;
-  --ink: #1f2933; --faint: #5b6770; --rule: #d9dfe4; --paper: #ffffff; --page: #f4f6f8; --alert: #fff3d6; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaee; --faint: #a3adb6; --rule: #39434c; --paper: #1c2329; --page: #13181c; --alert: #4a3a12; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink);
-  font: 16px/1.5 "Segoe UI", "Noto Sans", "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 76rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; }
-h1 { font-size: 1.75rem; line-height: 1.2; margin: 0; }
-h2 { font-size: 1rem; margin: 0 0 .5rem; }
-p { margin: 0; }
-.faint { color: var(--faint); font-size: .875rem; }
-section, figure { margin: 1.25rem 0 0; padding: 1.25rem; background: var(--paper);
-  border: 1px solid var(--rule); border-radius: .5rem; }
-.texts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem; }
-.texts + .faint { margin-top: 1rem; }
-.unread { color: #6b757d; background: #eceff1; }
-.matched { box-shadow: inset 0 -.15em #4393c3; }
+h1 { margin-bottom: .25rem; }
+mark[title] { cursor: help; }
+.matched { box-shadow: inset 0 -.15em var(--accent); }
 .message { margin-top: .25rem; }
 .warning { margin-top: .75rem; padding: .5rem .75rem; background: var(--alert); border-radius: .25rem;
-  border-inline-start: .3rem solid #d97706; }
-.text { line-height: 1.9; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start; }
-mark { padding: .1em 0; border-radius: .15em; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.light { --ink: #1f2933; --faint: #5b6770; --paper: #ffffff; color: var(--ink); }
-figure { padding: .25rem; }
-figcaption { padding: 0 1rem 1rem; }
-.wide { overflow-x: auto; }
-svg { display: block; max-width: 100%; min-width: 34rem; height: auto; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: .3rem .75rem; text-align: start; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
-th { font-size: .875rem; color: var(--faint); font-weight: 600; }
-td:not(.number) { min-width: 4rem; }
-.number { text-align: end; font-variant-numeric: tabular-nums; width: 1%; white-space: nowrap; }
-@media (min-width: 45rem) { .number { width: 9rem; } }
-@media (max-width: 30rem) {
-  main { padding-inline: .75rem; }
-  section { padding: .9rem; }
-  th, td { padding-inline: .35rem; }
-}
+  border-inline-start: .3rem solid var(--alert-rule); }
+main header { margin-bottom: 1rem; }
+.card + .card { margin-top: 1rem; }
 """
 
 
@@ -71,15 +41,17 @@ class Heading:
     messages: Sequence[str]
 
 
-def page(heading: Heading, sections: Iterable[str], style: str = "") -> str:
+def page(heading: Heading, sections: Iterable[str], style: str = "", playground: str | None = None) -> str:
     """A page with these sections, which are HTML, and more rules of style.
 
-    A content security policy in the head forbids scripts and resources, even if escaping fails.
+    It has the style of the playground, and a link to it at the relative address `playground`, if there is one. A
+    content security policy in the head forbids scripts and resources, even if escaping fails.
     """
     title = escaped(heading.title)
     kinds = (("warning", heading.warnings), ("message", heading.messages))
     messages = "".join(f'<p class="{kind}">{escaped(each)}</p>' for kind, listed in kinds for each in listed)
     body = "\n".join(sections)
+    link = f'<nav><a href="{escaped(playground)}">Open in the playground</a></nav>' if playground else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -87,9 +59,10 @@ def page(heading: Heading, sections: Iterable[str], style: str = "") -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{_STYLE}{style}</style>
+<style>{_playground_style()}{_STYLE}{style}</style>
 </head>
 <body>
+<header class="top"><span class="brand">Semblance</span>{link}</header>
 <main>
 <header><h1>{title}</h1><p class="faint">{escaped(heading.subtitle)}</p>{messages}</header>
 {body}
@@ -97,6 +70,11 @@ def page(heading: Heading, sections: Iterable[str], style: str = "") -> str:
 </body>
 </html>
 """
+
+
+@cache
+def _playground_style() -> str:
+    return (files("semblance.service") / "playground" / "assets" / "style.css").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +106,7 @@ class MarkedText:
 
     def paragraph(self, scale: ColorScale, caption: Caption) -> str:
         """The text with its units colored by contribution; a tooltip names the strongest partner."""
-        decimals = decimals_for(ColorScale.over(self.contribution).limit)
+        decimals = decimals_for(scale.limit)
         colored = [
             ColoredUnit(unit, float(total), self._description(i, caption, decimals), bool(self.matches[i].any()))
             for i, (unit, total) in enumerate(zip(self.units, self.totals, strict=True))
@@ -165,12 +143,10 @@ def paragraph(read: ReadText, units: Iterable[ColoredUnit], scale: ColorScale) -
         start = max(each.unit.start, reached)  # tokens may share characters; each character is shown once
         if each.unit.end <= start:
             continue
-        color = scale.color(each.value)
-        style = f"background:{color};color:{ink_on(color)}"
-        matched = ' class="matched"' if each.matched else ""
+        matched = " matched" if each.matched else ""
         pieces.append(escaped(text[reached:start]))
         shown = escaped(text[start : each.unit.end])
-        pieces.append(f'<mark{matched} style="{style}" title="{escaped(each.title)}">{shown}</mark>')
+        pieces.append(f'<mark class="{scale.name(each.value)}{matched}" title="{escaped(each.title)}">{shown}</mark>')
         reached = each.unit.end
     end = max(reached, read.end)
     pieces += [escaped(text[reached:end]), _unread(text[end:])]

@@ -1,0 +1,1 @@
+"""Pictures of explanations as SVG, drawn from top to bottom."""

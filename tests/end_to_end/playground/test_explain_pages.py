@@ -1,0 +1,98 @@
+"""Pages of /explain have the playground's look, and browsers get pages for refusals too."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.end_to_end.playground.conftest import OpenPage
+from tests.end_to_end.playground.test_accessibility import assert_accessible, open_disclosures
+from tests.support.running_service import running_service
+
+SENTENCES = " ".join(f"The courier lost parcel {i} of our shop on its way to Berlin." for i in range(6))
+PAGES = {
+    "short": "explain?" + urlencode({"a": "late parcel", "b": "My package is late!", "measure": "rcmd"}),
+    "long": "explain?" + urlencode({"a": SENTENCES, "b": SENTENCES.replace("parcel", "package")}),
+    "document": "explain?" + urlencode({"a": "my parcel never came", "id": "shipping-001"}),
+    "distance": "explain?" + urlencode({"a": "late parcel", "b": "late package", "measure": "word_movers"}),
+    "difference": "explain/difference?" + urlencode({"query": "a lost parcel", "a": "shipping-001", "b": "orders-008"}),
+    "refusal": "explain?" + urlencode({"a": "late parcel", "measure": "nosuch"}),
+}
+SECRET_DIGEST = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"  # of "secret"
+
+
+def brightness(page: Page, selector: str) -> list[float]:
+    """Mean of red, green and blue of the background of each element."""
+    colors = page.locator(selector).evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
+    return [sum(float(each) for each in re.findall(r"[\d.]+", color)[:3]) / 3 for color in colors]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_all_cards_are_dark_in_the_dark(open_page: OpenPage, name: str) -> None:
+    page = open_page(PAGES[name], scheme="dark")
+    cards = brightness(page, ".card")
+    assert cards
+    assert max(*cards, *brightness(page, "body")) < 60
+    assert min(brightness(open_page(PAGES[name]), ".card")) > 200
+
+
+@pytest.mark.parametrize("width", [390, 820, 1440])
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_fit_their_window_and_keep_their_bars(open_page: OpenPage, name: str, width: int) -> None:
+    page = open_page(PAGES[name], width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if page.locator(".sum .bar").count():
+        box = page.locator(".sum .bar").bounding_box()
+        assert box is not None
+        assert 0.7 * width < box["width"] <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_no_violation_in_pages(open_page: OpenPage, name: str, scheme: str) -> None:
+    page = open_page(PAGES[name], scheme=scheme)
+    open_disclosures(page)
+    assert_accessible(page)
+
+
+def test_a_print_has_every_part(open_page: OpenPage) -> None:
+    page = open_page(PAGES["long"])
+    words = page.get_by_role("group", name="Matrix of words")
+    expect(words.locator("table")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(words.locator("table")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.locator(".sum .bar")).to_be_visible()
+
+
+def test_a_page_opens_in_the_playground(open_page: OpenPage) -> None:
+    page = open_page(PAGES["short"])
+    score = page.locator("output.score").inner_text()
+    page.get_by_role("link", name="Open in the playground").click()
+    expect(page.get_by_role("tab", name="Compare", selected=True)).to_be_visible()
+    expect(page.locator("output.score")).to_have_text(f"{float(score):.3f}")
+    expect(page.get_by_label("measure 1")).to_have_value("rcmd")
+
+
+def test_a_missing_text_is_a_page_in_a_browser(open_page: OpenPage) -> None:
+    page = open_page("explain?a=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&id=no%2Fsuch")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Unknown document")
+    expect(page.locator(".card")).to_contain_text("no/such")
+    page.goto(page.url.replace("id=", "nosuch="))
+    expect(page.locator(".card")).to_contain_text("nosuch")
+
+
+def test_a_shared_page_asks_for_a_key(open_page: OpenPage) -> None:
+    """Its link leads to the playground, which takes the key and shows the same."""
+    with running_service(sample="1", api_keys=f"reader:read:{SECRET_DIGEST}") as address:
+        page = open_page(PAGES["document"], address=address)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
+        page.get_by_role("link", name="The playground asks").click()
+        page.get_by_label("Key of this service").fill("secret")
+        page.get_by_role("button", name="Use key").click()
+        expect(page.get_by_role("textbox", name="First text")).to_have_value("my parcel never came")
+        expect(page.get_by_role("textbox", name="Second text")).to_have_value(re.compile("My delivery is late"))
+        expect(page.locator("output.score")).to_be_visible()
