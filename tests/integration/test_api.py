@@ -528,10 +528,10 @@ def test_identical_texts_by_a_distance_are_called_so(api: Api) -> None:
     for measure in ("word_movers", "relaxed_word_movers"):
         body = {"a": text, "b": text, "measure": measure}
         assert api.ok("/explain", body)["score"] == 0.0
-        for format_ in ("svg", "html"):
+        for format_, outline in (("svg", 'stroke-width="1.5"'), ("html", ' matched"')):
             said = api.post("/explain", {**body, "format": format_}).text
-            assert "identical to the model: distance 0, the best possible" in said
-            assert said.count('stroke-width="2"') == 21, "every word and mark has its partner"
+            assert "Identical to the model: distance 0, the best possible" in said
+            assert said.count(outline) == 2 * 21, "every word and mark of both texts has its partner"
         other = api.post("/explain", {**body, "b": "A dog.", "format": "html"}).text
         assert "minus a distance: 0 is the best possible" in other
 
