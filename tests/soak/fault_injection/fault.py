@@ -66,7 +66,7 @@ class Fault:
     Attributes:
         inject: injects the fault and repairs it.
         lasts_s: duration in a long run.
-        readers_may_see: permitted reasons of failed reads, as status and code.
+        readers_may_see: permitted reasons of failed reads, as status and code; after a kind of request for that kind.
         writers_may_see: permitted reasons of failed writes.
         writes_within_s: maximum duration of a write, successful or not.
         lacks: what a deployment needs for this fault and does not have.

@@ -46,9 +46,9 @@ class FaultOutcome:
         return [*failed, *faults, *self.log.violations, *self.findings.examples]
 
     def _unexpected(self, what: str, kinds: tuple[str, ...], allowed: frozenset[str]) -> Iterator[str]:
-        for reason, count in self.log.failures(kinds).items():
-            if reason not in allowed:
-                yield f"{count} {what} failed: {reason}"
+        for (kind, reason), count in sorted(self.log.failed.items()):
+            if kind in kinds and not allowed & {reason, f"{kind}: {reason}"}:
+                yield f"{count} {what} failed: {kind}: {reason}"
 
     def row(self) -> dict[str, Any]:
         """The figures that are saved, as one row of a table."""
