@@ -42,12 +42,14 @@ class Refused:
         return self.code.replace("_", " ").capitalize()
 
     @property
-    def message(self) -> str:
+    def details(self) -> list[str]:
         """The details of the first refused parts, or of the whole."""
-        if not self.parts:
-            return self.detail
-        shown = "; ".join(f"{part.pointer}: {part.detail}".removeprefix(": ") for part in self.parts[:SHOWN])
-        return shown + (f"; and {len(self.parts) - SHOWN} more" if len(self.parts) > SHOWN else "")
+        return [f"{part.pointer}: {part.detail}".removeprefix(": ") for part in self.parts[:SHOWN]] or [self.detail]
+
+    @property
+    def message(self) -> str:
+        """The same on one line."""
+        return "; ".join(self.details) + (f"; and {len(self.parts) - SHOWN} more" if len(self.parts) > SHOWN else "")
 
 
 def _type_of(status: int) -> str:
@@ -160,9 +162,8 @@ class Refusal(Response):
 
     def _page(self, scope: Scope) -> bytes:
         refused = self._refused
-        details = [f"{part.pointer}: {part.detail}".removeprefix(": ") for part in refused.parts] or [refused.detail]
         playground = playground_address(scope["path"], scope["query_string"].decode("latin-1"))
-        return render_refusal(refused.status, refused.title, details[:SHOWN], playground).encode("utf-8", "replace")
+        return render_refusal(refused.status, refused.title, refused.details, playground).encode("utf-8", "replace")
 
 
 def _ascii(content: Mapping[str, Any]) -> bytes:

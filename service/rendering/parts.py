@@ -28,12 +28,12 @@ def score_parts(explanation: Explanation) -> list[ScorePart]:
     """The parts of a score: links of words, function words, and special tokens.
 
     The strongest links have parts of their own; all others are one part, and so are those of function words and
-    punctuation. A link says much if one of its units does. Parts of 0 are left out, but for the first.
+    punctuation. A link says much if one of its units does. Parts of 0 are left out, unless all are 0.
     """
     links = explanation.links
     saying = [link for link in links if _says_much(explanation, link)]
     own, others = saying[:MAX_LINKS], saying[MAX_LINKS:]
-    parts = [ScorePart(pair_name(explanation, link), link.contribution, "link") for link in own]
+    parts = [ScorePart(_pair_name(explanation, link), link.contribution, "link") for link in own]
     small = sum(link.contribution for link in links) - sum(link.contribution for link in saying)
     parts += [
         ScorePart("other words", sum(link.contribution for link in others) + explanation.omitted, "rest"),
@@ -43,7 +43,7 @@ def score_parts(explanation: Explanation) -> list[ScorePart]:
     return _rounded([part for part in parts if part.value] or [ScorePart("links", 0.0, "rest")], explanation.score)
 
 
-def pair_name(explanation: Explanation, link: Link) -> str:
+def _pair_name(explanation: Explanation, link: Link) -> str:
     """Both units of a link: joined by "=" if they are the same word."""
     left, right = explanation.left[link.left].text, explanation.right[link.right].text
     return f"{left} {'=' if left.lower() == right.lower() else '~'} {right}"

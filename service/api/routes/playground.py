@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from semblance.service.api.formats import prefers_page
 from semblance.service.rendering.function_words import FUNCTION_WORDS
 
 PATH = "/playground"
@@ -51,6 +52,6 @@ def install(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     async def home(request: Request) -> Response:
-        if "text/html" not in request.headers.get("accept", ""):
+        if not prefers_page(request):
             return JSONResponse(about, headers={"vary": "Accept"})
         return HTMLResponse(page, headers={"content-security-policy": _POLICY, "vary": "Accept"})

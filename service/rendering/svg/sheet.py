@@ -43,9 +43,9 @@ class Box(NamedTuple):
 
 
 def flow(widths: Iterable[float], gap: float, room: float) -> Iterator[Box]:
-    """Box boxes in lines of some room.
+    """Place boxes in lines of some room.
 
-    >>> [(place.line, place.x) for place in flow([40, 50, 30], 10, 100)]
+    >>> [(box.line, box.x) for box in flow([40, 50, 30], 10, 100)]
     [(0, 0.0), (0, 50.0), (1, 0.0)]
     """
     line, x = 0, 0.0
