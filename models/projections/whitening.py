@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from semblance.models.adaptation.affine_map import AffineMap
+from semblance.models.adaptation.principal_axes import principal_axes
 from semblance.models.embeddings import Doubles
 from semblance.models.errors import NotFitted
 
@@ -52,15 +53,10 @@ class Whitening:
             raise NotFitted(
                 f"{n} texts are too few for {k} dimensions; provide more texts, or keep fewer dimensions with --dims"
             )
-        mean = vectors.mean(axis=0)
-        centered = vectors - mean
-        variances, directions = np.linalg.eigh(centered.T @ centered / (n - 1))
-        variances, directions = variances[::-1], directions[:, ::-1]
-        rank = int((variances > MIN_VARIANCE * max(variances[0], np.finfo(np.float64).tiny)).sum())
+        axes = principal_axes(vectors)
+        rank = int((axes.variances > MIN_VARIANCE * max(axes.variances[0], np.finfo(np.float64).tiny)).sum())
         k = _kept(rank, dims)
-        largest = directions[np.abs(directions).argmax(axis=0), np.arange(d)]
-        directions = directions * np.sign(largest)
-        return AffineMap(mean, directions[:, :k] / np.sqrt(variances[:k]))
+        return AffineMap(axes.mean, axes.directions[:, :k] / np.sqrt(axes.variances[:k]))
 
 
 def _kept(rank: int, dims: int | None) -> int:

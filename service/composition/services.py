@@ -26,6 +26,7 @@ from semblance.service.usecases.collections import Collections
 from semblance.service.usecases.compare import Compare
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.document_map import MapDocuments
 from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
@@ -114,6 +115,7 @@ def _use_cases(settings: Settings, models: LazyModels, stores: Stores, texts: Te
         DeleteDocuments(access),
         ChangeMetadata(access),
         FindDuplicates(collections, access, texts),
+        MapDocuments(access),
         Explain(models, best_passages, texts, models.calibrations),
         ExplainDifference(best_passages),
         Embed(models, texts),

@@ -36,6 +36,7 @@ READS = [
     ("POST", "/collections/a/count"),
     ("POST", "/collections/a/list"),
     ("POST", "/collections/a/duplicates"),
+    ("POST", "/collections/a/map"),
     ("POST", "/v1/embeddings"),
     ("POST", "/rerank"),
     ("POST", "/v2/rerank"),

@@ -162,6 +162,8 @@ def create_and_store(client: GeneratedClient) -> None:
     assert (found.id, found.metadata["state"]) == ("a/b", "open")
     page = client.call("find_duplicates", "typed", body=client.DuplicatesRequest(min_score=0.9))
     assert (page.groups, page.checked, page.cursor) == ([], 1, None)
+    [point] = client.call("map_documents", "typed", body=client.MapRequest(field="kind")).points
+    assert (point.id, point.value, point.x, point.y) == ("a/b", "complaint", 0.0, 0.0)
     assert client.call("delete_matching", "typed", body=client.DeleteRequest(ids=["none"])).deleted == 0
 
 

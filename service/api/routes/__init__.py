@@ -2,6 +2,7 @@
 
 from semblance.service.api.routes import (
     collections,
+    document_map,
     documents,
     duplicates,
     embeddings,
@@ -32,6 +33,7 @@ _MODULES = (
     documents,
     matching,
     duplicates,
+    document_map,
     models,
     health,
     tei,

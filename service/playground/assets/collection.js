@@ -4,7 +4,7 @@
 import { collectionPath, get, linesOf, post, send } from "./api.js";
 import { announce, button, element, fill, grouped, labeled, menu, plain, setChoices, signed } from "./dom.js";
 import { readDocuments } from "./files.js";
-import { metadataText } from "./search.js";
+import { metadataFields, metadataText } from "./search.js";
 import { writeState } from "./state.js";
 
 const PAGE = 100; // documents listed at a time
@@ -47,6 +47,9 @@ export class Collection {
     this.cursor = null;
     this.more = button("Show more", () => this.nextPage(this.cursor), { class: "quiet", hidden: true });
     this.groups = element("div");
+    this.field = menu([["", "nothing"]], "", { name: "field" });
+    this.toMap = button("Draw map", () => this.drawMap(), { disabled: true }); // until the fields are known
+    this.map = element("div");
     this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: "0.75" });
     fill(
       panel,
@@ -70,6 +73,13 @@ export class Collection {
       ),
       element(
         "section",
+        { class: "card", "aria-label": "Map" },
+        element("h2", {}, "Map"),
+        element("div", { class: "toolbar" }, labeled("Color by", this.field), this.toMap),
+        this.map,
+      ),
+      element(
+        "section",
         { class: "card", "aria-label": "Listed documents" },
         element("h2", {}, "Documents"),
         this.list,
@@ -81,6 +91,9 @@ export class Collection {
   /** @param {Record<string, string>} fields */
   async open(fields) {
     await this.refresh(fields.collection ?? this.collection.value ?? "default");
+    if (!fields.map || !this.collection.value) return;
+    this.field.value = fields.color ?? "";
+    await this.drawMap();
   }
 
   /** @param {string} chosen */
@@ -98,6 +111,8 @@ export class Collection {
   async show() {
     writeState("collection", { collection: this.collection.value });
     fill(this.groups);
+    fill(this.map);
+    this.toMap.disabled = true;
     const one = this.known.find((/** @type {any} */ each) => each.name === this.collection.value);
     if (!one) {
       fill(
@@ -130,7 +145,19 @@ export class Collection {
     );
     fill(this.list);
     this.cursor = null;
-    await this.nextPage(null);
+    const [fields] = await Promise.all([metadataFields(one.name), this.nextPage(null)]);
+    const choices = fields.map((field) => /** @type {[string, string]} */ ([field, field]));
+    setChoices(this.field, [...choices, ["", "nothing"]], fields[0] ?? "");
+    this.toMap.disabled = false;
+  }
+
+  async drawMap() {
+    const name = this.collection.value;
+    writeState("collection", { collection: name, map: "shown", color: this.field.value });
+    const { DocumentMap } = await import("./map.js");
+    const box = element("div"); // its own, so that an answer that comes late is not shown
+    fill(this.map, box);
+    await new DocumentMap(box, name, this.field.value).show();
   }
 
   /** @param {string | null} cursor */

@@ -126,9 +126,8 @@ export class Search {
   async choose() {
     const name = this.collection.value;
     if (!this.query.value && name === "default") this.query.placeholder = "my parcel never came";
-    const page = await post(`${collectionPath(name)}/list`, { limit: SAMPLED });
-    const fields = new Set(page.documents.flatMap((/** @type {any} */ each) => Object.keys(each.metadata)));
-    this.facets = [...fields].slice(0, FIELDS).map((field) => ({ field, values: VALUES }));
+    const fields = await metadataFields(name);
+    this.facets = fields.slice(0, FIELDS).map((field) => ({ field, values: VALUES }));
     const counted = await post(`${collectionPath(name)}/count`, { facets: this.facets });
     fill(
       this.filters,
@@ -393,6 +392,16 @@ export function snippet(hit) {
     i = end;
   }
   return element("p", { class: "snippet", dir: "auto" }, shown.cut_start ? "… " : "", parts, shown.cut_end ? " …" : "");
+}
+
+/**
+ * The metadata fields of the first documents of a collection.
+ * @param {string} name
+ * @returns {Promise<string[]>}
+ */
+export async function metadataFields(name) {
+  const { documents } = await post(`${collectionPath(name)}/list`, { limit: SAMPLED });
+  return [...new Set(documents.flatMap((/** @type {any} */ each) => Object.keys(each.metadata)))];
 }
 
 /** @param {Record<string, unknown>} metadata */

@@ -29,6 +29,8 @@ def open_everything(page: Page) -> None:
     if (find := page.get_by_role("button", name="Find near-duplicates")).count():
         find.click()
         page.get_by_text("groups.").wait_for()
+        page.get_by_role("button", name="Draw map").click()
+        page.locator(".map").press("Home")
     page.get_by_role("button", name="Key").click()
 
 

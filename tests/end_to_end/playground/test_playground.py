@@ -158,6 +158,46 @@ def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenP
     expect(page.get_by_role("region", name="Near-duplicates")).to_contain_text("with 2: ")
 
 
+def test_a_map_colors_documents_and_is_walked_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("#collection")
+    region = page.get_by_role("region", name="Map")
+    region.get_by_role("button", name="Draw map").click()
+    entries = region.get_by_role("group", name="Values").get_by_role("button")
+    expect(entries).to_have_count(10)
+    expect(region).to_contain_text("200 documents. The two directions hold")
+    shown = region.get_by_role("application", name="Map")
+    card = region.locator(".map-card")
+    shown.press("Home")
+    expect(card).to_contain_text("account-001 category: account")
+    pixels = "(each) => each.toDataURL()"
+    before = shown.locator("canvas").evaluate(pixels)
+    shown.press("ArrowRight")
+    expect(card).not_to_contain_text("account-001")
+    assert shown.locator("canvas").evaluate(pixels) != before
+    entries.filter(has_text="returns").click()
+    expect(entries.filter(has_text="returns")).to_have_attribute("aria-pressed", "true")
+    shown.press("ArrowUp")
+    expect(card).to_contain_text("category: returns")
+    link = page.url
+    assert "color=category" in link
+    other = open_page("#" + link.partition("#")[2])
+    expect(other.get_by_role("group", name="Values").get_by_role("button")).to_have_count(10)
+
+
+def test_a_pointed_mark_is_the_nearest_document(open_page: OpenPage) -> None:
+    page = open_page("#collection?collection=default&map=shown")
+    canvas = page.locator(".map canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    for share in range(5, 95):
+        page.mouse.move(box["x"] + box["width"] * share / 100, box["y"] + box["height"] / 2)
+    page.locator(".map").press("Home")
+    first = page.locator(".map-card strong").first.inner_text()
+    page.mouse.move(0, 0)
+    expect(page.locator(".map-card strong")).to_have_text([first])
+
+
 def test_words_can_be_walked_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("#compare?a=late%20parcel&b=my%20late%20package")
     page.locator("output.score").wait_for()
@@ -250,4 +290,8 @@ def test_ten_thousand_documents_stay_responsive(open_page: OpenPage, url: str) -
     expect(page.get_by_role("button", name="Show more")).to_have_count(0)
     page.mouse.wheel(0, 100_000)
     page.get_by_label("Least similarity").fill("0.9")
+    page.get_by_role("button", name="Draw map").click()
+    expect(page.get_by_role("region", name="Map")).to_contain_text("5,000 of 10,000 documents")
+    page.locator(".map").hover()
+    page.get_by_role("group", name="Values").get_by_role("button").first.click()
     assert max(page.evaluate("window.tasks"), default=0) < LONGEST_TASK_MS

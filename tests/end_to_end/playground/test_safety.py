@@ -100,6 +100,11 @@ def test_ids_and_metadata_stay_text(open_page: OpenPage) -> None:
     listed.get_by_label("Least similarity").fill("0.2")
     listed.get_by_role("button", name="Find near-duplicates").click()
     expect(listed.get_by_text("groups.")).to_be_visible()
+    listed.get_by_label("Color by").select_option("note")
+    listed.get_by_role("button", name="Draw map").click()
+    listed.locator(".map").press("Home")
+    expect(listed.locator(".map-card strong")).to_have_text(min(PAYLOADS))
+    assert len(set(listed.locator(".legend-entry").all_inner_texts())) == 11
     require_harmless(listed)
 
 

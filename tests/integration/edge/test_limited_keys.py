@@ -201,6 +201,8 @@ def test_acts_on_many_documents_reach_visible_ones_only(send: Send) -> None:
     found = send(ACME, "POST", "/collections/faq/duplicates", {"min_score": -1}).text
     assert "A cat sleeps." in found
     assert not any(hidden in found for hidden in ("A cat runs.", "A cat eats."))
+    mapped = send(ACME, "POST", "/collections/faq/map", {}).json()
+    assert ([each["id"] for each in mapped["points"]], mapped["documents"]) == (["a", "b", "s"], 3)
     before = stored(send)
     for doc_id, metadata, code in (
         ("z", {"kind": "x"}, "unknown_document"),
@@ -237,6 +239,7 @@ def requests_of(name: str) -> Mapping[str, tuple[str, str, object]]:
         "delete_many": ("POST", f"/collections/{name}/delete", {"ids": ["a"]}),
         "change": ("PATCH", f"/collections/{name}/documents", {"documents": [{"id": "a", "metadata": {"x": 1}}]}),
         "duplicates": ("POST", f"/collections/{name}/duplicates", {"min_score": 0.5}),
+        "map": ("POST", f"/collections/{name}/map", {}),
         "show": ("GET", f"/collections/{name}", None),
         "list": ("GET", f"/collections/{name}/documents", None),
         "get": ("GET", f"/collections/{name}/documents/a", None),

@@ -33,6 +33,7 @@ from semblance.service.replication.limited_views import LimitedIndex, LimitedSto
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.document_map import MapDocuments, MapParams
 from semblance.service.usecases.documents.duplicates import DuplicateParams, FindDuplicates
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.documents.index import IndexDocuments
@@ -91,6 +92,7 @@ class Service:
     delete: DeleteDocuments
     change: ChangeMetadata
     duplicates: FindDuplicates
+    map: MapDocuments
 
     async def put(self, documents: Stored, name: str = "faq") -> None:
         """Create a collection with documents, without limits."""
@@ -139,6 +141,7 @@ async def service() -> AsyncIterator[Service]:
                 DeleteDocuments(access),
                 ChangeMetadata(access),
                 FindDuplicates(collections, access, texts),
+                MapDocuments(access),
             )
         finally:
             await asyncio.to_thread(local.close)
@@ -167,8 +170,13 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
         few = SearchParams([InputText("cat law", "/query")], "faq", 2, 2, "cosine", where=where, mode=mode)
         best = [pytest.approx(hit.score, abs=1e-6) for hit in (await service.search(few)).hits[0]]
         found += [best if mode == "vector" else len(best)]
+    return iter([*found, *await overviews(service, where)])
+
+
+async def overviews(service: Service, where: Filter | None) -> list[object]:
+    """Counts, pages, duplicates and maps of documents."""
     counted = await service.count("faq", where, {"tenant": 10, "size": 10}, None)
-    found += [counted.documents, counted.facets]
+    found: list[object] = [counted.documents, counted.facets]
     for after, limit in (("", 100), ("", 2), ("c", 3)):
         page, more = await service.index.page("faq", after, limit)
         found += [[(each.id, each.text, each.metadata) for each in page], more]
@@ -182,7 +190,10 @@ async def answers(service: Service, where: Filter | None) -> Iterator[object]:
         duplicates = await service.duplicates.open(DuplicateParams("faq", 0.5, measure, where=where))
         async for batch in duplicates.batches():
             found.append([[(each.id, each.text, each.like) for each in group] for group in batch.groups])
-    return iter(found)
+    for most in (100, 2):
+        drawn = await service.map(MapParams("faq", where, "size", most, None))
+        found += [drawn.documents, drawn.explained, drawn.points]
+    return found
 
 
 @settings(deadline=None, max_examples=30)
@@ -437,6 +448,7 @@ REQUESTS: Mapping[str, Callable[[Service, str], Awaitable[object]]] = {
     "delete_matching": lambda service, name: service.delete.by_filter(name, parse_filter({"tenant": "acme"}), None),
     "change": lambda service, name: service.change(name, [MetadataChange("a", {"size": 1}, [])]),
     "duplicates": lambda service, name: service.duplicates.open(DuplicateParams(name, 0.5)),
+    "map": lambda service, name: service.map(MapParams(name, None, None, 10, None)),
     "explain": lambda service, name: service.explain(
         ExplainParams(InputText("cat", "/a"), DocumentRef("a", name), "rcmd_words", None, "word", None)
     ),

@@ -62,6 +62,7 @@ REQUIRED = {
     "POST /collections/{name}/count": "read",
     "POST /collections/{name}/list": "read",
     "POST /collections/{name}/duplicates": "read",
+    "POST /collections/{name}/map": "read",
     "POST /collections/{name}/delete": "write",
     "PATCH /collections/{name}/documents": "write",
     "GET /explain": "read",

@@ -1,0 +1,373 @@
+// @ts-check
+// The documents of a collection as points: distant ones differ.
+
+import { collectionPath, post } from "./api.js";
+import { announce, button, element, fill, grouped } from "./dom.js";
+
+/** @typedef {{id: string, x: number, y: number, text: string, value: string | number | boolean | null}} Point */
+/** @typedef {{name: string, color: string, shape: number, count: number}} Group */
+/** @typedef {{path: Path2D, inside: string, outline: string}} Mark */
+
+const MOST_GROUPS = 10; // with a mark of their own
+const HUES = 5; // colors --mark-0 to --mark-4
+const STEPS = 5; // of a scale of numbers
+const SIZE = 4.5; // half the width of a mark, in pixels
+const REACH = 18; // pixels between the pointer and the point that it finds
+const MARGIN = 16;
+const ASPECT = 0.6; // height of the map by its width
+const LEAST_HEIGHT = 280;
+const DIMMED = 0.12;
+const SHOWN_CHARS = 200; // of a text; the service sends as many
+
+/** Outlines of the marks around the origin, in half widths. */
+const SHAPES = [
+  (/** @type {Path2D} */ path) => path.arc(0, 0, 1, 0, 7),
+  (/** @type {Path2D} */ path) => path.rect(-0.9, -0.9, 1.8, 1.8),
+  (/** @type {Path2D} */ path) => polygon(path, [0, -1.2, 1.15, 0.9, -1.15, 0.9]),
+  (/** @type {Path2D} */ path) => polygon(path, [0, -1.3, 1.1, 0, 0, 1.3, -1.1, 0]),
+].map((draw) => {
+  const path = new Path2D();
+  draw(path);
+  return path;
+});
+
+/** A map that is drawn into an element. */
+export class DocumentMap {
+  /**
+   * @param {HTMLElement} box
+   * @param {string} collection
+   * @param {string} field whose values have marks; empty for none
+   */
+  constructor(box, collection, field) {
+    this.box = box;
+    this.collection = collection;
+    this.field = field;
+    /** @type {Point[]} */
+    this.points = [];
+    /** @type {Group[]} */
+    this.groups = [];
+    /** @type {number[]} group of each point */
+    this.groupOf = [];
+    /** @type {[number, number][]} places of the points on the canvas */
+    this.places = [];
+    /** @type {number | null} */
+    this.pinned = null;
+    /** @type {number | null} */
+    this.pointed = null;
+    /** @type {number | null} group that is shown alone */
+    this.alone = null;
+    this.canvas = element("canvas", { "aria-hidden": "true" });
+    this.frame = element(
+      "div",
+      {
+        class: "map",
+        tabindex: 0,
+        role: "application",
+        "aria-label": "Map; arrow keys walk from document to document",
+      },
+      this.canvas,
+    );
+    this.card = element("div", { class: "map-card", "aria-live": "polite" });
+    this.legend = element("div", { class: "toolbar", role: "group", "aria-label": "Values" });
+    this.frame.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.point(this.nearest(event)));
+    this.frame.addEventListener("pointerleave", () => this.point(null));
+    this.frame.addEventListener("click", (/** @type {PointerEvent} */ event) => this.pin(this.nearest(event)));
+    this.frame.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.walk(event));
+    this.resized = new ResizeObserver(() => (this.frame.isConnected ? this.draw() : this.resized.disconnect()));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener(
+      "change",
+      () => this.frame.isConnected && this.recolor(),
+    );
+  }
+
+  async show() {
+    fill(this.box, element("p", { class: "faint" }, "Drawing …"));
+    const drawn = await post(`${collectionPath(this.collection)}/map`, { field: this.field || null });
+    this.points = drawn.points;
+    if (!this.points.length) {
+      fill(this.box, element("p", { class: "empty" }, "There are no documents to draw."));
+      return;
+    }
+    const { groups, groupOf } = this.field ? grouping(this.points) : single(this.points);
+    this.groups = groups;
+    this.groupOf = this.points.map(groupOf);
+    const share = Math.round(100 * (drawn.explained[0] + drawn.explained[1]));
+    const shown =
+      this.points.length < drawn.documents
+        ? `${grouped(this.points.length)} of ${grouped(drawn.documents)} documents, evenly chosen.`
+        : `${grouped(drawn.documents)} documents.`;
+    const caption =
+      `${shown} The two directions hold ${share} % of what tells these vectors apart: ` +
+      "documents far from each other differ; near ones may differ, too.";
+    fill(this.box, element("p", { class: "faint" }, caption), this.legend, this.frame, this.card);
+    this.recolor();
+    this.resized.observe(this.frame);
+    this.showCard();
+    announce(`${grouped(this.points.length)} documents on the map.`);
+  }
+
+  /** Take the colors of the scheme. */
+  recolor() {
+    this.showLegend();
+    this.draw();
+  }
+
+  showLegend() {
+    if (!this.field) return;
+    fill(
+      this.legend,
+      this.groups.map((group, i) => {
+        const swatch = element("canvas", { class: "mark", width: 32, height: 32, "aria-hidden": "true" });
+        drawMark(swatch.getContext("2d"), markOf(group), 16, 16, 10);
+        const chosen = button("", () => this.showAlone(this.alone === i ? null : i), {
+          class: "quiet legend-entry",
+          "aria-pressed": this.alone === i ? "true" : "false",
+        });
+        fill(
+          chosen,
+          swatch,
+          element("span", {}, group.name),
+          element("span", { class: "faint" }, grouped(group.count)),
+        );
+        return chosen;
+      }),
+    );
+  }
+
+  /** @param {number | null} group */
+  showAlone(group) {
+    this.alone = group;
+    for (const [i, each] of [...this.legend.children].entries()) each.setAttribute("aria-pressed", String(i === group));
+    this.draw();
+  }
+
+  draw() {
+    const width = this.frame.clientWidth;
+    const height = Math.max(LEAST_HEIGHT, Math.round(width * ASPECT));
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+    this.canvas.style.height = `${height}px`;
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    this.places = placed(this.points, width, height);
+    const marks = this.groups.map(markOf);
+    for (const [i, [x, y]] of this.places.entries()) {
+      context.globalAlpha = this.shown(i) ? 1 : DIMMED;
+      drawMark(context, marks[this.groupOf[i]], x, y, SIZE);
+    }
+    context.globalAlpha = 1;
+    context.strokeStyle = colorOf("--ink");
+    for (const [i, dashes] of /** @type {[number | null, number[]][]} */ ([
+      [this.pinned, []],
+      [this.pointed, [3, 3]],
+    ])) {
+      if (i === null) continue;
+      context.lineWidth = 2;
+      context.setLineDash(dashes);
+      context.beginPath();
+      context.arc(...this.places[i], 2.2 * SIZE, 0, 7);
+      context.stroke();
+    }
+  }
+
+  /** @param {number} i */
+  shown(i) {
+    return this.alone === null || this.alone === this.groupOf[i];
+  }
+
+  /** @param {PointerEvent} event */
+  nearest(event) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    let [found, least] = [/** @type {number | null} */ (null), REACH];
+    for (const [i, place] of this.places.entries()) {
+      const distance = Math.hypot(place[0] - x, place[1] - y);
+      if (this.shown(i) && distance < least) [found, least] = [i, distance];
+    }
+    return found;
+  }
+
+  /** @param {number | null} i */
+  point(i) {
+    if (i === this.pointed) return;
+    this.pointed = i;
+    this.draw();
+    this.showCard();
+  }
+
+  /** @param {number | null} i */
+  pin(i) {
+    this.pinned = this.pinned === i ? null : i;
+    this.draw();
+    this.showCard();
+  }
+
+  /** @param {KeyboardEvent} event */
+  walk(event) {
+    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step && event.key !== "Home") return;
+    event.preventDefault();
+    this.pinned = step && this.pinned !== null ? this.neighbor(this.pinned, step) : 0;
+    this.pointed = null;
+    this.draw();
+    this.showCard();
+  }
+
+  /**
+   * The nearest point in a direction; the same one at the border.
+   * @param {number} from
+   * @param {number[]} step
+   */
+  neighbor(from, [dx, dy]) {
+    const [x, y] = this.places[from];
+    let [found, least] = [from, Infinity];
+    for (const [i, place] of this.places.entries()) {
+      const along = (place[0] - x) * dx + (place[1] - y) * dy;
+      const across = Math.abs((place[0] - x) * dy) + Math.abs((place[1] - y) * dx);
+      if (this.shown(i) && along > 0 && along >= across && along + across < least) [found, least] = [i, along + across];
+    }
+    return found;
+  }
+
+  showCard() {
+    const chosen = [...new Set([this.pinned, this.pointed])].filter((i) => i !== null);
+    fill(
+      this.card,
+      chosen.length ? null : element("p", { class: "faint" }, "Point at a mark to read its text; a click keeps it."),
+      chosen.map((i) => {
+        const { id, text, value } = this.points[/** @type {number} */ (i)];
+        const named = this.field ? ` ${this.field}: ${value ?? "none"}` : "";
+        return element(
+          "p",
+          {},
+          element("strong", {}, id),
+          element("span", { class: "faint" }, named),
+          element("br"),
+          element("span", { dir: "auto" }, text, Array.from(text).length < SHOWN_CHARS ? "" : " …"),
+        );
+      }),
+    );
+  }
+}
+
+/**
+ * One group of all points.
+ * @param {Point[]} points
+ */
+const single = (points) => ({
+  groups: [{ name: "", color: "--mark-0", shape: 0, count: points.length }],
+  groupOf: () => 0,
+});
+
+/**
+ * Groups by value; of numbers with many values, by fifths of the documents.
+ * @param {Point[]} points
+ * @returns {{groups: Group[], groupOf: (point: Point) => number}}
+ */
+function grouping(points) {
+  /** @type {Map<Point["value"], number>} */
+  const counts = new Map();
+  for (const { value } of points) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const numbers = points.map((each) => each.value).filter((value) => typeof value === "number");
+  if (counts.size > MOST_GROUPS && numbers.length > points.length / 2) return bySize(points, numbers);
+  const values = [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value);
+  const own = new Map(values.slice(0, MOST_GROUPS).map((value, i) => [value, i]));
+  const groups = [...own.keys()].map((value, i) => ({
+    name: String(value ?? "none"),
+    color: `--mark-${i % HUES}`,
+    shape: i % SHAPES.length,
+    count: counts.get(value) ?? 0,
+  }));
+  const rest = points.filter((each) => !own.has(each.value)).length;
+  if (rest)
+    groups.push({ name: `${grouped(values.length - own.size)} other values`, color: "--faint", shape: 0, count: rest });
+  return { groups, groupOf: ({ value }) => own.get(value) ?? own.size };
+}
+
+/**
+ * @param {Point[]} points
+ * @param {number[]} numbers
+ * @returns {{groups: Group[], groupOf: (point: Point) => number}}
+ */
+function bySize(points, numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const starts = [...new Set(Array.from({ length: STEPS }, (_, i) => sorted[Math.floor((i * sorted.length) / STEPS)]))];
+  /** @param {Point} point */
+  const groupOf = ({ value }) =>
+    typeof value === "number" ? starts.filter((start) => value >= start).length - 1 : starts.length;
+  const counts = points.reduce((sum, each) => (sum[groupOf(each)]++, sum), new Array(starts.length + 1).fill(0));
+  /** @type {Group[]} */
+  const groups = starts.map((start, i) => ({
+    name: `${start} ${i + 1 < starts.length ? `to below ${starts[i + 1]}` : `to ${sorted[sorted.length - 1]}`}`,
+    color: `--plus-${i + 1}`,
+    shape: 0,
+    count: counts[i],
+  }));
+  if (counts[starts.length])
+    groups.push({ name: "no number", color: "--faint", shape: 1, count: counts[starts.length] });
+  return { groups, groupOf };
+}
+
+/**
+ * Places on a canvas, by one scale for both directions.
+ * @param {Point[]} points
+ * @param {number} width
+ * @param {number} height
+ * @returns {[number, number][]}
+ */
+function placed(points, width, height) {
+  const range = (/** @type {number[]} */ values) => [
+    values.reduce((a, b) => Math.min(a, b)),
+    values.reduce((a, b) => Math.max(a, b)),
+  ];
+  const [left, right] = range(points.map((each) => each.x));
+  const [low, high] = range(points.map((each) => each.y));
+  const scale = Math.min(
+    (width - 2 * MARGIN) / Math.max(right - left, 1e-9),
+    (height - 2 * MARGIN) / Math.max(high - low, 1e-9),
+  );
+  const [x, y] = [(left + right) / 2, (low + high) / 2];
+  return points.map((each) => [width / 2 + (each.x - x) * scale, height / 2 - (each.y - y) * scale]);
+}
+
+/**
+ * The mark of a group: its shape, and the colors of the scheme in use.
+ * @param {Group} group
+ * @returns {Mark}
+ */
+const markOf = ({ shape, color }) => ({
+  path: SHAPES[shape],
+  inside: colorOf(color),
+  outline: colorOf(color.startsWith("--plus") ? "--faint" : "--paper"),
+});
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Mark} mark
+ * @param {number} x
+ * @param {number} y
+ * @param {number} size
+ */
+function drawMark(context, { path, inside, outline }, x, y, size) {
+  context.save();
+  context.translate(x, y);
+  context.scale(size, size);
+  context.fillStyle = inside;
+  context.fill(path);
+  context.lineWidth = 1 / size;
+  context.strokeStyle = outline;
+  context.stroke(path);
+  context.restore();
+}
+
+/** @param {string} name */
+const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+/**
+ * @param {Path2D} path
+ * @param {number[]} corners x and y in turn
+ */
+function polygon(path, corners) {
+  for (let i = 0; i < corners.length; i += 2) path.lineTo(corners[i], corners[i + 1]);
+  path.closePath();
+}
