@@ -1,4 +1,4 @@
-"""Principal axes of vectors: the directions in which they differ most."""
+"""Principal axes of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from semblance.models.embeddings import Doubles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrincipalAxes:
-    """Mean (d,), variances (d,) in descending order, and a direction of length 1 for each: columns of (d, d)."""
+    """The directions in which vectors differ most, and how much.
+
+    Attributes:
+        mean: (d,) of the vectors.
+        variances: (d,) in descending order.
+        directions: (d, d), a column of length 1 for each variance.
+    """
 
     mean: Doubles
     variances: Doubles

@@ -71,7 +71,7 @@ def test_a_filter_and_a_limit_choose_the_documents(filled: Api) -> None:
     assert filled.ok("/collections/mapped/map", {"filter": {"no": 1}})["warnings"][0]["code"] == "unknown_filter_field"
 
 
-def test_long_texts_are_shortened_and_lists_count_by_their_first_entry(api: Api) -> None:
+def test_labels_are_short(api: Api) -> None:
     api.collection("long")
     sentence = "A cat sleeps on the warm windowsill. "
     api.store(

@@ -2,7 +2,6 @@
 
 from semblance.service.api.routes import (
     collections,
-    document_map,
     documents,
     duplicates,
     embeddings,
@@ -33,7 +32,6 @@ _MODULES = (
     documents,
     matching,
     duplicates,
-    document_map,
     models,
     health,
     tei,

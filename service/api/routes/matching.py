@@ -1,12 +1,12 @@
-"""/collections/{name}/count, /list and /delete: the documents that match a filter."""
+"""/collections/{name}/count, /list, /map and /delete: the documents that match a filter."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from semblance.service.api.cursors import Place, read_cursor, write_cursor
 from semblance.service.api.refusals import FIELDS, READ, WRITE, responses
-from semblance.service.api.routing import StrictRoute, Use, require_at_most
+from semblance.service.api.routing import StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.documents import document_out
 from semblance.service.api.schemas.fields import CollectionInPath
 from semblance.service.api.schemas.matching import (
@@ -16,6 +16,9 @@ from semblance.service.api.schemas.matching import (
     DeleteResponse,
     ListRequest,
     ListResponse,
+    MapPointOut,
+    MapRequest,
+    MapResponse,
     facets_out,
 )
 from semblance.service.api.schemas.warnings import warnings_out
@@ -23,6 +26,7 @@ from semblance.service.ports.indexes import DocumentSelection, Order
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.count import CountDocuments
 from semblance.service.usecases.documents.delete import DeleteDocuments
+from semblance.service.usecases.documents.document_map import MapDocuments, MapParams
 from semblance.service.usecases.documents.listing import ListDocuments
 
 router = APIRouter(prefix="/collections/{name}", tags=["documents"], route_class=StrictRoute)
@@ -69,6 +73,27 @@ async def list_matching(
         version=str(found.version),
         warnings=warnings_out(found.warnings),
     )
+
+
+@router.post(
+    "/map", summary="Map documents", response_model=MapResponse, responses=responses(*FIELDS, *READ, *_MATCHING)
+)
+async def map_documents(name: CollectionInPath, draw: Use[MapDocuments], body: MapRequest | None = None) -> Response:
+    """Documents as points, by the first two principal components of their vectors.
+
+    Distant points differ. Near ones may differ, too: the vectors have hundreds of directions, and `explained` says how
+    much of their variance these two hold.
+    """
+    options = body or MapRequest()
+    drawn = await draw(MapParams(name, options.filter, options.field, options.limit, options.min_version))
+    page = MapResponse(
+        points=[MapPointOut(id=each.id, x=each.x, y=each.y, text=each.text, value=each.value) for each in drawn.points],
+        documents=drawn.documents,
+        explained=list(drawn.explained),
+        version=str(drawn.version),
+        warnings=warnings_out(drawn.warnings),
+    )
+    return await json_answer("map", len(page.points), page.model_dump_json)
 
 
 @router.post(

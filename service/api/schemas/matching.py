@@ -1,4 +1,4 @@
-"""Bodies of /collections/{name}/count, /list and /delete."""
+"""Bodies of /collections/{name}/count, /list, /map and /delete."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from semblance.service.ports.indexes import Facet
 MAX_FACETS = 20
 MAX_VALUES = 1000
 MAX_PAGE = 1000  # documents
+MAX_POINTS = 5000  # of a map
 _FORMS = 'give either ids, such as {"ids": ["1"]}, or a filter, such as {"filter": {"category": "shipping"}}'
 
 FieldName = Annotated[String, Field(min_length=1, max_length=256)]
@@ -132,6 +133,37 @@ class ListResponse(BaseModel):
 
     documents: list[DocumentOut]
     cursor: str | None = Field(description="Asks for the next page; null on the last.")
+    version: str
+    warnings: Warnings
+
+
+class MapRequest(StrictBody):
+    """Which documents to map."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"field": "category"}, {}]})
+
+    filter: FilterObject | None = None
+    field: FieldName | None = Field(None, description="Metadata field whose value each point gets.")
+    limit: int = Field(MAX_POINTS, ge=1, le=MAX_POINTS, description="Most points; of more documents, an even sample.")
+    min_version: VersionText | None = Field(None, description="Map this version of the collection or a later one.")
+
+
+class MapPointOut(BaseModel):
+    """A document, and its place."""
+
+    id: str
+    x: float
+    y: float
+    text: str = Field(description="Its first 200 characters.")
+    value: str | int | float | bool | None = Field(description="Of the field; of a list, its first entry.")
+
+
+class MapResponse(BaseModel):
+    """Documents as points in the plane."""
+
+    points: list[MapPointOut]
+    documents: int = Field(description="Number of matching documents, of which some may have no point.")
+    explained: list[float] = Field(description="Shares of the variance of the vectors along x and y.")
     version: str
     warnings: Warnings
 
