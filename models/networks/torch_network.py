@@ -15,6 +15,7 @@ from semblance.models.embeddings import Floats, Integers
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.dense_head import TokenHead
+from semblance.models.model_files.lora import LowRankAdapter
 from semblance.models.networks.device_errors import device_errors
 from semblance.models.networks.lora_merge import merge
 from semblance.models.runtime import Compute, NetworkFacts, Precision
@@ -110,8 +111,15 @@ def _load(checkpoint: Checkpoint) -> tuple[Any, Any]:
     if missing:
         raise BadCheckpoint(f"{checkpoint.folder} lacks {len(missing)} weights of its network, such as {missing[0]}")
     if checkpoint.adapter is not None:
-        merge(checkpoint.adapter, network)
+        merge_into(network, checkpoint.adapter)
     return tokenizer, network
+
+
+def merge_into(network: Any, adapter: LowRankAdapter) -> None:
+    """Merge an adapter into a network of transformers on the CPU. Raises BadCheckpoint."""
+    linear = {name: each for name, each in network.named_modules() if isinstance(each, torch.nn.Linear)}
+    matrices = {name: each.weight.data.numpy() for name, each in linear.items()}  # the same memory
+    merge(adapter, matrices, network.base_model_prefix)
 
 
 def _load_head(head: TokenHead | None) -> torch.nn.Module:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from semblance.models.embeddings import Floats, Want
@@ -19,38 +20,34 @@ from semblance.models.errors import NotExportable
 from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.agreement import PROBES
+from semblance.models.networks.agreement import PROBES, probe_ids
+from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
+from semblance.models.networks.bert_graph import bert_graph, is_plain_bert
 from semblance.models.networks.export_cache import cached_export
+from semblance.models.networks.openvino_import import import_openvino
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch
 from semblance.models.text import Ints
 
-FORMAT = 1  # of an export; raise it when the graph of a network, its inputs, or the files change
+FORMAT = 2  # of an export; raise it when the graph of a network, its inputs, or the files change
 _INPUTS = ("ids", "positions", "tokens", "real", "places")  # in the cache key: frozen, however fields are named
 _FACTS = ("dim", "max_tokens", "pad_id", "first_position", "tokenizer")  # likewise, and keys of the file below
+_EXPORTER = "exporter"  # key of the versions that made the export, in the same file
 _NETWORK_FILE, _FACTS_FILE, _EXACT_FILE = "network.xml", "facts.json", "probes.safetensors"
 _CPU_INFO, _AMX = Path("/proc/cpuinfo"), re.compile(r"^flags\s*:.*\bamx_bf16\b", re.MULTILINE)
 
 
-def import_openvino() -> Any:
-    """Import OpenVINO with telemetry disabled."""
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # its import fails, which OpenVINO expects
-    import openvino  # noqa: PLC0415 - not installed everywhere
-
-    return openvino
-
-
 class OpenVino:
-    """Run the network as a graph of OpenVINO, exported from torch once and cached.
+    """Run the network as a graph of OpenVINO.
 
-    A cache hit needs no torch. The texts of a batch are packed without padding, except for attention
-    (networks/graph_export.py). OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded
-    to one of few shapes.
+    The graph of a BERT is made from its files (networks/bert_graph.py). Any other network is exported from torch once
+    and cached; a cache hit needs no torch. The texts of a batch are packed without padding, except for attention.
+    OpenVINO compiles and caches kernels for each shape that it meets, so batches are padded to one of few shapes.
 
     Raises:
         NotExportable: the device is no CPU; OpenVINO cannot convert or compile the network, or its attention depends on
             more than the tokens of a text; or the export cannot be written.
-        BadCheckpoint: see `TorchNetwork`.
+        BadCheckpoint: see `TorchNetwork` and `bert_graph`.
     """
 
     rank: ClassVar[int] = 10
@@ -59,14 +56,32 @@ class OpenVino:
         if compute.device != "cpu":
             raise NotExportable(f"OpenVINO is used on CPUs only, not on {compute.device}")
         self._pooling = checkpoint.pooling
-        self.versions: Mapping[str, str] = {name: version(name) for name in ("openvino", "torch", "transformers")}
+        self.versions: Mapping[str, str] = {"openvino": version("openvino")}
+        self.exact: Sequence[Floats] = ()
+        if is_plain_bert(checkpoint):
+            self._open_graph(checkpoint, compute)
+        else:
+            self._open_export(checkpoint, compute)
+
+    def _open_graph(self, checkpoint: Checkpoint, compute: Compute) -> None:
+        made = bert_graph(checkpoint)
+        self.facts = made.facts
+        self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
+        if compute.precision != "float32":
+            self._request = _compile(made.graph, replace(compute, precision="float32"))
+            probes = probe_ids(checkpoint, self.facts)
+            self.exact = [self.run([ids], [np.ones(len(ids), np.float32)], "tokens").vectors[0] for ids in probes]
+        self._request = _compile(made.graph, compute)
+
+    def _open_export(self, checkpoint: Checkpoint, compute: Compute) -> None:
         with cached_export(
             compute.exports, _fingerprint(checkpoint, self.versions), lambda folder: _export(checkpoint, folder)
         ) as folder:
             facts = read_json(folder / _FACTS_FILE, dict)
             self.facts = NetworkFacts(**{key: facts[key] for key in _FACTS})
+            self.versions = {**self.versions, **facts[_EXPORTER]}
             exact = load_file(folder / _EXACT_FILE)
-            self.exact: Sequence[Floats] = [exact[str(i)] for i in range(len(exact))]
+            self.exact = [exact[str(i)] for i in range(len(exact))]
             self._request = _compile(folder / _NETWORK_FILE, compute)
 
     @classmethod
@@ -94,7 +109,8 @@ def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
     )
 
 
-def _compile(network: Path, compute: Compute) -> Any:
+def _compile(network: Any, compute: Compute) -> Any:
+    """An inference request of a graph, or of the file of one."""
     hints = {"bfloat16": "bf16", "float32": "f32"}
     options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[compute.precision]}
     if compute.threads is not None:
@@ -102,12 +118,13 @@ def _compile(network: Path, compute: Compute) -> Any:
     try:
         return import_openvino().Core().compile_model(network, "CPU", options).create_infer_request()
     except RuntimeError as error:
-        raise NotExportable(f"OpenVINO cannot compile {network}: {error}") from error
+        raise NotExportable(f"OpenVINO cannot compile the network: {error}") from error
 
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
     """Write the graph of the network, its facts, and the exact vectors of the probes."""
     from semblance.models.networks.graph_export import export_graph  # noqa: PLC0415 - importing torch takes seconds
+    from semblance.models.networks.torch_network import VERSIONS  # noqa: PLC0415 - likewise
 
     openvino = import_openvino()
     graph, facts, exact = export_graph(checkpoint)
@@ -119,4 +136,5 @@ def _export(checkpoint: Checkpoint, folder: Path) -> None:
     openvino.save_model(converted, folder / _NETWORK_FILE, compress_to_fp16=False)
     save_file({str(i): each for i, each in enumerate(exact)}, folder / _EXACT_FILE)
     values = (facts.dim, facts.max_tokens, facts.pad_id, facts.first_position, facts.tokenizer)
-    (folder / _FACTS_FILE).write_text(json.dumps(dict(zip(_FACTS, values, strict=True))), "utf-8")
+    written = {**dict(zip(_FACTS, values, strict=True)), _EXPORTER: VERSIONS}
+    (folder / _FACTS_FILE).write_text(json.dumps(written), "utf-8")

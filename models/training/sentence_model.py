@@ -18,7 +18,7 @@ from torch import nn
 
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.model_files.lora import WEIGHTS
-from semblance.models.networks.lora_merge import merge
+from semblance.models.networks.torch_network import merge_into
 from semblance.models.training.errors import BadRecipe
 from semblance.models.training.recipe import LowRank, Recipe
 
@@ -44,7 +44,7 @@ def build_model(checkpoint: Checkpoint, recipe: Recipe) -> SentenceTransformer:
         processor_kwargs={"local_files_only": True},
     )
     if checkpoint.adapter is not None:
-        merge(checkpoint.adapter, network.model)
+        merge_into(network.model, checkpoint.adapter)
     dim = int(network.get_embedding_dimension())
     modules: list[nn.Module] = [network]
     if checkpoint.head is not None or recipe.head:

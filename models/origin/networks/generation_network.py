@@ -21,7 +21,7 @@ from transformers import (
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint
-from semblance.models.networks.lora_merge import merge
+from semblance.models.networks.torch_network import merge_into
 from semblance.models.origin.errors import BadOrigin
 from semblance.models.origin.networks.generation_inputs import SpecialIds
 from semblance.models.origin.origin_settings import GenerationSettings
@@ -68,7 +68,7 @@ def network_from_encoder(checkpoint: Checkpoint, seed: int, special: SpecialIds)
         kind = model.config.model_type
         raise BadCheckpoint(f"{checkpoint.folder} is a {kind}, but the generative models can start from a BERT only")
     if checkpoint.adapter is not None:
-        merge(checkpoint.adapter, model)
+        merge_into(model, checkpoint.adapter)
     weights = {name: each for name, each in model.state_dict().items() if not name.startswith("pooler.")}
     types = "embeddings.token_type_embeddings.weight"
     torch.manual_seed(seed)

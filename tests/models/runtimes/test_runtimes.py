@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +19,17 @@ from semblance.models import catalogue
 from semblance.models.embeddings import Floats, TokenEmbeddings, unit_rows
 from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import DeviceLost, NotExportable
-from semblance.models.networks import device_errors
+from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
+from semblance.models.networks import device_errors, torch_network
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.models.runtime import RUNTIMES, Compute, NetworkFacts, Precision
 from semblance.models.runtimes import openvino
 from semblance.models.similarities.rcmd import Rcmd
 from tests.conftest import EXPORTS, built_in_checkpoint
-from tests.support.small_model import BUILT_IN_FOLDER
+from tests.support.small_model import BUILT_IN_FOLDER, edit, make_small
 
-pytestmark = pytest.mark.slow  # every runtime loads the built-in model, and OpenVINO exports it first
+pytestmark = pytest.mark.slow  # every runtime loads the built-in model
 
 WORDS = (
     "the",
@@ -109,8 +111,19 @@ def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
     assert embeddings.text.truncated
 
 
-def test_a_cached_export_needs_neither_torch_nor_telemetry(transformer: Transformer, tmp_path: Path) -> None:
-    del transformer  # its export is cached now
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """A network that is exported from torch, since its activation is not BERT's."""
+    folder = make_small(tmp_path_factory.mktemp("exported") / "model")
+    edit(folder / "config.json", hidden_act="relu")
+    checkpoint = read_checkpoint(folder)
+    openvino.OpenVino(checkpoint, Compute("cpu", "float32", "openvino", EXPORTS))
+    return checkpoint
+
+
+@pytest.mark.parametrize("kind", ["built in", "exported"])
+def test_a_load_needs_neither_torch_nor_telemetry(kind: str, exported: Checkpoint, tmp_path: Path) -> None:
+    folder = BUILT_IN_FOLDER if kind == "built in" else exported.folder
     code = f"""
 import socket, sys
 def fail_on_connect(*arguments, **named): raise AssertionError("a connection was opened")
@@ -123,7 +136,7 @@ from semblance.models.runtime import RUNTIMES, Compute
 ranks = [catalogue.find(RUNTIMES, name).rank for name in catalogue.names(RUNTIMES)]
 assert len({{*ranks}}) == len(ranks)
 compute = Compute("cpu", "float32", "openvino", Path({str(EXPORTS)!r}))
-Transformer("m", read_checkpoint(Path({str(BUILT_IN_FOLDER)!r})), compute)
+Transformer("m", read_checkpoint(Path({str(folder)!r})), compute)
 print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.modules}}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
@@ -134,39 +147,46 @@ print(sorted({{"torch", "transformers", "openvino_telemetry.main"}} & {{*sys.mod
 def test_the_key_of_an_export_is_stable() -> None:
     """Renamed classes and fields keep exports on disk valid; see FORMAT."""
     checkpoint = replace(built_in_checkpoint(), space="0" * 64)
-    key = openvino._fingerprint(checkpoint, {"openvino": "1", "torch": "2", "transformers": "3"})
-    assert key == "46d0964fa589ccbd1d2d38f8b2c6031eaf0a97d129e6394f6c2c3d1ed277c164"
+    key = openvino._fingerprint(checkpoint, {"openvino": "1"})
+    assert key == "ba3175857e9aa4ea5c3534447339d9f0c2596c015ba4fa8220c08c192bf607dd"
 
 
 def test_export_inputs_and_facts_match_the_format() -> None:
     """Raise FORMAT with a change of either, since the key of an export does not follow their names."""
-    assert openvino.FORMAT == 1
+    assert openvino.FORMAT == 2
     assert GraphInputs._fields == openvino._INPUTS
     assert tuple(NetworkFacts.__slots__) == openvino._FACTS
 
 
-def test_the_files_of_an_export_keep_their_names_and_keys() -> None:
-    checkpoint = built_in_checkpoint()
-    runtime = openvino.OpenVino(checkpoint, Compute("cpu", "float32", "openvino", EXPORTS))
-    folder = EXPORTS / openvino._fingerprint(checkpoint, runtime.versions)
+def test_the_files_of_an_export_keep_their_names_and_keys(exported: Checkpoint) -> None:
+    runtime = openvino.OpenVino(exported, Compute("cpu", "float32", "openvino", EXPORTS))
+    folder = EXPORTS / openvino._fingerprint(exported, {"openvino": runtime.versions["openvino"]})
     names = ["facts.json", "manifest.json", "network.bin", "network.xml", "probes.safetensors"]
     assert sorted(file.name for file in folder.iterdir()) == names
     facts = json.loads((folder / "facts.json").read_text())
-    assert list(facts) == ["dim", "max_tokens", "pad_id", "first_position", "tokenizer"]
+    assert list(facts) == ["dim", "max_tokens", "pad_id", "first_position", "tokenizer", "exporter"]
 
 
-def test_an_export_of_another_format_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_states_the_versions_that_made_it(exported: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So replicas with and without torch, or with another torch, have the same build of one export."""
     compute = Compute("cpu", "float32", "openvino", EXPORTS)
-    openvino.OpenVino(built_in_checkpoint(), compute)  # its export is cached now
+    versions = openvino.OpenVino(exported, compute).versions
+    assert versions == {name: version(name) for name in ("openvino", "torch", "transformers")}
+    monkeypatch.setattr(torch_network, "VERSIONS", {"torch": "9", "transformers": "9"})
+    assert openvino.OpenVino(exported, compute).versions == versions
+
+
+def test_an_export_of_another_format_is_not_used(exported: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute = Compute("cpu", "float32", "openvino", EXPORTS)
 
     def fail_on_export(*_: object) -> None:
         raise NotExportable("cache miss")
 
     monkeypatch.setattr(openvino, "_export", fail_on_export)
-    openvino.OpenVino(built_in_checkpoint(), compute)
+    openvino.OpenVino(exported, compute)
     monkeypatch.setattr(openvino, "FORMAT", 0)
     with pytest.raises(NotExportable, match="cache miss"):
-        openvino.OpenVino(built_in_checkpoint(), compute)
+        openvino.OpenVino(exported, compute)
 
 
 def test_openvino_rejects_gpus() -> None:

@@ -1,0 +1,225 @@
+"""A BERT as a graph of OpenVINO, made from the files of its folder without torch.
+
+The graph takes packed texts, as that of `graph_export` does: only attention sees a padded grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer, normalizers
+
+from semblance.models.embeddings import Floats
+from semblance.models.errors import BadCheckpoint
+from semblance.models.files.json_file import read_json
+from semblance.models.files.tensors import read_tensors
+from semblance.models.model_files.checkpoint import Checkpoint
+from semblance.models.networks.lora_merge import merge
+from semblance.models.networks.openvino_import import import_openvino
+from semblance.models.networks.shape_buckets import GraphInputs
+from semblance.models.runtime import NetworkFacts
+from semblance.models.tokenization.subwords import serialize_tokenizer
+
+VERSION = 1  # raise it when the graph changes
+_PREFIX = "bert"  # of the names of weights under a head
+_OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+_TOKENIZERS = (None, "BertTokenizer", "BertTokenizerFast")
+_PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the graph below is the network; the first is BERT's
+    "model_type": ("bert",),
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False,),
+    "add_cross_attention": (False,),
+}
+
+
+def is_plain_bert(checkpoint: Checkpoint) -> bool:
+    """Whether the graph below, and `tokenizer.json`, are the model of a folder.
+
+    Weights must be in one file.
+
+    Raises:
+        BadCheckpoint: a file cannot be read.
+    """
+    folder = checkpoint.folder
+    config = read_json(folder / "config.json", dict)
+    plain = config.get("model_type") == "bert" and all(
+        config.get(key, known[0]) in known for key, known in _PLAIN.items()
+    )
+    files = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    return plain and all((folder / name).is_file() for name in files) and _is_plain_tokenizer(checkpoint)
+
+
+def _is_plain_tokenizer(checkpoint: Checkpoint) -> bool:
+    """Whether `tokenizer.json` is what transformers would make from the settings beside it."""
+    config = read_json(checkpoint.folder / "tokenizer_config.json", dict)
+    tokenizer = _read_tokenizer(checkpoint)
+    expected = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=config.get("tokenize_chinese_chars", True),
+        strip_accents=config.get("strip_accents"),
+        lowercase=config.get("do_lower_case", True),
+    )
+    added: Mapping[str, Any] = config.get("added_tokens_decoder") or {}
+    return (
+        config.get("tokenizer_class") in _TOKENIZERS
+        and str(tokenizer.normalizer) == str(expected)
+        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
+        and all(tokenizer.token_to_id(str(token.get("content"))) == int(key) for key, token in added.items())
+    )
+
+
+def _read_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+    file = checkpoint.folder / "tokenizer.json"
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises plain Exception
+        raise BadCheckpoint(f"cannot load {file}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BertGraph:
+    """A graph from `GraphInputs` to (T, d) token vectors, and its facts."""
+
+    graph: Any
+    facts: NetworkFacts
+
+
+def bert_graph(checkpoint: Checkpoint) -> BertGraph:
+    """Make the graph of a folder that `is_plain_bert`, with merged adapter and appended head.
+
+    Raises:
+        BadCheckpoint: weights are missing or damaged, or have other shapes than config.json says.
+    """
+    config = read_json(checkpoint.folder / "config.json", dict)
+    weights = _read_weights(checkpoint)
+    try:
+        graph = _Layers(weights, config).graph()
+        positions = len(weights["embeddings.position_embeddings.weight"])
+        dim = len(weights["head.weight"]) if "head.weight" in weights else int(config["hidden_size"])
+    except KeyError as error:
+        raise BadCheckpoint(f"{checkpoint.folder} lacks weights or settings of its network, such as {error}") from error
+    except (RuntimeError, ValueError) as error:  # of OpenVINO, if shapes do not fit
+        raise BadCheckpoint(f"the weights in {checkpoint.folder} do not fit its config.json: {error}") from error
+    tokenizer = _read_tokenizer(checkpoint)
+    padding = read_json(checkpoint.folder / "tokenizer_config.json", dict).get("pad_token", "[PAD]")
+    padding = padding.get("content") if isinstance(padding, dict) else padding
+    facts = NetworkFacts(
+        dim=dim,
+        max_tokens=min(checkpoint.max_tokens or positions, positions),
+        pad_id=tokenizer.token_to_id(str(padding)) or 0,
+        first_position=0,
+        tokenizer=serialize_tokenizer(tokenizer, checkpoint.lower_case),
+    )
+    return BertGraph(graph, facts)
+
+
+def _read_weights(checkpoint: Checkpoint) -> dict[str, Floats]:
+    """Weights by their names without `bert.`; those of the appended head are `head.*`."""
+    weights: dict[str, Floats] = {}
+    for name, tensor in read_tensors(checkpoint.folder / "model.safetensors").items():
+        own = name.removeprefix(f"{_PREFIX}.")
+        for old, new in _OLD_NAMES.items():
+            own = own.replace(old, new)
+        weights[own] = tensor
+    if checkpoint.adapter is not None:
+        matrices = {name.removesuffix(".weight"): each for name, each in weights.items() if _is_linear(name)}
+        merge(checkpoint.adapter, matrices, _PREFIX)
+    if checkpoint.head is not None:
+        head = read_tensors(checkpoint.head.weights)
+        weights |= {f"head.{name.removeprefix('linear.')}": each for name, each in head.items()}
+    return weights
+
+
+def _is_linear(name: str) -> bool:
+    """Whether a weight is the matrix of a linear layer."""
+    return name.endswith(".weight") and not name.endswith(("embeddings.weight", "LayerNorm.weight"))
+
+
+class _Layers:
+    """The layers of a BERT as nodes of OpenVINO.
+
+    Args:
+        weights: by name.
+        config: that of the folder.
+
+    Raises:
+        KeyError: a weight or a setting is missing.
+    """
+
+    def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any]) -> None:
+        self._openvino = import_openvino()
+        self._op = self._openvino.opset13
+        self._weights = weights
+        self._dim, self._heads = int(config["hidden_size"]), int(config["num_attention_heads"])
+        self._layers, self._epsilon = int(config["num_hidden_layers"]), float(config.get("layer_norm_eps", 1e-12))
+
+    def graph(self) -> Any:
+        """The whole network: embeddings, layers, and the head if there is one."""
+        op = self._op
+        ids, positions, places = (op.parameter([-1], np.int64, name) for name in ("ids", "positions", "places"))
+        tokens, real = op.parameter([-1, -1], np.int64, "tokens"), op.parameter([-1, -1], np.bool_, "real")
+        seen = op.unsqueeze(real, self._integers(1, 2))  # (b, 1, 1, l)
+        hidden = self._embeddings(ids, positions)
+        for i in range(self._layers):
+            layer = f"encoder.layer.{i}"
+            attended = self._attention(hidden, tokens, places, seen, f"{layer}.attention.self")
+            hidden = self._add_norm(hidden, attended, f"{layer}.attention.output")
+            inner = op.gelu(self._linear(hidden, f"{layer}.intermediate.dense"), "ERF")
+            hidden = self._add_norm(hidden, inner, f"{layer}.output")
+        if "head.weight" in self._weights:
+            hidden = self._linear(hidden, "head")
+        inputs = GraphInputs(ids, positions, tokens, real, places)
+        return self._openvino.Model([op.result(hidden)], list(inputs), _PREFIX)
+
+    def _embeddings(self, ids: Any, positions: Any) -> Any:
+        """(T,) -> (T, d): all tokens are of type 0, the first text of a pair."""
+        weights = self._weights
+        places = (
+            weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+        )
+        words = self._rows(self._numbers(weights["embeddings.word_embeddings.weight"]), ids)
+        summed = self._op.add(words, self._rows(self._numbers(places), positions))
+        return self._norm(summed, "embeddings.LayerNorm")
+
+    def _attention(self, hidden: Any, tokens: Any, places: Any, seen: Any, name: str) -> Any:
+        """(T, d) -> (T, d): each token attends to those of its text."""
+        op, swap = self._op, self._integers(0, 2, 1, 3)
+        split = self._integers(0, 0, self._heads, self._dim // self._heads)
+        query, key, value = (
+            op.transpose(op.reshape(self._rows(self._linear(hidden, f"{name}.{part}"), tokens), split, True), swap)
+            for part in ("query", "key", "value")
+        )  # (b, h, l, d / h)
+        attended = op.transpose(op.scaled_dot_product_attention(query, key, value, seen), swap)
+        return self._rows(op.reshape(attended, self._integers(-1, self._dim), False), places)
+
+    def _add_norm(self, hidden: Any, change: Any, name: str) -> Any:
+        added = self._op.add(hidden, self._linear(change, f"{name}.dense"))
+        return self._norm(added, f"{name}.LayerNorm")
+
+    def _linear(self, x: Any, name: str) -> Any:
+        """X W^T + b."""
+        product = self._op.matmul(x, self._numbers(self._weights[f"{name}.weight"]), False, True)
+        if name == "head" and "head.bias" not in self._weights:
+            return product
+        return self._op.add(product, self._numbers(self._weights[f"{name}.bias"][None]))
+
+    def _norm(self, x: Any, name: str) -> Any:
+        op, weights = self._op, self._weights
+        normal = op.mvn(x, self._integers(-1), True, self._epsilon, "inside_sqrt")
+        scaled = op.multiply(normal, self._numbers(weights[f"{name}.weight"][None]))
+        return op.add(scaled, self._numbers(weights[f"{name}.bias"][None]))
+
+    def _rows(self, table: Any, indices: Any) -> Any:
+        """Rows of a table (r, d), in the shape of the indices."""
+        return self._op.gather(table, indices, self._op.constant(np.int64(0)))
+
+    def _numbers(self, weights: Floats) -> Any:
+        """Weights as they lie in memory, not copied: the node keeps the array."""
+        return self._op.constant(weights, shared_memory=True)
+
+    def _integers(self, *values: int) -> Any:
+        return self._op.constant(np.array(values, np.int64))
