@@ -7,23 +7,22 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY semblance semblance
 COPY models models
 COPY service service
+COPY assets assets
 COPY clients/python clients/python
 
+# The plugins of OpenVINO for GPUs and NPUs of Intel are not used, and take 50 MB.
 FROM source AS install-cpu
-# Where pip finds torch without CUDA: docs/decisions/0027-torch-in-the-image.md says why it is no default.
-ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./clients/python ".[cpu,tracing]"
-RUN if ls -d /opt/semblance/lib/python*/site-packages/nvidia > /dev/null 2>&1; then \
-        echo "NOTE: the size of this image, most of it CUDA, which the target cpu never uses:"; \
-        du --summarize --human-readable /opt/semblance; \
-        echo "NOTE: --build-arg PIP_EXTRA_INDEX_URL=URL leaves CUDA out; docs/deployment.md says which URL."; \
-    fi
+    && /opt/semblance/bin/python assets/fetch.py \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[tracing]" \
+    && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip \
+    && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so
 
 FROM source AS install-gpu
-ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/semblance \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./clients/python ".[gpu,tracing]"
+    && /opt/semblance/bin/python assets/fetch.py \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[models,tracing]" \
+    && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip
 
 FROM python:3.11-slim-bookworm AS runtime
 RUN groupadd --system --gid 10001 semblance \

@@ -11,10 +11,11 @@ import importlib
 import inspect
 import pkgutil
 from functools import cache
-from typing import Any, cast
+from importlib.util import find_spec
+from typing import Any
 
 from semblance.models.embeddings import Want
-from semblance.models.errors import NotExplainable, UnknownMeasure, UnknownName
+from semblance.models.errors import MeasureNotInstalled, NotExplainable, UnknownMeasure, UnknownName
 from semblance.models.protocols import Explainable, Similarity
 
 SIMILARITIES = "semblance.models.similarities"
@@ -49,6 +50,16 @@ def find(family: str, name: str) -> type[Any]:
     raise ImportError(f"{module.__file__} must define a class named {class_name!r}, in any case")
 
 
+@cache
+def measures() -> tuple[str, ...]:
+    """Sorted names of the measures whose packages are installed."""
+    return tuple(name for name in names(SIMILARITIES) if _is_installed(find(SIMILARITIES, name)))
+
+
+def _is_installed(measure: type[Similarity]) -> bool:
+    return measure.package is None or find_spec(measure.package) is not None
+
+
 def summary(name: str) -> str:
     """First sentence of a measure's docstring.
 
@@ -66,9 +77,12 @@ def similarity(name: str) -> Similarity:
     (-1.0, 1.0)
 
     Raises:
-        UnknownMeasure: no such measure.
+        UnknownMeasure: no such measure, or its package is not installed.
     """
-    return cast("Similarity", find(SIMILARITIES, name)())
+    found: type[Similarity] = find(SIMILARITIES, name)
+    if not _is_installed(found):
+        raise MeasureNotInstalled(name, "pot", "transport")
+    return found()
 
 
 def explains(name: str) -> bool:

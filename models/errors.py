@@ -61,6 +61,31 @@ class UnknownMeasure(UnknownName):
     code = "unknown_measure"
 
 
+class MissingExtra(SemblanceError):
+    """What is asked for needs a package that an extra installs."""
+
+    code = "missing_extra"
+
+    def __init__(self, subject: str, package: str, extra: str) -> None:
+        super().__init__(_needs(subject, package, extra))
+
+
+class MeasureNotInstalled(UnknownMeasure):
+    """A measure needs a package that an extra installs."""
+
+    def __init__(self, name: str, package: str, extra: str) -> None:
+        self.family = "similarities"
+        self.name = name
+        SemblanceError.__init__(self, _needs(f"the measure {name!r}", package, extra))
+
+
+def _needs(subject: str, package: str, extra: str) -> str:
+    return (
+        f"{subject} needs {package}, which is not installed: install the extra {extra}, by scripts/install {extra} in "
+        f"the folder of Semblance, or there by pip install ./assets ./clients/python '.[{extra}]'"
+    )
+
+
 class BadCheckpoint(SemblanceError):
     """A model folder cannot be served: a file is missing, altered or unsupported."""
 

@@ -223,6 +223,6 @@ def _loaded(source: str) -> Encoder:
 
 def measures() -> tuple[str, ...]:
     """Names of all similarity measures."""
-    from semblance.models.catalogue import SIMILARITIES, names  # noqa: PLC0415 - imports numpy
+    from semblance.models.catalogue import measures as installed  # noqa: PLC0415 - imports numpy
 
-    return names(SIMILARITIES)
+    return installed()

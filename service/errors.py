@@ -50,12 +50,6 @@ class StoreInUse(SemblanceError):
     code = "store_in_use"
 
 
-class MissingExtra(SemblanceError):
-    """A setting needs packages of an extra that is not installed; raised at start only."""
-
-    code = "missing_extra"
-
-
 class BadKeys(SemblanceError):
     """An entry of the API keys is malformed; raised at start, logged when they are read again."""
 

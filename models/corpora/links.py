@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from semblance.models.corpora.archive import table_rows
 from semblance.models.corpora.tables import Tables
@@ -134,6 +132,9 @@ def _threads(joined: Sequence[tuple[str, str]]) -> dict[str, str]:
     names = sorted({name for link in joined for name in link})
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[a], number[b]) for a, b in joined], np.int64).reshape(-1, 2)
+    from scipy.sparse import coo_array  # noqa: PLC0415 - of the extra `train`, which --help does not need
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - likewise
+
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(names), len(names)))
     _, labels = connected_components(graph, directed=False)
     first: dict[int, str] = {}

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from semblance.models.errors import BadDataSet
 from semblance.models.evaluation.contamination import normal_form
@@ -90,6 +88,9 @@ def connected_groups(pairs: Sequence[tuple[str, str]]) -> NDArray[np.int32]:
     ends = np.array([[numbers.setdefault(normal_form(text), len(numbers)) for text in pair] for pair in pairs])
     if not len(ends):
         return np.zeros(0, np.int32)
+    from scipy.sparse import coo_array  # noqa: PLC0415 - of the extra `train`, which --help does not need
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - likewise
+
     edges = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(numbers), len(numbers)))
     group: NDArray[np.int32] = connected_components(edges, directed=False)[1][ends[:, 0]]
     return group

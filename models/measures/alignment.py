@@ -26,9 +26,17 @@ def cosine_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
 
 def distance_matrix(a: TokenEmbeddings, b: TokenEmbeddings) -> Doubles:
     """(n, m) float64, d[i, j] = |a_i - b_j| over all tokens; exactly 0 between equal vectors."""
-    from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import; most measures need no distance
+    left, right = (each.token_vectors().astype(np.float64) for each in (a, b))
+    if len(left) > len(right):
+        return _distances(right, left).T
+    return _distances(left, right)
 
-    distances: Doubles = cdist(a.token_vectors().astype(np.float64), b.token_vectors().astype(np.float64))
+
+def _distances(left: Doubles, right: Doubles) -> Doubles:
+    """(n, m) distances of rows; by differences, which are exactly 0 of equal vectors."""
+    distances = np.empty((len(left), len(right)))
+    for row, vector in enumerate(left):
+        distances[row] = np.linalg.norm(right - vector, axis=1)
     return distances
 
 

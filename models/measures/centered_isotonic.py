@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from semblance.models.embeddings import Doubles
 from semblance.models.text import Booleans
@@ -76,6 +75,8 @@ def centered_isotonic(scores: Doubles, matches: Booleans) -> ProbabilityMap:
 
     Source: oron-flournoy-2017-centered, section 3; without their intervals.
     """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - of the extra `train`; a fitted map needs it not
+
     if not len(scores) or not np.isfinite(scores).all():
         raise ValueError("scores must be finite, and at least one")
     padded = np.r_[scores, scores.min(), scores.max()]

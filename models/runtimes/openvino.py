@@ -16,7 +16,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from semblance.models.embeddings import Floats, Want
-from semblance.models.errors import NotExportable
+from semblance.models.errors import MissingExtra, NotExportable
 from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
@@ -47,6 +47,7 @@ class OpenVino:
     Raises:
         NotExportable: the device is no CPU; OpenVINO cannot convert or compile the network, or its attention depends on
             more than the tokens of a text; or the export cannot be written.
+        MissingExtra: it must be exported, and torch is not installed.
         BadCheckpoint: see `TorchNetwork` and `bert_graph`.
     """
 
@@ -123,6 +124,8 @@ def _compile(network: Any, compute: Compute) -> Any:
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
     """Write the graph of the network, its facts, and the exact vectors of the probes."""
+    if find_spec("torch") is None:
+        raise MissingExtra(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,", "torch", "models")
     from semblance.models.networks.graph_export import export_graph  # noqa: PLC0415 - importing torch takes seconds
     from semblance.models.networks.torch_network import VERSIONS  # noqa: PLC0415 - likewise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -40,8 +41,8 @@ class Torch:
 
     @classmethod
     def serves(cls, device: str) -> bool:  # noqa: ARG003 - every device
-        """True: the fallback for networks that other runtimes do not support."""
-        return True
+        """The fallback for networks that other runtimes do not support, if torch is installed."""
+        return find_spec("torch") is not None
 
     @classmethod
     def fastest_precision(cls, device: str) -> Precision:

@@ -56,6 +56,7 @@ class SoftCardinality:
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
+    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -24,7 +24,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
     known = {
         **settings.model_dump(),
         "models": list(models),
-        "measures": list(catalogue.names(catalogue.SIMILARITIES)),
+        "measures": list(catalogue.measures()),
         "model_choice": _pattern_of_choices(models),
         "indexes": [AUTO, *catalogue.names(ENGINES)],
     }
@@ -42,7 +42,7 @@ def install(app: FastAPI, settings: Settings, models: Sequence[str], guard: Guar
 
 def _pattern_of_choices(models: Sequence[str]) -> str:
     """Pattern of `model` and `model@measure`."""
-    names, measures = ("|".join(map(re.escape, each)) for each in (models, catalogue.names(catalogue.SIMILARITIES)))
+    names, measures = ("|".join(map(re.escape, each)) for each in (models, catalogue.measures()))
     return f"^({names})(@({measures}))?$"
 
 

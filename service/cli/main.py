@@ -1,6 +1,6 @@
 """`semblance`: the table of all verbs, each imported only when it is called.
 
-The module of a verb imports what its help needs; torch and the packages of the extras `train` and `mcp` are imported by
+The module of a verb imports what its help needs; torch and the packages of extras are imported by
 the functions that use them, so that `--help` is fast and works without them.
 """
 
@@ -14,17 +14,26 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from semblance.models.errors import MissingExtra
+
 PACKAGE = "semblance.service.cli"
-TRAIN_EXTRA = {  # packages of the extra `train`, by the name they are imported by; serving needs none of them
-    "accelerate": "accelerate",
-    "datasets": "datasets",
-    "duckdb": "duckdb",
-    "gensim": "gensim",
-    "peft": "peft",
-    "pyarrow": "pyarrow",
-    "sentence_transformers": "sentence-transformers",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
+EXTRAS = {  # packages of extras, by the name they are imported by: the extra and the package
+    "accelerate": ("train", "accelerate"),
+    "datasets": ("train", "datasets"),
+    "duckdb": ("train", "duckdb"),
+    "gensim": ("train", "gensim"),
+    "matplotlib": ("train", "matplotlib"),
+    "mcp": ("mcp", "mcp"),
+    "mcp_types": ("mcp", "mcp"),
+    "ot": ("transport", "pot"),
+    "peft": ("train", "peft"),
+    "pyarrow": ("train", "pyarrow"),
+    "scipy": ("train", "scipy"),
+    "sentence_transformers": ("train", "sentence-transformers"),
+    "sklearn": ("train", "scikit-learn"),
+    "torch": ("models", "torch"),
+    "transformers": ("models", "transformers"),
+    "yaml": ("train", "pyyaml"),
 }
 
 Verbs: TypeAlias = Mapping[str, tuple[str, str]]
@@ -47,14 +56,10 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             name = (error.name or "").partition(".")[0]
-            extra, package = ("mcp", "mcp") if name in {"mcp", "mcp_types"} else ("train", TRAIN_EXTRA.get(name))
-            if package is None:
+            if name not in EXTRAS:
                 raise
-            raise SystemExit(
-                f"`semblance {_verb(ctx)}` needs {package}, which is not installed: install the extra {extra}, by "
-                f"scripts/install cpu,{extra} in the folder of Semblance, or there by pip install '.[cpu,{extra}]' "
-                "into an environment of yours"
-            ) from error
+            extra, package = EXTRAS[name]
+            raise SystemExit(str(MissingExtra(f"`semblance {_verb(ctx)}`", package, extra))) from error
 
 
 def _verb(ctx: Any) -> str:

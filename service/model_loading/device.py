@@ -7,9 +7,10 @@ import gc
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 
 from semblance.models import catalogue
-from semblance.models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
+from semblance.models.errors import BadCheckpoint, BuildDisagrees, MissingExtra, NotExportable, SemblanceError
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime
@@ -37,9 +38,12 @@ def torch_device(settings: Settings) -> str:
 
     Raises:
         NoSuchDevice: torch cannot use the configured device.
+        MissingExtra: a GPU is configured, and torch is not installed.
     """
-    if settings.device == "cpu" or (settings.device == "auto" and not _has_cuda_driver()):
+    if settings.device == "cpu" or (settings.device == "auto" and not (_has_cuda_driver() and find_spec("torch"))):
         return "cpu"
+    if find_spec("torch") is None:
+        raise MissingExtra(f"SEMBLANCE_DEVICE={settings.device}", "torch", "models")
     import torch  # noqa: PLC0415 - takes seconds, and word vectors do not need it
 
     if settings.device == "auto":
@@ -112,6 +116,7 @@ def load_encoder(name: str, files: ModelFiles, device: str, settings: Settings) 
 
     Raises:
         BadCheckpoint, NotExportable, BuildDisagrees, DeviceLost: see `ModelFiles`.
+        MissingExtra: the model or the configured runtime needs torch, which is not installed.
     """
     if not files.needs_device:
         log.info("loading model %s into memory", name)
@@ -138,6 +143,8 @@ def _load_timed(name: str, files: ModelFiles, compute: Compute) -> Encoder:
 
 def _candidates(device: str, settings: Settings) -> Iterator[Compute]:
     """Combinations of runtime and number type that the settings allow, best first."""
+    if settings.runtime.startswith("torch") and find_spec("torch") is None:
+        raise MissingExtra(f"SEMBLANCE_RUNTIME={settings.runtime}", "torch", "models")
     for runtime in _runtimes(device) if settings.runtime == "auto" else (settings.runtime,):
         fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest_precision(device)
         precisions = dict.fromkeys((fastest, "float32")) if settings.precision == "auto" else (settings.precision,)

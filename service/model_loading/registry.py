@@ -59,7 +59,7 @@ def read_aliases(listed: str, models: Collection[str]) -> dict[str, ModelChoice]
         BadCheckpoint: an entry is malformed, repeated or the name of a model, or its model or measure does not exist.
     """
     aliases: dict[str, ModelChoice] = {}
-    measures = catalogue.names(catalogue.SIMILARITIES)
+    measures = catalogue.measures()
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         alias, _, target = (part.strip() for part in entry.partition("="))
         choice = _choice(target)

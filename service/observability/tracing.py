@@ -17,7 +17,7 @@ from fastapi.telemetry import TelemetryConfig
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from semblance.service.errors import MissingExtra
+from semblance.models.errors import MissingExtra
 
 FLUSH_S = 0.5  # for spans not yet sent when the process ends; a collector that does not answer must not delay that
 
@@ -39,7 +39,7 @@ def open_tracer_provider(*, enabled: bool) -> Iterator[TracerProvider]:
         yield NOT_TRACED
         return
     if importlib.util.find_spec("opentelemetry.sdk") is None:
-        raise MissingExtra("SEMBLANCE_TRACING needs the extra tracing, as in pip install '.[cpu,tracing]'")
+        raise MissingExtra("SEMBLANCE_TRACING", "opentelemetry-sdk", "tracing")
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - an extra
     from opentelemetry.sdk import resources, trace  # noqa: PLC0415 - likewise
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - likewise

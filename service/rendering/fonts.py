@@ -19,8 +19,8 @@ _FAMILIES: dict[Language, str] = {"ja": "JP", "ko": "KR", "zh-Hans": "SC", "zh-H
 # DejaVu Sans: Latin, Greek, Cyrillic, Armenian, Georgian, Arabic, Hebrew, symbols. Noto Sans CJK: Chinese, Japanese,
 # Korean, in the shapes of each. Only files of the packages are used: they are never imported.
 _FILES = (
-    ("matplotlib", "mpl-data/fonts/ttf/DejaVuSans.ttf"),
-    ("matplotlib", "mpl-data/fonts/ttf/DejaVuSans-Bold.ttf"),
+    ("semblance_assets", "fonts/DejaVuSans.ttf"),
+    ("semblance_assets", "fonts/DejaVuSans-Bold.ttf"),
     ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc"),
 )
 

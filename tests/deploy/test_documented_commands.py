@@ -6,8 +6,6 @@ import argparse
 import itertools
 import re
 import shlex
-import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -97,16 +95,3 @@ def test_images_are_built_by_arguments_that_exist() -> None:
         assert {pairs.get("--tag"), pairs.get("-t")} & IMAGES
         if "--build-arg" in pairs:
             assert pairs["--build-arg"].partition("=")[0] in arguments
-
-
-@pytest.mark.parametrize("cuda", [True, False])
-def test_the_build_says_when_the_image_holds_cuda(cuda: bool, tmp_path: Path) -> None:
-    [step] = [rest for name, rest in stages()["install-cpu"] if name == "RUN" and "pip install" not in rest]
-    packages = tmp_path / "lib" / "python3.11" / "site-packages"
-    (packages / ("nvidia" if cuda else "numpy")).mkdir(parents=True)
-    ran = subprocess.run(
-        ["sh", "-euc", step.replace("/opt/semblance", str(tmp_path))], capture_output=True, text=True, check=True
-    )
-    assert ran.stderr == ""
-    assert ("PIP_EXTRA_INDEX_URL" in ran.stdout) == cuda
-    assert (str(tmp_path) in ran.stdout) == cuda, "its size"

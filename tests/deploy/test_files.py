@@ -251,10 +251,8 @@ def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:
-                assert (
-                    f'--constraint constraints.txt ./clients/python ".[{name.removeprefix("install-")},tracing]"'
-                    in rest
-                )
+                extras = {"install-cpu": "tracing", "install-gpu": "models,tracing"}[name]
+                assert f'--constraint constraints.txt ./assets ./clients/python ".[{extras}]"' in rest
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

@@ -9,20 +9,24 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import httpx2
 import pytest
+from semblance_client import Client
 
 from tests.conftest import missing
 from tests.deploy.deployment import stages
 from tests.support.project import PROJECT
-from tests.support.running_service import free_port, wait_for_url
+from tests.support.running_service import Service, free_port, wait_for_url
+from tests.support.small_model import edit, make_small
 
 pytestmark = pytest.mark.timeout(900)
 
 NOBODY_UID = 65534
-# torch pins its CUDA packages; Python before 3.11.3 needs async-timeout
-UNPINNED = ("pip", "setuptools", "semblance", "nvidia-", "cuda-", "triton", "async-timeout")
+MOST_BYTES = 580_000_000  # of what is installed
+UNPINNED = ("semblance", "async-timeout")  # which Python before 3.11.3 needs
 PYTHON = "/usr/bin/python3"  # executable by every user
 
 
@@ -87,7 +91,9 @@ def as_nobody(folder: Path, command: list[str]) -> str:
 
 
 def test_installed_packages_have_pinned_versions_without_training_extras(image: Path) -> None:
-    frozen = as_nobody(image, [str(image / "venv/bin/python"), "-m", "pip", "list", "--format=json"])
+    listing = "import json; from importlib.metadata import distributions as all"
+    listing += "; print(json.dumps([{'name': each.name, 'version': each.version} for each in all()]))"
+    frozen = as_nobody(image, [str(image / "venv/bin/python"), "-c", listing])
     pins = dict(line.split("==") for line in (image / "constraints.txt").read_text().splitlines() if "==" in line)
     pinned = {re.sub("[-_.]+", "-", name).lower(): version for name, version in pins.items()}
     installed = {re.sub("[-_.]+", "-", each["name"]).lower(): each["version"] for each in json.loads(frozen)}
@@ -97,8 +103,9 @@ def test_installed_packages_have_pinned_versions_without_training_extras(image: 
         if version.partition("+")[0] != pinned.get(name) and not name.startswith(UNPINNED)
     }
     assert differing == {}
-    assert not {"datasets", "peft", "accelerate", "gensim", "duckdb", "pyarrow", "pytest"} & set(installed)
-    as_nobody(image, [str(image / "venv/bin/python"), "-m", "pip", "check"])
+    assert not {"torch", "transformers", "scipy", "pot", "matplotlib", "pyarrow", "pytest", "pip"} & set(installed)
+    size = sum(file.lstat().st_size for file in (image / "venv").rglob("*") if file.is_file())
+    assert size < MOST_BYTES
 
 
 def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> None:
@@ -129,6 +136,54 @@ def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> Non
         service.terminate()
         service.communicate()
     assert service.returncode == 0
+
+
+def test_replicas_with_and_without_torch_share_a_store(image: Path, postgres: str, tmp_path: Path) -> None:
+    """They have the same spaces and builds, and read each other's vectors."""
+    homes = tmp_path / "full", tmp_path / "slim"
+    for home in homes:
+        home.mkdir()
+    options = {"database_url": postgres, "precision": "float32"}
+    full = Service(homes[0], **options)
+    slim = Service(homes[1], project=image / "tmp", python=str(image / "venv/bin/python"), **options)
+    with ExitStack() as stack:
+        for each in (full, slim):
+            stack.callback(each.stop)
+        clients = [stack.enter_context(Client(each.start())) for each in (full, slim)]
+        clients[0].create_collection("shared", tokens="int8")
+        texts = ["A cat sleeps.", "The night train leaves.", "Taxes are due."]
+        for i, client in enumerate(clients):  # each stores some
+            client.add_documents([{"id": f"{i}-{j}", "text": text} for j, text in enumerate(texts)], "shared")
+        version = clients[1].collection("shared").version
+        answers = [client.search("a sleepy kitten", "shared", k=6, min_version=version) for client in clients]
+        scores = [[(hit.id, hit.score) for hit in each.hits] for each in answers]
+        assert scores[0] == scores[1]
+        assert len(scores[0]) == 6
+        facts = [httpx2.get(f"{each.url}/models").json() for each in (full, slim)]
+        assert facts[0]["models"] == facts[1]["models"]
+        assert facts[0]["models"][0]["build"]
+        measures = [{each["name"] for each in fact["measures"]} for fact in facts]
+        assert measures[0] - measures[1] == {"cmd", "word_movers", "partial_transport", "unbalanced_transport"}
+        refused = httpx2.post(f"{slim.url}/similarity", json={"pairs": [{"a": "x", "b": "y"}], "measure": "cmd"})
+        assert (refused.status_code, refused.json()["code"]) == (422, "unknown_measure")
+        assert "needs pot, which is not installed: install the extra transport" in refused.json()["detail"]
+        picture = httpx2.get(f"{slim.url}/explain", params={"a": "猫 sleeps", "b": "a cat", "format": "png"})
+        assert picture.content == httpx2.get(f"{full.url}/explain", params=picture.request.url.params).content
+
+
+def test_models_that_need_torch_are_refused_with_the_extra(image: Path, tmp_path: Path) -> None:
+    folder = make_small(tmp_path / "model")
+    edit(folder / "config.json", hidden_act="relu")
+    for options, refusal in (
+        ({"models": f"other={folder}"}, "whose network or tokenizer is not that of a BERT, needs torch"),
+        ({"runtime": "torch"}, "SEMBLANCE_RUNTIME=torch needs torch"),
+        ({"device": "cuda"}, "SEMBLANCE_DEVICE=cuda needs torch"),
+    ):
+        python = str(image / "venv/bin/python")
+        slim = Service(tmp_path, project=image / "tmp", python=python, exports=str(tmp_path / "exports"), **options)
+        with pytest.raises(RuntimeError, match=f"{refusal}.*: install the extra models, by scripts/install"):
+            slim.start()
+        slim.stop()
 
 
 def command_of(stage: str) -> list[str]:

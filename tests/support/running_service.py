@@ -27,6 +27,7 @@ class Service:
         home: home folder of the service; its log is kept there, too.
         project: folder that holds `models/` and `service/`.
         module: module that is run with the argument `serve`.
+        python: the interpreter, of an environment that may have fewer packages.
         environment: additional environment variables.
         settings: settings by name, such as `models="minilm"`.
     """
@@ -37,13 +38,14 @@ class Service:
         project: Path = PROJECT,
         module: str = SEMBLANCE,
         environment: Mapping[str, str] | None = None,
+        python: str = sys.executable,
         **settings: str,
     ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
-        self._command = [sys.executable, "-m", module, "serve"]
+        self._command = [python, "-m", module, "serve"]
         all_settings = {"home": str(home), "port": str(port), "drain_notice_s": "0", **settings}
         self._environment = {f"SEMBLANCE_{name.upper()}": value for name, value in all_settings.items()}
         self._environment.update(environment or {})

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from semblance.models.embeddings import Doubles
 from semblance.models.evaluation.statistics.counts import Statistic, row_blocks
 
 _ELEMENTS = 1 << 21  # counts in a block: 16 MB
+_NORMAL = NormalDist()
 _JACKKNIFE_SAMPLES = 5_000  # with more items, each sample leaves out a group of them
 
 
@@ -160,7 +161,7 @@ def _interval(
 ) -> Interval:
     rounding = 1e-12 * max(1.0, abs(estimate))  # draws closer than this count as equal to the estimate
     below = float(np.mean(draws < estimate - rounding) + np.mean(draws <= estimate + rounding)) / 2
-    z0, acceleration = (float(ndtri(below)), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
+    z0, acceleration = (_NORMAL.inv_cdf(below), _acceleration(influence)) if 0 < below < 1 else (0.0, 0.0)
     # "nearest" is the position round((B - 1) alpha'), halves to the even one
     low, high = np.quantile(draws, _alphas(z0, acceleration, resampling.level), method="nearest").tolist()
     return Interval(
@@ -211,9 +212,9 @@ def _acceleration(influence: Doubles) -> float:
 
 def _alphas(z0: float, acceleration: float, level: float) -> tuple[float, float]:
     def moved(alpha: float) -> float:
-        shifted = z0 + float(ndtri(alpha))
+        shifted = z0 + _NORMAL.inv_cdf(alpha)
         stretch = 1 - acceleration * shifted
         # |a| < 1/6, so the stretch reaches 0 only at extreme levels, where the end of the interval is that of the draws
-        return float(ndtr(z0 + shifted / stretch)) if stretch > 0 else float(shifted > 0)
+        return _NORMAL.cdf(z0 + shifted / stretch) if stretch > 0 else float(shifted > 0)
 
     return moved((1 - level) / 2), moved(1 - (1 - level) / 2)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from semblance.models.embeddings import Doubles, Floats, Integers
 from semblance.models.evaluation.contamination import normal_form
 from semblance.models.origin.errors import BadCorpus
 from semblance.models.origin.origin_settings import ContextSettings
 from semblance.models.origin.scoring.term_table import OriginComponents, TermTable
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 RANDOM_SEED = 0
 OWN_CONTEXTS = 3  # contexts that contain a sentence of the corpus: its own, and those of its neighbours
@@ -243,6 +246,8 @@ def select_diverse(
 
 def _word_matrix(texts: Sequence[str]) -> csr_array:
     """(texts, words) 1 if a text contains a word."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - of the extra `train`, which --help does not need
+
     columns: dict[str, int] = {}
     sets = [sorted({columns.setdefault(word, len(columns)) for word in text.lower().split()}) for text in texts]
     ends = np.cumsum([0, *map(len, sets)])

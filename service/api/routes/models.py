@@ -31,7 +31,7 @@ async def list_models(served: Use[LazyModels]) -> ModelList:
     """The served models and the measures."""
     return ModelList(
         models=[_model(name, served) for name in served.files],
-        measures=[_measure(name) for name in catalogue.names(catalogue.SIMILARITIES)],
+        measures=[_measure(name) for name in catalogue.measures()],
     )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from semblance.service.cli.main import (
+    EXTRAS,
     PACKAGE,
-    TRAIN_EXTRA,
     IndexVerbs,
     KeyVerbs,
     LazyGroup,
@@ -59,15 +59,17 @@ def show_help(command, path):
 show_help(get_command(app), [])
 print(*sorted({*sys.argv[1:]} & {*sys.modules}), file=sys.stderr)
 """
-    slow = ["torch", "transformers", *TRAIN_EXTRA]
+    slow = list(EXTRAS)
     ran = subprocess.run([sys.executable, "-c", code, *slow], capture_output=True, text=True, check=True)
     assert ran.stderr.strip() == ""
     assert ran.stdout.count("Usage: ") == len(GROUPS) + len(VERBS)
 
 
-def test_the_extra_names_the_packages_of_the_project_file() -> None:
+def test_the_extras_name_the_packages_of_the_project_file() -> None:
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert sorted(TRAIN_EXTRA.values()) == extras["train"]
+    for extra in ("models", "transport", "train", "mcp"):
+        own = {package for name, package in EXTRAS.values() if name == extra}
+        assert own == {each for each in extras[extra] if not each.startswith("semblance")}
 
 
 @pytest.mark.parametrize(("imported", "package"), [("sklearn.cluster", "scikit-learn"), ("duckdb", "duckdb")])
@@ -81,7 +83,6 @@ def test_a_missing_package_of_the_extra_is_named(
     ran = semblance("origin", "score", str(tmp_path))
     assert ran.returncode == 1
     assert ran.stderr == (
-        f"`semblance origin score` needs {package}, which is not installed: install the extra train, by "
-        "scripts/install cpu,train in the folder of Semblance, or there by pip install '.[cpu,train]' into an "
-        "environment of yours\n"
+        f"`semblance origin score` needs {package}, which is not installed: install the extra train, by scripts/"
+        "install train in the folder of Semblance, or there by pip install ./assets ./clients/python '.[train]'\n"
     )

@@ -1,0 +1,1 @@
+"""Data of Semblance: `model/`, a folder of sentence-transformers, and `fonts/`."""
