@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -143,7 +144,7 @@ def test_replicas_with_and_without_torch_share_a_store(image: Path, postgres: st
     homes = tmp_path / "full", tmp_path / "slim"
     for home in homes:
         home.mkdir()
-    options = {"database_url": postgres, "precision": "float32"}
+    options: Any = {"database_url": postgres, "precision": "float32"}
     full = Service(homes[0], **options)
     slim = Service(homes[1], project=image / "tmp", python=str(image / "venv/bin/python"), **options)
     with ExitStack() as stack:
@@ -174,11 +175,12 @@ def test_replicas_with_and_without_torch_share_a_store(image: Path, postgres: st
 def test_models_that_need_torch_are_refused_with_the_extra(image: Path, tmp_path: Path) -> None:
     folder = make_small(tmp_path / "model")
     edit(folder / "config.json", hidden_act="relu")
-    for options, refusal in (
+    refusals: list[tuple[Any, str]] = [
         ({"models": f"other={folder}"}, "whose network or tokenizer is not that of a BERT, needs torch"),
         ({"runtime": "torch"}, "SEMBLANCE_RUNTIME=torch needs torch"),
         ({"device": "cuda"}, "SEMBLANCE_DEVICE=cuda needs torch"),
-    ):
+    ]
+    for options, refusal in refusals:
         python = str(image / "venv/bin/python")
         slim = Service(tmp_path, project=image / "tmp", python=python, exports=str(tmp_path / "exports"), **options)
         with pytest.raises(RuntimeError, match=f"{refusal}.*: install the extra models, by scripts/install"):
