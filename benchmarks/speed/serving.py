@@ -9,6 +9,9 @@ small requests at a fixed rate while two clients continuously send 32 texts of 8
 that all servers return the same vectors. It prints the rates of the median round with minimum and maximum, the ratio of
 our rate to theirs in the median round, and the latency over all rounds. $SEMBLANCE_DATA contains the sentences.
 
+--pressure repeats it where the machine is shared: beside a process that keeps one core busy, with all servers pinned to
+one core, and with quotas of 50, 100 and 150 % of a core.
+
 All compute in float32 unless stated otherwise, with their default number of threads. Of infinity there are
 `infinity-bettertransformer`, its defaults; `infinity`, without BetterTransformer, which is what the defaults fall back
 to with optimum 2, where it was removed; `infinity-bfloat16`, the defaults with `--dtype bfloat16`; and `infinity-onnx`,
@@ -22,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from statistics import fmean, median
@@ -33,6 +37,7 @@ from rich.table import Column, Table
 
 from benchmarks.baselines.servers import MODEL, OURS, PATH, SERVERS, Server, running_servers
 from benchmarks.baselines.texts import mixed_texts, sts_sentences
+from benchmarks.speed.pressure import KINDS, beside, confined
 from semblance.models.embeddings import Floats, unit_rows
 from tests.support.load_generator import Load, LoadRun, post, run_loads, send_all
 from tests.support.results import save_results
@@ -218,19 +223,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     others = [name for name in SERVERS if name != OURS]
     parser.add_argument("--against", nargs="+", choices=others, default=others)
+    parser.add_argument("--pressure", nargs="+", choices=KINDS, default=["idle"], help="one after the other")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="per server, load and round")
     parser.add_argument("--quick", action="store_true", help="one short round; saves no figures")
     options = parser.parse_args(arguments)
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     small, large = sts_sentences(), mixed_texts(16 * LARGE_TEXTS)
-    with running_servers([OURS, *options.against]) as servers:
-        require_agreement(servers, [*small[:COMPARED], *large[:COMPARED]])
-        rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds)]
-        mixed_rows = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
-    show(rows, mixed_rows, wide_console())
-    if not options.quick:
-        save_results("serving", [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
+    for kind in options.pressure:
+        with ExitStack() as stack:
+            with confined(kind):
+                servers = stack.enter_context(running_servers([OURS, *options.against]))
+            require_agreement(servers, [*small[:COMPARED], *large[:COMPARED]])
+            stack.enter_context(beside(kind))
+            rows = [row for shape in SHAPES for row in rates(servers, small, shape, rounds, seconds)]
+            mixed_rows = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
+        print(f"pressure: {kind}")
+        show(rows, mixed_rows, wide_console())
+        if not options.quick:
+            name = "serving" if kind == "idle" else f"serving-{kind}"
+            save_results(name, [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
 
 
 if __name__ == "__main__":

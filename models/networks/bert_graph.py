@@ -5,6 +5,7 @@ The graph takes packed texts, as that of `graph_export` does: only attention see
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,6 @@ from semblance.models.files.json_file import read_json
 from semblance.models.files.tensors import read_tensors
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.lora_merge import merge
-from semblance.models.networks.openvino_import import import_openvino
 from semblance.models.networks.shape_buckets import GraphInputs
 from semblance.models.runtime import NetworkFacts
 from semblance.models.tokenization.subwords import serialize_tokenizer
@@ -34,6 +34,14 @@ _PLAIN: Mapping[str, tuple[object, ...]] = {  # settings under which the graph b
     "is_decoder": (False,),
     "add_cross_attention": (False,),
 }
+
+
+def import_openvino() -> Any:
+    """Import OpenVINO with telemetry disabled."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # its import fails, which OpenVINO expects
+    import openvino  # noqa: PLC0415 - not installed everywhere
+
+    return openvino
 
 
 def is_plain_bert(checkpoint: Checkpoint) -> bool:

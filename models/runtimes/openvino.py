@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from queue import LifoQueue
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,14 +25,15 @@ from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES, probe_ids
 from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
-from semblance.models.networks.bert_graph import bert_graph, is_plain_bert
+from semblance.models.networks.bert_graph import bert_graph, import_openvino, is_plain_bert
 from semblance.models.networks.export_cache import cached_export
-from semblance.models.networks.openvino_import import import_openvino
 from semblance.models.networks.shape_buckets import graph_inputs
+from semblance.models.networks.usable_cores import usable_cores
 from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch
 from semblance.models.text import Ints
 
 FORMAT = 2  # of an export; raise it when the graph of a network, its inputs, or the files change
+SMALL_TOKENS = 64  # of a batch that runs on all cores while no other runs
 _INPUTS = ("ids", "positions", "tokens", "real", "places")  # in the cache key: frozen, however fields are named
 _FACTS = ("dim", "max_tokens", "pad_id", "first_position", "tokenizer")  # likewise, and keys of the file below
 _EXPORTER = "exporter"  # key of the versions that made the export, in the same file
@@ -69,10 +73,10 @@ class OpenVino:
         self.facts = made.facts
         self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
         if compute.precision != "float32":
-            self._request = _compile(made.graph, replace(compute, precision="float32"))
+            self._requests = _Requests(made.graph, replace(compute, precision="float32"))
             probes = probe_ids(checkpoint, self.facts)
             self.exact = [self.run([ids], [np.ones(len(ids), np.float32)], "tokens").vectors[0] for ids in probes]
-        self._request = _compile(made.graph, compute)
+        self._requests = _Requests(made.graph, compute)
 
     def _open_export(self, checkpoint: Checkpoint, compute: Compute) -> None:
         with cached_export(
@@ -83,7 +87,7 @@ class OpenVino:
             self.versions = {**self.versions, **facts[_EXPORTER]}
             exact = load_file(folder / _EXACT_FILE)
             self.exact = [exact[str(i)] for i in range(len(exact))]
-            self._request = _compile(folder / _NETWORK_FILE, compute)
+            self._requests = _Requests(folder / _NETWORK_FILE, compute)
 
     @classmethod
     def serves(cls, device: str) -> bool:
@@ -98,9 +102,54 @@ class OpenVino:
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
         """Encode one batch, padded to one of few shapes."""
+        lengths = [len(text) for text in ids]
         inputs = dict(enumerate(graph_inputs(ids, self.facts)))
-        hidden: Floats = self._request.infer(inputs, share_inputs=True, share_outputs=True)[0]
-        return pool_batch(hidden, [len(text) for text in ids], weights, self._pooling, want)
+        with self._requests.borrowed(small=len(ids) == 1 or sum(lengths) <= SMALL_TOKENS) as request:
+            hidden: Floats = request.infer(inputs, share_inputs=True, share_outputs=True)[0]
+            return pool_batch(hidden, lengths, weights, self._pooling, want)
+
+
+class _Requests:
+    """Inference requests of one graph.
+
+    One has all cores, and for each core there is one that has it alone. Batches that run at the same time, each on its
+    core, do not wait for each other; a batch on all cores waits for the slowest at every layer. A small batch that runs
+    alone is sooner done with all of them.
+
+    Raises:
+        NotExportable: OpenVINO cannot compile the graph.
+    """
+
+    def __init__(self, network: Any, compute: Compute) -> None:
+        cores = compute.threads or usable_cores()
+        self._whole = _compile(network, compute, streams=1, threads=cores).create_infer_request()
+        self._singles: LifoQueue[Any] = LifoQueue()  # the last used first: its memory is warm
+        self._running = 0
+        self._lock = threading.Lock()
+        if cores > 1:
+            compiled = _compile(network, compute, streams=cores, threads=cores)
+            for _ in range(cores):
+                self._singles.put(compiled.create_infer_request())
+        self._always_whole = cores == 1
+
+    @contextmanager
+    def borrowed(self, *, small: bool) -> Iterator[Any]:
+        """A request for one batch; waits for one if all are in use."""
+        if self._always_whole:
+            with self._lock:
+                yield self._whole
+            return
+        with self._lock:
+            whole = small and not self._running
+            self._running += 1
+        request = self._whole if whole else self._singles.get()
+        try:
+            yield request
+        finally:
+            with self._lock:
+                self._running -= 1
+            if not whole:
+                self._singles.put(request)
 
 
 def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
@@ -110,14 +159,16 @@ def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:
     )
 
 
-def _compile(network: Any, compute: Compute) -> Any:
-    """An inference request of a graph, or of the file of one."""
+def _compile(network: Any, compute: Compute, streams: int, threads: int) -> Any:
+    """A compiled graph, or file of one, for some batches at a time and that many threads in all."""
     hints = {"bfloat16": "bf16", "float32": "f32"}
-    options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hints[compute.precision]}
-    if compute.threads is not None:
-        options["INFERENCE_NUM_THREADS"] = compute.threads
+    options: dict[str, Any] = {
+        "NUM_STREAMS": streams,
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": hints[compute.precision],
+    }
     try:
-        return import_openvino().Core().compile_model(network, "CPU", options).create_infer_request()
+        return import_openvino().Core().compile_model(network, "CPU", options)
     except RuntimeError as error:
         raise NotExportable(f"OpenVINO cannot compile the network: {error}") from error
 

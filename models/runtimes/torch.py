@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import ClassVar
@@ -29,6 +30,7 @@ class Torch:
         from semblance.models.networks.torch_network import VERSIONS, load_network  # noqa: PLC0415 - imports torch
 
         self._network = load_network(checkpoint, compute)
+        self._lock = threading.Lock()
         self._pooling = checkpoint.pooling
         self.facts = self._network.facts
         self.versions: Mapping[str, str] = VERSIONS
@@ -55,5 +57,6 @@ class Torch:
         mask = np.arange(max(lengths)) < np.asarray(lengths)[:, None]
         padded = np.full(mask.shape, self.facts.pad_id, np.int64)
         padded[mask] = np.concatenate(ids)
-        hidden = self._network.encode_padded(padded, mask.astype(np.int64), self._precision)
+        with self._lock:
+            hidden = self._network.encode_padded(padded, mask.astype(np.int64), self._precision)
         return pool_batch(hidden[mask], lengths, weights, self._pooling, want)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ class TorchPacked:
         self.facts = network.facts
         self.versions: Mapping[str, str] = VERSIONS
         self.exact: Sequence[Floats] = [network.encode_one(ids) for ids in probe_ids(checkpoint, self.facts)]
+        self._lock = threading.Lock()
         self._batches = PackedBatches(
             network.network, network.head, checkpoint.pooling, compute.device, compute.precision
         )
@@ -46,4 +48,5 @@ class TorchPacked:
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
         """Encode one batch, or several if there are many texts. Raises DeviceLost."""
-        return self._batches.run(ids, weights, want)
+        with self._lock:
+            return self._batches.run(ids, weights, want)

@@ -61,9 +61,12 @@ class Queue:
             request.queued_texts.append(entry)
         self._update_metrics()
 
-    def take(self) -> list[QueuedText]:
-        """Remove and return the next batch; empty only if no text waits."""
-        batch = self._turns.take(time.perf_counter())
+    def take(self, share: int = 1) -> list[QueuedText]:
+        """Remove and return the next batch, for one of `share` free threads.
+
+        It is empty only if no text waits.
+        """
+        batch = self._turns.take(time.perf_counter(), share)
         self._update_metrics()
         return batch
 
@@ -79,9 +82,12 @@ class Queue:
         return needed
 
     def finish(
-        self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float
+        self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float, running: int = 1
     ) -> list[Completion]:
-        """Store the results of a batch; completions of the requests that now have all of theirs."""
+        """Store the results of a batch; completions of the requests that now have all of theirs.
+
+        It took `seconds` while `running` batches shared the processor, itself included.
+        """
         completions: list[Completion] = []
         touched: set[QueuedRequest] = set()
         now = time.perf_counter()
@@ -96,7 +102,7 @@ class Queue:
             if request.missing == 0 and not request.closed:
                 request.closed = True
                 completions.append(Completion(request.future))
-        self._throughput.add(sum(text.candidate.tokens for text in batch), seconds)
+        self._throughput.add(sum(text.candidate.tokens for text in batch), seconds / running)
         return completions
 
     def fail(self, text: QueuedText, error: BaseException) -> list[Completion]:

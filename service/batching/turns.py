@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain, islice
 
 from sortedcontainers import SortedKeyList
@@ -11,6 +12,8 @@ from sortedcontainers import SortedKeyList
 from semblance.service.batching.policy import Candidate, Limits, leads_after, next_batch, turn_order
 from semblance.service.batching.requests import QueuedText
 from semblance.service.ports.embedding import Urgency
+
+LEAST_TOKENS = 64  # of a part of the waiting texts: fewer are sooner done together, on all cores
 
 
 class Turns:
@@ -56,19 +59,30 @@ class Turns:
             text.candidate = candidate
             self.add(text)
 
-    def take(self, now: float) -> list[QueuedText]:
-        """Remove and return the next batch; empty only if no text waits."""
+    def take(self, now: float, share: int = 1) -> list[QueuedText]:
+        """Remove and return the next batch; empty only if no text waits.
+
+        Args:
+            now: the current time, on the clock of the due times.
+            share: threads that are free for batches, among which the waiting texts are divided.
+        """
         self._clean()
         order = turn_order((texts[0].candidate for texts in self._waiting.values()), self._leads, now)
         in_order = chain.from_iterable(self._waiting[caller] for caller in order)
         window = list(islice(in_order, self._limits.window))
-        batch = [window[i] for i in next_batch([text.candidate for text in window], self._limits, self._leads)]
+        limits = replace(self._limits, batch_tokens=self._budget(share))
+        batch = [window[i] for i in next_batch([text.candidate for text in window], limits, self._leads)]
         for text in batch:
             self._waiting[text.candidate.caller].remove(text)
             self._mark_removed(text)
         if batch:
             self._leads = leads_after(self._leads, [text.candidate for text in batch], self._limits.batch_tokens)
         return batch
+
+    def _budget(self, share: int) -> int:
+        """Tokens of the next batch."""
+        part = -(-sum(self.tokens.values()) // share)
+        return min(self._limits.batch_tokens, max(part, LEAST_TOKENS))
 
     def clear(self) -> None:
         """Remove all texts."""

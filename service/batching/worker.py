@@ -1,12 +1,14 @@
-"""The thread that owns the models."""
+"""The threads that own the models."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.errors import DeviceLost
@@ -28,27 +30,39 @@ STOP_TIMEOUT_S = 0.3  # for the running batch, whose callers are gone
 
 
 class Worker:
-    """Encodes the texts of all callers, who share the model fairly, one batch at a time.
+    """Encodes the texts of all callers, who share the model fairly.
 
-    Tokenizing runs in a thread of its own, so that the next batch is ready when the model is. A batch that fails is
-    retried in halves, down to the text that fails: only callers of that text get the error. The queued texts of a
-    cancelled call are dropped. When the device is lost, all callers get NotReady and `on_lost` is called.
+    Each thread runs one batch at a time, from one queue: batches do not wait for each other, and what waits is divided
+    among the threads that are free. A device that runs one batch at a time needs one thread. Tokenizing runs in a
+    thread of its own, so that the next batch is ready when the model is. A batch that fails is retried in halves, down
+    to the text that fails: only callers of that text get the error. The queued texts of a cancelled call are dropped.
+    When the device is lost, all callers get NotReady and `on_lost` is called.
     """
 
     def __init__(
-        self, limits: Limits, metrics: Metrics, idle_check_s: float, on_lost: Callable[[], None] = lambda: None
+        self,
+        limits: Limits,
+        metrics: Metrics,
+        idle_check_s: float,
+        on_lost: Callable[[], None] = lambda: None,
+        threads: int = 1,
     ) -> None:
         self._metrics = metrics
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
         self._tokenizer = TokenizerThread()
-        self._queue = Queue(limits, metrics)
+        self._queue = Queue(replace(limits, batch_tokens=max(1, limits.batch_tokens // threads)), metrics)
         self._wake = threading.Condition()
         self._stopping = False
         self._probe: tuple[Encoder, list[TokenizedText]] | None = None
-        self._last_success: float | None = None
-        self._thread = threading.Thread(target=self._run, name="model", daemon=True)
-        self._thread.start()
+        self._running = 0  # threads with a batch
+        self._threads = [
+            threading.Thread(target=self._run, args=(number,), name=f"model-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        self._last_success = [-math.inf] * threads
+        for each in self._threads:
+            each.start()
 
     async def tokenize(
         self, encoder: Encoder, texts: Sequence[str], role: Role, truncate: Truncate
@@ -85,18 +99,21 @@ class Worker:
         """Encode one token now, as a warm-up, and again after each `idle_check_s` without work."""
         texts = await self.tokenize(encoder, ["1"], "query", "END")
         await self.encode(encoder, texts, "pooled")
+        self._last_success = [time.monotonic()] * len(self._threads)  # those that did nothing yet are not overdue
         self._probe = (encoder, texts)
 
     def answered_within(self, seconds: float) -> bool:
-        """Whether the model finished a batch in the last `seconds`."""
-        return self._last_success is not None and time.monotonic() - self._last_success <= seconds
+        """Whether each thread finished a batch in the last `seconds`."""
+        now = time.monotonic()
+        return all(now - each <= seconds for each in self._last_success)
 
     def stop(self) -> None:
         """Fail queued requests and end the threads, without waiting for a long batch."""
         with self._wake:
             self._stopping = True
-            self._wake.notify()
-        self._thread.join(STOP_TIMEOUT_S)
+            self._wake.notify_all()
+        for each in self._threads:
+            each.join(STOP_TIMEOUT_S)
         self._tokenizer.stop()
 
     def _submit(self, request: QueuedRequest) -> None:
@@ -110,14 +127,18 @@ class Worker:
         with self._wake:
             self._queue.close(request)
 
-    def _run(self) -> None:
-        """Main loop of the thread. However it ends, every caller gets an answer."""
+    def _run(self, number: int) -> None:
+        """Main loop of a thread.
+
+        However it ends, every caller gets an answer, and the other threads end, too.
+        """
         try:
             while (batch := self._next_batch()) is not None:
+                if self._run_batch(batch) if batch else self._probe_model():
+                    self._last_success[number] = time.monotonic()
                 if batch:
-                    self._run_batch(batch)
-                else:
-                    self._probe_model()
+                    with self._wake:
+                        self._running -= 1
         except BaseException:
             log.critical("device or model thread failed; exiting", exc_info=True)
             self._on_lost()
@@ -125,21 +146,32 @@ class Worker:
             with self._wake:
                 self._stopping = True
                 unanswered = self._queue.clear(NotReady())
+                self._wake.notify_all()
             deliver(unanswered)
 
     def _next_batch(self) -> list[QueuedText] | None:
         """Wait for the next batch: an empty one after `idle_check_s` without work, None at the end."""
         with self._wake:
             self._wake.wait_for(lambda: self._queue or self._stopping, self._idle_check_s)
-            return None if self._stopping else self._queue.take()
+            if self._stopping:
+                return None
+            batch = self._queue.take(len(self._threads) - self._running)
+            if batch:
+                self._running += 1
+            if self._queue:  # left for another thread
+                self._wake.notify()
+            return batch
 
-    def _run_batch(self, batch: Sequence[QueuedText]) -> None:
-        """Encode a batch; in halves if that fails, as for lack of memory or because of one text."""
+    def _run_batch(self, batch: Sequence[QueuedText]) -> bool:
+        """Encode a batch; in halves if that fails, as for lack of memory or because of one text.
+
+        Returns whether the model answered for any of its texts.
+        """
         began = time.perf_counter()
         with self._wake:
             batch = self._queue.start(batch, began)
         if not batch:
-            return
+            return False
         try:
             results = self._encode(batch)
         except DeviceLost:
@@ -151,12 +183,12 @@ class Worker:
                 with self._wake:
                     failed = self._queue.fail(batch[0], error)
                 deliver(failed)
-                return
+                return False
             middle = len(batch) // 2
-            self._run_batch(batch[:middle])
-            self._run_batch(batch[middle:])
-        else:
-            self._finish(batch, results, time.perf_counter() - began)
+            halves = [self._run_batch(batch[:middle]), self._run_batch(batch[middle:])]
+            return any(halves)
+        self._finish(batch, results, time.perf_counter() - began)
+        return True
 
     def _encode(self, batch: Sequence[QueuedText]) -> Sequence[TokenEmbeddings]:
         results = batch[0].encoder.encode([text.text for text in batch], batch[0].want)
@@ -165,15 +197,15 @@ class Worker:
         return results
 
     def _finish(self, batch: Sequence[QueuedText], results: Sequence[TokenEmbeddings], seconds: float) -> None:
-        self._last_success = time.monotonic()
         with self._wake:
-            completions = self._queue.finish(batch, results, seconds)
+            completions = self._queue.finish(batch, results, seconds, self._running)
         deliver(completions)  # before the metrics: callers wait
         self._metrics.add_batch([text.candidate.tokens for text in batch], seconds)
 
-    def _probe_model(self) -> None:
+    def _probe_model(self) -> bool:
+        """Encode one token. Returns whether the model answered."""
         if self._probe is None:
-            return
+            return False
         encoder, texts = self._probe
         try:
             encoder.encode(texts, "pooled")
@@ -181,5 +213,5 @@ class Worker:
             raise
         except BaseException:
             log.exception("the model failed to encode one token")
-        else:
-            self._last_success = time.monotonic()
+            return False
+        return True

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
+from semblance.models.networks.usable_cores import usable_cores
 from semblance.service.api.routes.health import MetricsPage
 from semblance.service.api.routing import Services
 from semblance.service.batching.policy import Limits
@@ -76,7 +77,7 @@ async def open_services(
     """
     metrics, readiness = metrics or Metrics(), readiness or Readiness()
     limits = Limits(_batch_tokens(settings, models), settings.max_request_tokens, settings.max_queued_tokens)
-    worker = Worker(limits, metrics, settings.idle_check_s, on_lost)
+    worker = Worker(limits, metrics, settings.idle_check_s, on_lost, _batches_at_once(settings, models))
     cache = _cache(settings)
     drawing = DrawingProcess()
     try:
@@ -132,6 +133,13 @@ def _cache(settings: Settings) -> EmbeddingCache:
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return MemoryCache(0)  # stores nothing
+
+
+def _batches_at_once(settings: Settings, models: LazyModels) -> int:
+    """One for a GPU, which runs them one after the other; on a CPU one for each core."""
+    if device_for(models.files.values(), settings).startswith("cuda"):
+        return 1
+    return settings.threads or usable_cores()
 
 
 def _batch_tokens(settings: Settings, models: LazyModels) -> int:

@@ -18,8 +18,7 @@ from semblance.models.embeddings import Floats
 from semblance.models.errors import BadCheckpoint
 from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.models.model_files.lora import read_low_rank_adapter
-from semblance.models.networks.bert_graph import bert_graph, is_plain_bert
-from semblance.models.networks.openvino_import import import_openvino
+from semblance.models.networks.bert_graph import bert_graph, import_openvino, is_plain_bert
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.networks.torch_network import TorchNetwork
 from semblance.models.text import Ints

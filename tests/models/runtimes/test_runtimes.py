@@ -6,7 +6,9 @@ import json
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -109,6 +111,32 @@ def test_a_text_of_max_tokens_can_be_encoded(transformer: Transformer) -> None:
     assert len(embeddings) == transformer.max_tokens
     assert embeddings.text is not None
     assert embeddings.text.truncated
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_batches_at_the_same_time_keep_their_vectors(cores: int) -> None:
+    encoder = Transformer("m", built_in_checkpoint(), Compute("cpu", "float32", "openvino", EXPORTS, cores))
+    samples = [texts(random.Random(seed).choice((1, 2, 9, 40)), 30, seed) for seed in range(12)]
+    expected = [[each.vectors for each in encoded(encoder, sample)] for sample in samples]
+    with ThreadPoolExecutor(5) as pool:  # more than cores
+        for _ in range(3):
+            for alone, together in zip(expected, pool.map(partial(encoded, encoder), samples), strict=True):
+                for a, b in zip(alone, together, strict=True):
+                    assert least_cosine(a, b.vectors) >= 0.999999
+
+
+def test_only_a_small_batch_alone_gets_all_cores() -> None:
+    runtime = openvino.OpenVino(built_in_checkpoint(), Compute("cpu", "float32", "openvino", EXPORTS, 2))
+    requests = runtime._requests
+    with requests.borrowed(small=True) as alone:
+        with requests.borrowed(small=True) as second, requests.borrowed(small=False) as third:
+            assert len({id(alone), id(second), id(third)}) == 3
+            assert requests._singles.empty(), "one for each core"
+        assert alone is requests._whole
+    with requests.borrowed(small=False) as large:
+        assert large is not requests._whole
+    with requests.borrowed(small=True) as again:
+        assert again is requests._whole
 
 
 @pytest.fixture(scope="module")

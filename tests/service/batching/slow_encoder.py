@@ -31,6 +31,7 @@ class SlowEncoder:
         self.room = room
         self.entered = threading.Event()
         self.permits = threading.Semaphore(0)
+        self.began: list[int] = []  # sizes of the batches that began, permitted or not
         self.batches: list[list[str]] = []
         self.thread: set[str] = set()
 
@@ -41,6 +42,7 @@ class SlowEncoder:
 
     def encode(self, tokenized: Sequence[TokenizedText], want: Want) -> list[TokenEmbeddings]:
         del want
+        self.began.append(len(tokenized))
         self.entered.set()
         self.permits.acquire()
         self.thread.add(threading.current_thread().name)
