@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from semblance.models.errors import BadCheckpoint
+from semblance.service.cli.toolbox.options import Served
 from semblance.service.model_loading.registry import read_served
 from semblance.service.settings import read_settings
-
-Served = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Model to serve: minilm-words, minilm-clrcmd or minilm (built in), or name=source?option=value&..., where "
-        "source is a built-in name, a folder or a file. Repeatable; the first is the default.",
-        show_default="minilm-words, minilm-clrcmd, minilm",
-    ),
-]
 
 
 def models(model: Served = None) -> None:

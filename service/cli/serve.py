@@ -18,8 +18,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from semblance.service.app import create_app
-from semblance.service.cli.models import Served
 from semblance.service.cli.toolbox.exits import exit_on_failure, reason_for_operator
+from semblance.service.cli.toolbox.options import Served
 from semblance.service.documents.lock import lock_home
 from semblance.service.observability.logs import configure_logging
 from semblance.service.observability.tracing import open_tracer_provider

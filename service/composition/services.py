@@ -12,7 +12,6 @@ from semblance.service.api.routing import Services
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
-from semblance.service.caches.redis import RedisCache, RedisLimits
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder
@@ -129,6 +128,8 @@ def _cache(settings: Settings) -> EmbeddingCache:
         case "memory":
             return MemoryCache(settings.cache_bytes)
         case "redis":
+            from semblance.service.caches.redis import RedisCache, RedisLimits  # noqa: PLC0415 - a slow import
+
             limits = RedisLimits(settings.redis_ttl_s, settings.redis_budget_s, settings.redis_max_value_bytes)
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":

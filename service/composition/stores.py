@@ -12,7 +12,6 @@ from shlex import quote
 from sqlalchemy import Engine
 
 from semblance.service.documents.database import DatabaseHealth
-from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
 from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
 from semblance.service.documents.lock import lock_home
 from semblance.service.documents.sql import SqlDocumentStore
@@ -137,6 +136,8 @@ def _discard_copy(file: Path) -> None:
 
 
 def _primary(settings: Settings) -> Primary:
+    from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine  # noqa: PLC0415 - slow
+
     url = settings.database_url.get_secret_value()
     health = DatabaseHealth(settings.database_timeout_s)
     engine = postgresql_engine(url, settings.database_connections + 1, settings.database_timeout_s)  # 1 for the copier
@@ -198,5 +199,7 @@ def _require_documents(settings: Settings) -> None:
 
 def _engine(settings: Settings) -> Engine:
     if url := settings.database_url.get_secret_value():
+        from semblance.service.documents.databases.postgresql import postgresql_engine  # noqa: PLC0415 - slow
+
         return postgresql_engine(url, settings.database_connections, settings.database_timeout_s)
     return sqlite_engine(settings.database_file)

@@ -8,6 +8,14 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+Served: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Model to serve: minilm-words, minilm-clrcmd or minilm (built in), or name=source?option=value&..., where "
+        "source is a built-in name, a folder or a file. Repeatable; the first is the default.",
+        show_default="minilm-words, minilm-clrcmd, minilm",
+    ),
+]
 Url: TypeAlias = Annotated[str, typer.Option(help="Address of the running service.")]
 StoppedHome: TypeAlias = Annotated[
     Path | None,
