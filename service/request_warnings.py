@@ -13,7 +13,7 @@ MEANINGS: Mapping[WarningCode, str] = {
     "empty_text": "A document to rerank has no visible character, or no token, so that it is ranked last",
     "filter_type_mismatch": "No document has a value of the condition's type in that field, such as a number",
     "unknown_filter_field": "No document of the collection has that field in its metadata",
-    "unread_text": "The model cannot read at least half of the letters of a text, so its scores mean little",
+    "unread_text": "The model cannot read at least half of a text's letters, or any sign of a text without letters",
 }
 
 

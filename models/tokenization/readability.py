@@ -24,7 +24,7 @@ _ASCII_LETTERS = np.array([chr(code).isalpha() for code in range(128)])
 
 
 class Readability:
-    """Finds the letters of texts that a model cannot read.
+    """Finds the letters of texts that a model cannot read, and texts of unknown signs.
 
     A letter is unread if
 
@@ -32,6 +32,8 @@ class Readability:
     - or no known token contains it;
     - or it is in a Latin word that the tokenizer splits into pieces of less than three letters on average, in a text of
       at least five words. Other scripts are exempt: where words are not separated by spaces, small pieces are normal.
+
+    A text without letters is unread if no token of it is known.
 
     A vocabulary without words in any script is one of characters or bytes. It says nothing, and nothing is unread.
 
@@ -63,7 +65,7 @@ class Readability:
             read &= [script_of(character) in self._scripts for character in joined.text]
         total = np.add.reduceat(letters, joined.starts, dtype=np.int64)
         shares = 1 - np.add.reduceat(read, joined.starts, dtype=np.int64) / np.maximum(total, 1)
-        shares[total == 0] = 0.0
+        shares[total == 0] = joined.count(self._known(joined.ids))[total == 0] == 0
         return [
             replace(text, unread=share) if share else text for text, share in zip(texts, shares.tolist(), strict=True)
         ]
@@ -115,6 +117,10 @@ class _Joined:
         text_of = self.text_of_word[self.words]
         first = np.searchsorted(text_of, np.arange(len(self.starts)))
         return np.stack([self.spans[first, 0], np.maximum.reduceat(self.spans[:, 1], first)], axis=1)
+
+    def count(self, tokens: Booleans) -> NDArray[np.int64]:
+        """(texts,) How many of the tokens each has."""
+        return np.bincount(self.text_of_word[self.words[tokens]], minlength=len(self.starts))
 
     def inside(self, spans: NDArray[np.int64]) -> Booleans:
         """(characters,) True for those in any of the spans."""

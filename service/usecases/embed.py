@@ -192,7 +192,7 @@ def unread_warning(encoder: Encoder, pointer: str, share: float) -> list[Request
     if share < UNREAD_SHARE:
         return []
     detail = (
-        f"{share:.0%} of its letters are in a script, or in words, that the model {encoder.name} does not know: "
+        f"{share:.0%} of it is in a script, in words or in signs that the model {encoder.name} does not know: "
         "its scores mean little"
     )
     return [RequestWarning(pointer, "unread_text", detail)]

@@ -66,7 +66,9 @@ def plain_share(text: TokenizedText) -> float:
         latin = text.text.isascii() or unicodedata.name(first, "").startswith("LATIN ")
         if len(with_letters) >= 5 and len(pieces) > 1 and sum(pieces) < 3 * len(pieces) and latin:
             unread.add(i)
-    return len(unread) / len(letters) if letters else 0.0
+    if not letters:
+        return float(all(number == UNKNOWN for number, _, _ in units))
+    return len(unread) / len(letters)
 
 
 @given(st.lists(tokenized(), min_size=1, max_size=4))
@@ -119,12 +121,18 @@ def test_other_languages_are_unread_by_an_english_model(text: str) -> None:
         "Order 4711-0815: 3 x EUR 1,299.00, 2026-11-22",
         "+49 30 901820",
         "café, naïve, résumé, jalapeño, Zürich",
-        "🙂👍",
+        "See you 🙂👍",
+        "...!?",
         "He said “привет” and left without another word.",
     ],
 )
 def test_english_names_code_and_numbers_are_read(text: str) -> None:
     assert unread(text) < 0.5
+
+
+@pytest.mark.parametrize("text", ["😀", "🎉🎉 😂"])
+def test_signs_that_no_token_has_are_unread(text: str) -> None:
+    assert unread(text) == 1.0
 
 
 def test_a_truncated_text_is_judged_by_what_is_read() -> None:
