@@ -94,7 +94,7 @@ def _announce(settings: Settings, host: str, port: int) -> None:
     address = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
     others = " and every other address" if on_all else ""
     typer.echo(
-        f"Semblance answers on {address}{others} (try it at {address}/docs); documents are kept in {_store(settings)}"
+        f"Semblance answers on {address}{others} (open it in a browser); documents are kept in {_store(settings)}"
     )
     if sys.stdout.isatty():
         typer.echo(f"\n{first_steps(address, keys=settings.has_keys, sample=settings.sample)}\n")
