@@ -1,7 +1,10 @@
 // @ts-check
 // Requests to the service that served this page, and to no other.
 
+import { clearMessage, fill, withLabels } from "./dom.js";
+
 const KEY = "semblance-key";
+const NO_ANSWER = "The service does not answer.";
 
 /** A refusal of the service, or no answer at all. */
 export class Refused extends Error {
@@ -25,8 +28,13 @@ export function whenKeyNeeded(act) {
 
 export const keyInUse = () => sessionStorage.getItem(KEY) ?? "";
 
-/** @param {string} key */
+/**
+ * Send this key from now on.
+ * @param {string} key empty for none
+ */
 export function useKey(key) {
+  if (!/^[\x21-\x7e]*$/.test(key))
+    throw new Refused(0, "A key has no spaces, and only letters, digits and signs of ASCII: copy it again.");
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
 }
@@ -49,9 +57,12 @@ export async function send(method, path, { body, lines, accept = "application/js
     answer = await fetch(path, { method, headers, body: lines ?? JSON.stringify(body), signal });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refused(0, "The service does not answer.");
+    throw new Refused(0, NO_ANSWER);
   }
-  if (answer.status === 401) onKeyNeeded();
+  if (answer.status === 401) {
+    onKeyNeeded();
+    throw new Refused(401, keyInUse() ? "The service does not know this key." : "This service asks for a key.");
+  }
   if (!answer.ok) throw new Refused(answer.status, await reasonOf(answer));
   return answer;
 }
@@ -60,7 +71,7 @@ export async function send(method, path, { body, lines, accept = "application/js
 async function reasonOf(answer) {
   try {
     const problem = await answer.json();
-    return String(problem.detail || problem.title || answer.status);
+    return withLabels(String(problem.detail || problem.title || answer.status));
   } catch {
     return `The service answered ${answer.status}.`;
   }
@@ -78,10 +89,25 @@ export async function post(path, body, signal) {
 
 /**
  * @param {string} path
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export async function get(path) {
-  return (await send("GET", path)).json();
+export async function get(path, signal) {
+  return (await send("GET", path, { signal })).json();
+}
+
+/**
+ * A module of this page, which is a request, too.
+ * @template T
+ * @param {Promise<T>} module
+ * @returns {Promise<T>}
+ */
+export async function loaded(module) {
+  try {
+    return await module;
+  } catch {
+    throw new Refused(0, NO_ANSWER);
+  }
 }
 
 /**
@@ -110,9 +136,16 @@ export const collectionPath = (name) => `collections/${encodeURIComponent(name)}
  * Runs the latest of several requests: a new one cancels the one before.
  */
 export class Latest {
-  constructor() {
+  /** @param {...Element} boxes where answers are shown: emptied after a failure, since what is there has been replaced */
+  constructor(...boxes) {
+    this.boxes = boxes;
     /** @type {AbortController | null} */
     this.running = null;
+  }
+
+  /** Forget the running request, whose answer is no longer wanted. */
+  cancel() {
+    this.running?.abort();
   }
 
   /**
@@ -121,13 +154,16 @@ export class Latest {
    * @returns {Promise<T | undefined>} undefined if a newer one took its place
    */
   async run(act) {
-    this.running?.abort();
+    this.cancel();
     const own = (this.running = new AbortController());
     try {
       const result = await act(own.signal);
-      return own.signal.aborted ? undefined : result;
+      if (own.signal.aborted) return undefined;
+      clearMessage();
+      return result;
     } catch (error) {
       if (own.signal.aborted) return undefined;
+      for (const box of this.boxes) fill(box);
       throw error;
     }
   }

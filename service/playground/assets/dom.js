@@ -43,6 +43,43 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** What the fields of requests are called on the page, where it has another word for them. */
+const LABELS = new Map(
+  Object.entries({
+    a: "First text",
+    b: "Second text",
+    color: "Color by",
+    k: "Hits",
+    min_score: "Least similarity",
+    mode: "Find by",
+    name: "Into the collection",
+  }),
+);
+
+/**
+ * The label of the field that a JSON pointer names, such as “Document 4” for /documents/3/text.
+ * @param {string} pointer
+ */
+function labelOf(pointer) {
+  const [, name = "", place] = pointer.split("/");
+  if (name === "documents" && place) return `Document ${Number(place) + 1}`;
+  return LABELS.get(name) ?? `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`;
+}
+
+/**
+ * A message of the service, with labels of the page in place of the pointers that begin its parts.
+ * @param {string} message
+ */
+export const withLabels = (message) =>
+  message.replace(/(^|\s)(\/[a-z_]+(?:\/[^\s:]+)*): /g, (_, before, pointer) => `${before}${labelOf(pointer)}: `);
+
+/**
+ * Warnings of an answer: parts of a request that may not do what is expected.
+ * @param {{pointer: string, detail: string}[]} warnings
+ */
+export const notices = (warnings) =>
+  warnings.map(({ pointer, detail }) => element("p", { class: "notice" }, `${labelOf(pointer)}: ${detail}.`));
+
 /**
  * A labeled field; the label names it for everybody.
  * @param {string} label
@@ -76,7 +113,17 @@ export function setChoices(select, choices, chosen) {
     select,
     choices.map(([value, name]) => element("option", { value }, name)),
   );
-  select.value = choices.some(([value]) => value === chosen) ? chosen : (choices[0]?.[0] ?? "");
+  choose(select, chosen, choices[0]?.[0] ?? "");
+}
+
+/**
+ * Choose a value of a menu, or another where the menu does not have it.
+ * @param {HTMLSelectElement} select
+ * @param {string | undefined} value
+ * @param {string} otherwise
+ */
+export function choose(select, value, otherwise) {
+  select.value = [...select.options].some((each) => each.value === value) ? String(value) : otherwise;
 }
 
 /**
@@ -96,6 +143,9 @@ export function button(name, act, options = {}) {
 export function announce(words) {
   byId("status").textContent = words;
 }
+
+/** Remove the message of an error, which no longer holds. */
+export const clearMessage = () => fill(byId("message"));
 
 /**
  * Call `act` once, some time after the last of several calls.
@@ -131,3 +181,41 @@ export function plain(value, digits = 3) {
 
 /** @param {number} value */
 export const grouped = (value) => value.toLocaleString("en-US");
+
+/**
+ * A number of things.
+ * @param {number} count
+ * @param {string} noun whose plural ends in s
+ */
+export const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/**
+ * A value of metadata, as it is shown.
+ * @param {unknown} value
+ * @param {number} [digits] of a number that is not whole
+ * @returns {string}
+ */
+export function shownValue(value, digits = 10) {
+  if (value === null || value === undefined) return "none";
+  if (value === "") return "(empty)";
+  if (typeof value === "number") {
+    const rounded = Number.isInteger(value) ? value : Number(value.toPrecision(digits));
+    return String(rounded).replace(/^-/, "−");
+  }
+  if (Array.isArray(value)) return value.map((each) => shownValue(each)).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * A text of at most some characters, cut after a word.
+ * @param {string} text
+ * @param {number} most
+ */
+export function beginning(text, most) {
+  const points = Array.from(text);
+  if (points.length <= most) return text;
+  const cut = points.slice(0, most + 1).join("");
+  const words = cut.replace(/\s+\S*$/u, "");
+  const inWord = words === cut || words.length < cut.length / 2; // such as in a script without spaces
+  return `${inWord ? points.slice(0, most).join("") : words} …`;
+}

@@ -1,10 +1,10 @@
 // @ts-check
 // The page: its tabs, the address, the key, and messages.
 
-import { Refused, get, keyInUse, useKey, whenKeyNeeded } from "./api.js";
-import { byId, fill } from "./dom.js";
+import { Refused, get, keyInUse, loaded, useKey, whenKeyNeeded } from "./api.js";
+import { byId, clearMessage, fill } from "./dom.js";
 import { Compare } from "./compare.js";
-import { readState, writeState } from "./state.js";
+import { hashOf, readState } from "./state.js";
 
 const TABS = ["compare", "search", "rerank", "collection"];
 /** @type {Record<string, () => Promise<any>>} */
@@ -33,10 +33,10 @@ async function openTab(name, fields) {
     byId(`${each}-panel`).hidden = !chosen;
   }
   document.title = `${name[0].toUpperCase()}${name.slice(1)} · Semblance`;
-  fill(byId("message"));
+  clearMessage();
   known ??= await get("models");
   if (!opened.has(name)) {
-    const Tab = await MAKERS[name]();
+    const Tab = await loaded(MAKERS[name]());
     opened.set(name, new Tab(byId(`${name}-panel`), known));
   }
   await opened.get(name)?.open(fields);
@@ -55,6 +55,14 @@ function tell(error) {
   if (!(error instanceof Refused)) console.error(error);
 }
 
+/** Show nothing of what another key was allowed to see. */
+function startAgain() {
+  known = null;
+  opened.clear();
+  for (const each of TABS) fill(byId(`${each}-panel`));
+  return follow();
+}
+
 function askForKey() {
   byId("key-form").hidden = false;
   byId("key").focus();
@@ -70,7 +78,7 @@ function start() {
   for (const [i, name] of TABS.entries()) {
     const tab = byId(`tab-${name}`);
     tab.addEventListener("click", () => {
-      writeState(name, {});
+      if (byId(`${name}-panel`).hidden) history.pushState(null, "", hashOf(name, {}));
       return openTab(name, {});
     });
     tab.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
@@ -84,20 +92,16 @@ function start() {
   byId("key-button").addEventListener("click", () =>
     byId("key-form").hidden ? askForKey() : (byId("key-form").hidden = true),
   );
-  byId("key-form").addEventListener("submit", (/** @type {Event} */ event) => {
+  byId("key-form").addEventListener("submit", async (/** @type {Event} */ event) => {
     event.preventDefault();
     useKey(byId("key").value.trim());
     byId("key").value = "";
     byId("key-form").hidden = Boolean(keyInUse());
-    known = null;
-    opened.clear();
-    return follow();
+    return startAgain();
   });
   byId("forget-key").addEventListener("click", () => {
     useKey("");
-    known = null;
-    opened.clear();
-    return follow();
+    return startAgain();
   });
   return follow();
 }

@@ -1,7 +1,13 @@
 // @ts-check
 // What is shown, in the fragment of the address: a copied link opens the same, and no server gets to see it.
 
+import { byId } from "./dom.js";
+
 /** @typedef {Record<string, string>} State */
+
+const SAID_MS = 1500;
+/** @type {WeakMap<HTMLElement, {name: string | null, timer: number}>} buttons that say what became of a copy */
+const asked = new WeakMap();
 
 /**
  * Tab and fields of the address.
@@ -13,12 +19,13 @@ export function readState() {
 }
 
 /**
- * Show a tab and fields in the address, without an entry of the history for every letter.
+ * Show a tab and fields in the address, without an entry of the history for every letter; a tab that was left meanwhile
+ * must not replace the address of another.
  * @param {string} tab
  * @param {State} fields
  */
 export function writeState(tab, fields) {
-  history.replaceState(null, "", hashOf(tab, fields));
+  if (!byId(`${tab}-panel`).hidden) history.replaceState(null, "", hashOf(tab, fields));
 }
 
 /**
@@ -32,17 +39,24 @@ export function hashOf(tab, fields) {
 }
 
 /**
- * Put something on the clipboard, and say so on the button that asked for it.
+ * Put something on the clipboard, and say so for a moment on the button that asked for it.
  * @param {string} text
- * @param {HTMLElement} asked
+ * @param {HTMLElement} button
  */
-export async function copy(text, asked) {
-  const name = asked.textContent;
+export async function copy(text, button) {
+  let said = "Copied";
   try {
     await navigator.clipboard.writeText(text);
-    asked.textContent = "Copied";
   } catch {
-    asked.textContent = "Could not copy";
+    said = "Could not copy";
   }
-  setTimeout(() => (asked.textContent = name), 1500);
+  const before = asked.get(button);
+  clearTimeout(before?.timer);
+  const name = before ? before.name : button.textContent;
+  button.textContent = said;
+  const timer = setTimeout(() => {
+    button.textContent = name;
+    asked.delete(button);
+  }, SAID_MS);
+  asked.set(button, { name, timer });
 }
