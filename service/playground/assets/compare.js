@@ -2,13 +2,14 @@
 // Compare two texts while they are typed, by one or several measures and models side by side.
 
 import { Latest, download, post, send } from "./api.js";
-import { announce, button, debounced, element, fill, labeled, menu } from "./dom.js";
+import { announce, button, byId, debounced, element, fill, labeled, menu } from "./dom.js";
 import { explanationCard } from "./explanation.js";
 import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
 const EXPLAINED_BY = "rcmd_words"; // as the service does where no measure is named
 const MOST_VIEWS = 3;
+const ALL_LINKS = 100_000; // more than two texts of 256 tokens have; what is left out has a part of its own
 const LONGEST_LINK = 8000; // characters of an address that every program accepts
 /** @type {[string, string, string][]} */
 const EXAMPLES = [
@@ -29,14 +30,14 @@ export class Compare {
    */
   constructor(panel, known) {
     this.known = known;
-    this.latest = new Latest();
     this.a = textArea("a", EXAMPLES[0][1]);
     this.b = textArea("b", EXAMPLES[0][2]);
     /** @type {View[]} */
-    this.views = [];
+    this.views = [this.firstView()];
     /** @type {Map<string, boolean>} which parts of the explanations are open */
     this.opened = new Map();
     this.results = element("div", { class: "views" });
+    this.latest = new Latest(this.results);
     const examples = menu(
       [["", "Examples"], ...EXAMPLES.map(([name], i) => /** @type {[string, string]} */ ([String(i), name]))],
       "",
@@ -81,28 +82,24 @@ export class Compare {
   }
 
   /**
-   * Show texts and measures of an address; `id` and `collection` stand for the best passage of a document.
+   * Show texts and measures of an address, or the same as before without any; `id` and `collection` stand for the best
+   * passage of a document.
    * @param {Record<string, string>} fields
    * @returns {Promise<void>}
    */
   async open(fields) {
+    if (!Object.keys(fields).length) return this.show();
     if (fields.id !== undefined) {
-      const { a, id, collection, measure } = fields;
-      const found = await post("explain", { a, id, collection: collection ?? "default", measure, format: "json" });
-      return this.open({ a, b: found.b.text, by: `${found.measure}:${found.model}` });
+      const { a, id, collection = "default", measure } = fields;
+      const body = { a, id, collection, measure, format: "json" };
+      const found = await this.latest.run((signal) => post("explain", body, signal));
+      return found && this.open({ a, b: found.b.text, by: `${found.measure}:${found.model}` });
     }
     this.a.value = fields.a ?? (fields.b === undefined ? this.a.value : "");
     this.b.value = fields.b ?? (fields.a === undefined ? this.b.value : "");
     const views = (fields.by ?? "").split(",").filter(Boolean);
     const known = views.map((each) => this.viewOf(each)).filter((each) => each !== null);
-    this.views = known.length
-      ? known.slice(0, MOST_VIEWS)
-      : [
-          {
-            measure: this.measures().some(([each]) => each === EXPLAINED_BY) ? EXPLAINED_BY : this.measures()[0][0],
-            model: this.defaultModel(),
-          },
-        ];
+    this.views = known.length ? known.slice(0, MOST_VIEWS) : [this.firstView()];
     return this.show();
   }
 
@@ -112,6 +109,12 @@ export class Compare {
     const isKnown =
       this.measures().some(([each]) => each === measure) && this.models().some(([each]) => each === model);
     return isKnown ? { measure, model } : null;
+  }
+
+  /** @returns {View} */
+  firstView() {
+    const names = this.measures().map(([name]) => name);
+    return { measure: names.includes(EXPLAINED_BY) ? EXPLAINED_BY : names[0], model: this.defaultModel() };
   }
 
   defaultModel() {
@@ -137,13 +140,21 @@ export class Compare {
     this.show();
   }
 
-  addView() {
+  async addView() {
     const used = new Set(this.views.map((each) => each.measure));
     const [measure] =
       this.measures().find(([each]) => ["rcmd1", "cosine", "dynamax_jaccard"].includes(each) && !used.has(each)) ??
       this.measures()[0];
     this.views.push({ measure, model: this.views[0].model });
+    await this.show();
+    if (this.add.hidden) this.results.querySelector("article:last-child select")?.focus();
+  }
+
+  /** @param {number} i */
+  removeView(i) {
+    this.views.splice(i, 1);
     this.show();
+    this.add.focus(); // the button that was pressed is about to go
   }
 
   fields() {
@@ -160,21 +171,26 @@ export class Compare {
     writeState("compare", this.fields());
     this.add.hidden = this.views.length >= MOST_VIEWS;
     if (!this.a.value.trim() || !this.b.value.trim()) {
+      this.latest.cancel();
       fill(this.results, element("p", { class: "empty" }, "Type a text on both sides."));
       return;
     }
     const found = await this.latest.run((signal) =>
       Promise.all(
         this.views.map((view) =>
-          post("explain", { ...this.request(view), format: "json" }, signal).catch((error) => error),
+          post("explain", { ...this.request(view), format: "json", max_links: ALL_LINKS }, signal).catch(
+            (error) => error,
+          ),
         ),
       ),
     );
     if (found === undefined) return;
+    const focused = this.results.contains(document.activeElement) ? document.activeElement?.id : "";
     fill(
       this.results,
       this.views.map((view, i) => this.card(view, i, found[i])),
     );
+    if (focused) byId(focused)?.focus();
     const [first] = found;
     announce(first instanceof Error ? first.message : `The score is ${first.score.toFixed(3)}.`);
   }
@@ -182,7 +198,7 @@ export class Compare {
   /** @param {View} view @param {number} i @param {any} found */
   card(view, i, found) {
     const choose = (/** @type {"measure" | "model"} */ what, /** @type {[string, string][]} */ choices) => {
-      const select = menu(choices, view[what], { "aria-label": `${what} ${i + 1}` });
+      const select = menu(choices, view[what], { id: `${what}-${i + 1}`, "aria-label": `${what} ${i + 1}` });
       select.addEventListener("change", () => {
         view[what] = select.value;
         this.show();
@@ -199,14 +215,7 @@ export class Compare {
         choose("model", this.models()),
         element("span", { class: "spacer" }),
         this.views.length > 1
-          ? button(
-              "Remove",
-              () => {
-                this.views.splice(i, 1);
-                this.show();
-              },
-              { class: "quiet" },
-            )
+          ? button("Remove", () => this.removeView(i), { class: "quiet", "aria-label": `Remove result ${i + 1}` })
           : null,
       ),
       found instanceof Error
@@ -236,7 +245,7 @@ export class Compare {
   }
 
   async json() {
-    const found = await post("explain", { ...this.request(this.views[0]), format: "json" });
+    const found = await post("explain", { ...this.request(this.views[0]), format: "json", max_links: ALL_LINKS });
     download(new Blob([JSON.stringify(found, null, 2)], { type: "application/json" }), "semblance.json");
   }
 

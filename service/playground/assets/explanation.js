@@ -1,7 +1,7 @@
 // @ts-check
 // An explanation drawn: its score, a bar that adds up, both texts, a matrix and a table of links.
 
-import { announce, button, element, fill, plain, signed } from "./dom.js";
+import { announce, beginning, button, counted, element, fill, notices, plain, signed } from "./dom.js";
 
 /** @typedef {{text: string, start: number, end: number}} Unit */
 /** @typedef {{text: string, read_start: number, read_end: number, truncated: boolean, tokens: Unit[]}} Side */
@@ -17,14 +17,18 @@ import { announce, button, element, fill, plain, signed } from "./dom.js";
  * @property {number} special
  * @property {number} omitted
  * @property {number | null} probability
+ * @property {{pointer: string, detail: string}[]} warnings
  */
-/** @typedef {{name: string, value: number, kind: string}} Part */
+/** @typedef {{name: string, value: number, kind: string, links: Link[]}} Part `links` of a part that names words */
+/** @typedef {Part & {shown: number}} RoundedPart */
 
 const STEPS = 5; // of color, on each side of 0
 const SHOWN_LINKS = 6; // in the bar; the rest are one part
 const MATRIX_SIDE = 14; // words or sentences of a side in the first matrix; the rest are one row or column
 const WORD_SIDE = 40; // in the matrix of words of long texts
 const NAME_CHARS = 28; // of a sentence
+const WORD_CHARS = 24; // of a word in the bar
+const HEAD_CHARS = 15; // of them, before the ellipsis
 const MATRIX_NOTE = "First text downward, second across; others are function words, punctuation and weak words.";
 const TABLE_ROWS = 200;
 const DIGITS = 3;
@@ -38,8 +42,16 @@ const FUNCTION_WORDS = new Set(words?.content.split(" "));
  * @param {Map<string, boolean>} opened which parts are open; kept up to date, so that a later card has the same
  */
 export function explanationCard(shown, measure, opened) {
-  const scale = scaleOf(shown);
-  return [scoreLine(shown, measure), bar(shown), texts(shown, scale), legend(scale), details(shown, scale, opened)];
+  const parts = rounded(partsOf(shown), shown.score);
+  const scale = scaleOf(shown, parts);
+  return [
+    notices(shown.warnings),
+    scoreLine(shown, measure),
+    bar(shown, parts),
+    texts(shown, scale),
+    legend(scale),
+    details(shown, scale, opened),
+  ].flat();
 }
 
 /**
@@ -96,29 +108,72 @@ function boundsText(low, high) {
 }
 
 /**
- * The parts of a score: its strongest links, all other links, and special tokens.
+ * The parts of a score: its strongest pairs of words, all other links, and special tokens.
  * @param {Explanation} shown
  * @returns {Part[]}
  */
 export function partsOf(shown) {
-  const name = (/** @type {Link} */ link) => pairName(shown.a.tokens[link.a].text, shown.b.tokens[link.b].text);
-  const says = shown.links.filter((link) => saysMuch(shown.a.tokens[link.a]) || saysMuch(shown.b.tokens[link.b]));
-  const own = says.slice(0, SHOWN_LINKS);
-  const parts = own.map((link) => ({ name: name(link), value: link.contribution, kind: "link" }));
+  /** @type {Link[]} */
+  const small = [];
+  /** @type {Map<string, Link[]>} the links of each pair of words, which may occur several times */
+  const pairs = new Map();
+  for (const link of shown.links) {
+    const [a, b] = [shown.a.tokens[link.a], shown.b.tokens[link.b]];
+    if (!saysMuch(a) && !saysMuch(b)) {
+      small.push(link);
+      continue;
+    }
+    const key = `${a.text}\n${b.text}`.toLowerCase();
+    const own = pairs.get(key);
+    if (own) own.push(link);
+    else pairs.set(key, [link]);
+  }
   const sum = (/** @type {Link[]} */ links) => links.reduce((total, link) => total + link.contribution, 0);
-  const others = sum(says.slice(SHOWN_LINKS)) + shown.omitted;
-  const small = shown.links.filter((link) => !says.includes(link));
-  if (others) parts.push({ name: "other words", value: others, kind: "rest" });
-  if (small.length) parts.push({ name: "function words and punctuation", value: sum(small), kind: "rest" });
-  if (shown.special) parts.push({ name: "special tokens", value: shown.special, kind: "special" });
+  const named = [...pairs.values()]
+    .map((links) => ({ name: pairName(shown, links[0]), value: sum(links), kind: "link", links }))
+    .sort((one, other) => Math.abs(other.value) - Math.abs(one.value));
+  const parts = named.slice(0, SHOWN_LINKS);
+  const others = named.slice(SHOWN_LINKS).reduce((total, each) => total + each.value, 0);
+  const rest = (/** @type {string} */ name, /** @type {number} */ value) => ({ name, value, kind: "rest", links: [] });
+  if (others) parts.push(rest("other words", others));
+  if (small.length) parts.push(rest("function words and punctuation", sum(small)));
+  if (shown.omitted) parts.push(rest("weaker links, not shown", shown.omitted));
+  if (shown.special) parts.push({ ...rest("special tokens", shown.special), kind: "special" });
   return parts;
 }
 
 /**
- * @param {string} a
- * @param {string} b
+ * @param {Explanation} shown
+ * @param {Link} link
  */
-const pairName = (a, b) => (a.toLowerCase() === b.toLowerCase() ? `${a} = ${b}` : `${a} ~ ${b}`);
+function pairName(shown, link) {
+  const [a, b] = [shown.a.tokens[link.a].text, shown.b.tokens[link.b].text];
+  return `${shortWord(a)} ${a.toLowerCase() === b.toLowerCase() ? "=" : "~"} ${shortWord(b)}`;
+}
+
+/**
+ * A word without its middle, if it is long.
+ * @param {string} word
+ */
+function shortWord(word) {
+  const points = Array.from(word);
+  if (points.length <= WORD_CHARS) return word;
+  return `${points.slice(0, HEAD_CHARS).join("")}…${points.slice(HEAD_CHARS - WORD_CHARS + 1).join("")}`;
+}
+
+/**
+ * Parts with the values that are shown, which sum to the score that is shown.
+ * @param {Part[]} parts
+ * @param {number} score
+ * @returns {RoundedPart[]}
+ */
+function rounded(parts, score) {
+  const values = roundedParts(
+    parts.map((part) => part.value),
+    score,
+  );
+  return parts.map((part, i) => ({ ...part, shown: values[i] }));
+}
 
 /**
  * Parts rounded so that they sum to the rounded whole: what rounding leaves goes to the largest.
@@ -138,18 +193,14 @@ export function roundedParts(values, whole, digits = DIGITS) {
 /**
  * The bar whose segments add up to the score, and the sum in words.
  * @param {Explanation} shown
+ * @param {RoundedPart[]} parts
  */
-function bar(shown) {
-  const parts = partsOf(shown);
-  const values = roundedParts(
-    parts.map((part) => part.value),
-    shown.score,
-  );
+function bar(shown, parts) {
   const whole = parts.reduce((sum, part) => sum + Math.abs(part.value), 0) || 1;
   const segments = parts.map((part, i) => {
     const segment = element("div", {
       class: `segment ${part.kind} ${part.value < 0 ? "negative" : "positive"} n${i % 6}`,
-      title: `${part.name}: ${signed(values[i])}`,
+      title: `${part.name}: ${signed(part.shown)}`,
     });
     segment.style.flexGrow = String(Math.abs(part.value) / whole);
     return segment;
@@ -160,7 +211,7 @@ function bar(shown) {
       { class: `${part.kind} ${part.value < 0 ? "negative" : "positive"} n${i % 6}` },
       element("span", { class: "swatch", "aria-hidden": "true" }),
       element("span", { class: "name" }, part.name),
-      element("data", { value: part.value, class: "part" }, signed(values[i])),
+      element("data", { value: part.value, class: "part" }, signed(part.shown)),
     ),
   );
   return element(
@@ -182,24 +233,39 @@ function bar(shown) {
 }
 
 /**
- * One scale for texts and matrix, the sums of words, and whether a link lowers the score.
- * @typedef {{limit: number, a: number[], b: number[], lowers: boolean}} Scale
+ * One scale for texts and matrix, the sums of words, whether a link lowers the score, and what links have in the bar,
+ * where rounding may have changed their last digit.
+ * @typedef {{limit: number, a: number[], b: number[], lowers: boolean, inBar: Map<Link, number>}} Scale
  */
 
 /**
  * @param {Explanation} shown
+ * @param {RoundedPart[]} parts
  * @returns {Scale}
  */
-function scaleOf(shown) {
+function scaleOf(shown, parts) {
   const a = shown.a.tokens.map(() => 0);
   const b = shown.b.tokens.map(() => 0);
   for (const link of shown.links) {
     a[link.a] += link.contribution;
     b[link.b] += link.contribution;
   }
-  const largest = Math.max(...[...a, ...b, ...shown.links.map((link) => link.contribution)].map(Math.abs), 0);
-  return { limit: largest, a, b, lowers: shown.links.some((link) => link.contribution < 0) };
+  const values = [a, b, shown.links.map((link) => link.contribution)].flat();
+  return {
+    limit: values.reduce((most, value) => Math.max(most, Math.abs(value)), 0), // too many for arguments of Math.max
+    a,
+    b,
+    lowers: shown.links.some((link) => link.contribution < 0),
+    inBar: new Map(parts.filter((part) => part.links.length === 1).map((part) => [part.links[0], part.shown])),
+  };
 }
+
+/**
+ * The contribution of a link as the bar shows it.
+ * @param {Link} link
+ * @param {Scale} scale
+ */
+const shownOf = (link, scale) => scale.inBar.get(link) ?? link.contribution;
 
 /**
  * The class of the color of a contribution.
@@ -227,7 +293,7 @@ function texts(shown, scale) {
     sideOf(shown.a, "Words of the first text", scale.a, scale, words.a),
     sideOf(shown.b, "Words of the second text", scale.b, scale, words.b),
   );
-  connect(shown, words, said);
+  connect(shown, scale, words, said);
   return element("div", {}, box, said);
 }
 
@@ -284,10 +350,11 @@ const unreadIf = (text, unread) => (unread ? element("span", { class: "unread" }
 /**
  * Show partners of the word that is pointed at, focused or pinned.
  * @param {Explanation} shown
+ * @param {Scale} scale
  * @param {{a: HTMLElement[], b: HTMLElement[]}} words
  * @param {HTMLElement} said
  */
-function connect(shown, words, said) {
+function connect(shown, scale, words, said) {
   /** @type {HTMLElement | null} */
   let pinned = null;
   const all = [...words.a, ...words.b];
@@ -302,12 +369,13 @@ function connect(shown, words, said) {
     links.forEach((link) => words[other][link[other]].classList.add("partner"));
     const strongest = links.slice(0, 3).map((link) => {
       const partner = shown[other].tokens[link[other]].text;
-      return `${partner} (similarity ${plain(link.similarity, 2)}, ${signed(link.contribution)})`;
+      return `${partner} (similarity ${plain(link.similarity, 2)}, ${signed(shownOf(link, scale))})`;
     });
     const word = shown[side].tokens[i].text;
-    said.textContent = strongest.length
-      ? `“${word}” is linked with ${strongest.join(", ")}.`
-      : `“${word}” adds nothing to the score by itself.`;
+    const none = shown.omitted
+      ? "is in none of the links that are shown, which are the strongest"
+      : "adds nothing to the score by itself";
+    said.textContent = `“${word}” ${strongest.length ? `is linked with ${strongest.join(", ")}` : none}.`;
   }
 
   for (const side of /** @type {const} */ (["a", "b"])) {
@@ -354,7 +422,7 @@ function legend(scale) {
     const value = (step * scale.limit) / STEPS;
     return element("span", { class: shade(value, scale) }, signed(value));
   });
-  return element("p", { class: "legend faint" }, "Contribution to the score: ", steps);
+  return element("p", { class: "legend faint" }, element("span", {}, "Contribution to the score:"), steps);
 }
 
 /**
@@ -420,7 +488,9 @@ const saysMuch = (unit) => /[\p{L}\p{N}]/u.test(unit.text) && !FUNCTION_WORDS.ha
  * @returns {Row[]}
  */
 export function rowsOf(side, totals, most, bySentence = false) {
-  const words = side.tokens.map((unit, i) => /** @type {Row} */ ({ name: unit.text, kind: "word", units: [i] }));
+  const words = side.tokens.map(
+    (unit, i) => /** @type {Row} */ ({ name: shortWord(unit.text), kind: "word", units: [i] }),
+  );
   const saying = words.filter((each) => saysMuch(side.tokens[each.units[0]]));
   const sentences = bySentence && saying.length > most ? sentencesOf(side) : [];
   const total = (/** @type {Row} */ row) => row.units.reduce((sum, i) => sum + totals[i], 0);
@@ -448,9 +518,8 @@ function sentencesOf(side) {
     end += Array.from(segment).length;
     const units = [];
     for (; next < side.tokens.length && side.tokens[next].start < end; next++) units.push(next);
-    const name = segment.trim();
-    const short = name.length > NAME_CHARS ? `${Array.from(name).slice(0, NAME_CHARS).join("").trim()} …` : name;
-    if (units.length) rows.push({ name: `${rows.length + 1}. ${short}`, kind: "sentence", units });
+    const name = `${rows.length + 1}. ${beginning(segment.trim(), NAME_CHARS)}`;
+    if (units.length) rows.push({ name, kind: "sentence", units });
   }
   return rows;
 }
@@ -467,7 +536,7 @@ function matrix(shown, scale, rows, columns) {
   const rowOf = placeOf(rows);
   const columnOf = placeOf(columns);
   const cells = rows.map(() => columns.map(() => 0));
-  for (const link of shown.links) cells[rowOf[link.a]][columnOf[link.b]] += link.contribution;
+  for (const link of shown.links) cells[rowOf[link.a]][columnOf[link.b]] += shownOf(link, scale);
   const ofWords = (/** @type {number} */ i, /** @type {number} */ j) =>
     rows[i].kind === "word" && columns[j].kind === "word";
   const sums = cells.flatMap((row, i) => row.filter((_, j) => !ofWords(i, j)));
@@ -533,6 +602,7 @@ function linkTable(shown) {
     ["similarity", "Similarity"],
     ["contribution", "Contribution"],
   ];
+  const { compare: inOrder } = new Intl.Collator();
   const body = element("tbody");
   const heads = columns.map(([key, name]) => {
     const head = element("th", { scope: "col", "aria-sort": key === "contribution" ? "descending" : "none" });
@@ -545,9 +615,7 @@ function linkTable(shown) {
     const down = head.getAttribute("aria-sort") !== "descending";
     heads.forEach((each) => each.setAttribute("aria-sort", "none"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    rows.sort(
-      (x, y) => (down ? -1 : 1) * (key === "a" || key === "b" ? x[key].localeCompare(y[key]) : x[key] - y[key]),
-    );
+    rows.sort((x, y) => (down ? -1 : 1) * (key === "a" || key === "b" ? inOrder(x[key], y[key]) : x[key] - y[key]));
     show();
     announce(`Sorted by ${key}.`);
   }
@@ -570,5 +638,7 @@ function linkTable(shown) {
     );
   }
   show();
-  return element("table", { class: "links" }, element("thead", {}, element("tr", {}, heads)), body);
+  const table = element("table", { class: "links" }, element("thead", {}, element("tr", {}, heads)), body);
+  if (rows.length <= TABLE_ROWS) return [table];
+  return [element("p", { class: "faint" }, `${TABLE_ROWS} of ${counted(rows.length, "link")}`), table];
 }
