@@ -1,8 +1,8 @@
 // @ts-check
 // Rerank documents for a query: before, after, and the words that decided.
 
-import { Latest, post } from "./api.js";
-import { announce, button, debounced, element, fill, labeled, plain } from "./dom.js";
+import { Latest, Refused, post } from "./api.js";
+import { announce, button, counted, debounced, element, fill, labeled, plain } from "./dom.js";
 import { copy, writeState } from "./state.js";
 
 const PAUSE_MS = 400;
@@ -19,12 +19,12 @@ const DOCUMENTS = [
 export class Rerank {
   /** @param {HTMLElement} panel */
   constructor(panel) {
-    this.latest = new Latest();
     this.query = element("input", { name: "query", dir: "auto", autocomplete: "off", spellcheck: "false" });
     this.documents = element("textarea", { name: "documents", rows: 8, dir: "auto", spellcheck: "false" });
     this.query.value = QUERY;
     this.documents.value = DOCUMENTS.join("\n");
     this.results = element("div");
+    this.latest = new Latest(this.results);
     const soon = debounced(() => this.show(), PAUSE_MS);
     for (const each of [this.query, this.documents]) each.addEventListener("input", soon);
     fill(
@@ -46,8 +46,10 @@ export class Rerank {
 
   /** @param {Record<string, string>} fields */
   open(fields) {
-    if (fields.query !== undefined) this.query.value = fields.query;
-    if (fields.documents !== undefined) this.documents.value = fields.documents;
+    if (Object.keys(fields).length) {
+      this.query.value = fields.query ?? "";
+      this.documents.value = fields.documents ?? "";
+    }
     return this.show();
   }
 
@@ -56,9 +58,9 @@ export class Rerank {
     const typed = this.documents.value.trim();
     if (typed.startsWith("[")) {
       try {
-        const listed = JSON.parse(typed);
-        if (Array.isArray(listed)) return listed.map((each) => String(each?.text ?? each));
-      } catch {
+        return JSON.parse(typed).map(textOf);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
         // not JSON yet: as typed
       }
     }
@@ -72,20 +74,24 @@ export class Rerank {
 
   async show() {
     writeState("rerank", { query: this.query.value, documents: this.documents.value });
-    const { query, documents } = this.request();
-    if (!query.trim() || !documents.length) {
+    if (!this.query.value.trim() || !this.documents.value.trim()) {
+      this.latest.cancel();
       fill(this.results, element("p", { class: "empty" }, "Type a query and some documents."));
       return;
     }
-    const found = await this.latest.run((signal) => post("v2/rerank", this.request(), signal));
-    if (!found) return;
-    const shown = JSON.stringify(this.request(), null, 2);
+    const answer = await this.latest.run(async (signal) => {
+      const request = this.request();
+      return { request, found: await post("v2/rerank", request, signal) };
+    });
+    if (!answer) return;
+    const { request, found } = answer;
+    const shown = JSON.stringify(request, null, 2);
     fill(
       this.results,
       element(
         "ol",
         { class: "hit-list" },
-        found.results.map((/** @type {any} */ result, /** @type {number} */ i) => row(result, i, documents)),
+        found.results.map((/** @type {any} */ result, /** @type {number} */ i) => row(result, i, request.documents)),
       ),
       element(
         "details",
@@ -95,8 +101,20 @@ export class Rerank {
         button("Copy", (event) => copy(shown, /** @type {HTMLElement} */ (event.currentTarget))),
       ),
     );
-    announce(`${found.results.length} documents, ordered.`);
+    announce(`${counted(found.results.length, "document")}, ordered.`);
   }
+}
+
+/**
+ * The text of an entry of a list: a text, or an object with one.
+ * @param {any} entry
+ * @param {number} i
+ * @returns {string}
+ */
+function textOf(entry, i) {
+  const text = typeof entry === "string" ? entry : entry?.text;
+  if (typeof text !== "string") throw new Refused(0, `Entry ${i + 1} of the list has no field “text”.`);
+  return text;
 }
 
 /**

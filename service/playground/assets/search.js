@@ -4,25 +4,34 @@
 import { Latest, collectionPath, get, post, send } from "./api.js";
 import {
   announce,
+  beginning,
   button,
+  choose,
+  clearMessage,
+  counted,
   debounced,
   element,
   fill,
   grouped,
   labeled,
   menu,
+  notices,
   plain,
   setChoices,
+  shownValue,
   signed,
 } from "./dom.js";
+import { roundedParts } from "./explanation.js";
 import { hashOf, writeState } from "./state.js";
 
 const PAUSE_MS = 300;
 const FIELDS = 6; // metadata fields with facets
 const VALUES = 12; // of a facet
+const MOST_VALUES = 50; // of a field with a facet
 const SAMPLED = 50; // documents whose metadata name the fields
 const SHOWN_PARTS = 12; // of a difference
 const SMALLEST = 0.0005; // part of a difference with a row of its own
+const ROUNDING = 0.002; // most that four rounded numbers differ by
 const VALUE_CHARS = 40; // of a metadata value
 const STAGE_NAMES = {
   queue: "waiting",
@@ -33,6 +42,10 @@ const STAGE_NAMES = {
   highlight: "highlighting",
 };
 
+/** @typedef {{query: string, collection: string, measure: string, model: string, lexical: boolean}} Asked */
+/** @typedef {{partners: {text: string}[]}} Share */
+/** @typedef {{kind: string, text: string, a: Share, b: Share, difference: number}} Part */
+
 /** The tab in which a collection is searched. */
 export class Search {
   /**
@@ -41,9 +54,10 @@ export class Search {
    */
   constructor(panel, known) {
     this.known = known;
-    this.latest = new Latest();
     /** @type {Map<string, Set<string>>} values of fields, as JSON, that hits must have */
     this.chosen = new Map();
+    /** The collection of an address that does not exist. */
+    this.missing = "";
     this.collection = menu([], "", { name: "collection" });
     this.query = element("input", {
       type: "search",
@@ -73,11 +87,15 @@ export class Search {
     );
     this.filters = element("div", { class: "filters", role: "group", "aria-label": "Filters" });
     this.results = element("div", { class: "hits" });
+    this.opening = new Latest(this.filters, this.results);
+    this.choosing = new Latest(this.filters, this.results);
+    this.latest = new Latest(this.results);
     const soon = debounced(() => this.show(), PAUSE_MS);
     this.query.addEventListener("input", soon);
     for (const each of [this.mode, this.measure, this.k]) each.addEventListener("change", () => this.show());
     this.collection.addEventListener("change", () => {
       this.chosen.clear();
+      this.missing = "";
       return this.choose();
     });
     fill(
@@ -102,37 +120,47 @@ export class Search {
     return this.known.measures.map((/** @type {any} */ each) => [each.name, each.name]);
   }
 
-  /** @param {Record<string, string>} fields */
+  /**
+   * Search as an address says, or as before without fields.
+   * @param {Record<string, string>} fields
+   */
   async open(fields) {
-    const { collections } = await get("collections");
-    setChoices(
-      this.collection,
-      collections.map((/** @type {any} */ each) => [each.name, `${each.name} (${grouped(each.count)})`]),
-      fields.collection ?? this.collection.value ?? "default",
-    );
-    if (!collections.length) {
-      const link = element("a", { href: "#collection" }, "Add some on the tab Collection.");
-      fill(this.results, element("p", { class: "empty" }, "There are no documents yet. ", link));
-      return;
+    const found = await this.opening.run((signal) => get("collections", signal));
+    if (!found) return;
+    if (Object.keys(fields).length) {
+      this.query.value = fields.query ?? "";
+      choose(this.mode, fields.mode, "hybrid");
+      choose(this.measure, fields.measure, "");
+      choose(this.k, fields.k, "10");
+      this.chosen = readFilters(fields.filter);
     }
-    if (fields.query !== undefined) this.query.value = fields.query;
-    for (const name of /** @type {const} */ (["mode", "measure", "k"]))
-      if (fields[name]) this[name].value = fields[name];
-    this.chosen = readFilters(fields.filter) ?? this.chosen;
+    /** @type {[string, string][]} */
+    const choices = found.collections.map((/** @type {any} */ each) => [
+      each.name,
+      `${each.name} (${grouped(each.count)})`,
+    ]);
+    const wanted = fields.collection || this.collection.value;
+    setChoices(this.collection, choices, wanted || "default");
+    this.missing = wanted && wanted !== this.collection.value ? wanted : "";
+    if (this.missing) this.collection.value = "";
     await this.choose();
   }
 
   /** Show the facets of the chosen collection, and search it. */
   async choose() {
     const name = this.collection.value;
-    if (!this.query.value && name === "default") this.query.placeholder = "my parcel never came";
-    const fields = await metadataFields(name);
-    this.facets = fields.slice(0, FIELDS).map((field) => ({ field, values: VALUES }));
-    const counted = await post(`${collectionPath(name)}/count`, { facets: this.facets });
+    this.query.placeholder = name === "default" ? "my parcel never came" : "";
+    fill(this.filters);
+    const found = await this.choosing.run(async (signal) => {
+      const fields = name ? await metadataFields(name, signal) : [];
+      const facets = fields.slice(0, FIELDS).map((field) => ({ field, values: VALUES }));
+      return facets.length ? post(`${collectionPath(name)}/count`, { facets }, signal) : { facets };
+    });
+    if (!found) return;
     fill(
       this.filters,
-      counted.facets
-        .filter((/** @type {any} */ each) => each.distinct <= 50)
+      found.facets
+        .filter((/** @type {any} */ each) => each.distinct <= MOST_VALUES)
         .map((/** @type {any} */ each) => this.facet(each)),
     );
     await this.show();
@@ -156,11 +184,15 @@ export class Search {
         "label",
         { class: "choice" },
         box,
-        ` ${value} `,
+        ` ${beginning(shownValue(value), VALUE_CHARS)} `,
         element("span", { class: "faint" }, grouped(count)),
       );
     });
-    return element("details", { class: "facet", open: this.chosen.has(facet.field) }, summary, boxes);
+    const cut =
+      facet.values.length < facet.distinct
+        ? element("p", { class: "faint" }, `${facet.values.length} of ${facet.distinct} values`)
+        : null;
+    return element("details", { class: "facet", open: this.chosen.has(facet.field) }, summary, boxes, cut);
   }
 
   filter() {
@@ -185,11 +217,20 @@ export class Search {
     };
   }
 
+  /** What is said in place of hits where no collection is chosen, or nothing is asked. */
+  nothing() {
+    if (this.missing) return `There is no collection named “${this.missing}”.`;
+    if (this.collection.value) return "Type what you look for.";
+    const link = element("a", { href: "#collection" }, "Add some on the tab Collection.");
+    return ["There are no documents yet. ", link];
+  }
+
   async show() {
-    writeState("search", this.fields());
     const query = this.query.value.trim();
-    if (!query) {
-      fill(this.results, element("p", { class: "empty" }, "Type what you look for."));
+    if (this.collection.value) writeState("search", this.fields());
+    if (!query || !this.collection.value) {
+      this.latest.cancel();
+      fill(this.results, element("p", { class: "empty" }, this.nothing()));
       return;
     }
     const body = {
@@ -209,148 +250,199 @@ export class Search {
     });
     if (!found) return;
     const [{ hits }] = found.result.results;
+    const { measure, model, warnings } = found.result;
+    const asked = { query, collection: body.collection, measure, model, lexical: body.mode === "lexical" };
     fill(
       this.results,
+      notices(warnings),
       timingBar(found.timing, found.total),
       hits.length ? null : element("p", { class: "empty" }, "No document passes."),
       element(
         "ol",
         { class: "hit-list" },
-        hits.map((/** @type {any} */ hit, /** @type {number} */ i) => this.hit(hit, hits[i + 1], found.result)),
+        hits.map((/** @type {any} */ hit, /** @type {number} */ i) => hitCard(hit, hits[i + 1], asked)),
       ),
     );
-    announce(`${hits.length} hits.`);
-  }
-
-  /** @param {any} hit @param {any} next @param {any} result */
-  hit(hit, next, result) {
-    const measure = result.measure === "cosine" ? "rcmd_words" : result.measure;
-    const by = `${measure}:${result.model}`;
-    const why = hashOf("compare", { a: this.query.value, b: hit.text, by });
-    const box = element("div");
-    const lexical = hit.lexical;
-    return element(
-      "li",
-      { class: "card hit" },
-      element(
-        "p",
-        { class: "hit-head" },
-        element("strong", {}, hit.id),
-        element("span", { class: "faint" }, ` ${result.measure} ${plain(hit.score)}`),
-        lexical?.bonus
-          ? element(
-              "span",
-              { class: "faint" },
-              ` ${signed(lexical.bonus)} for ${lexical.terms.length} ${lexical.terms.length === 1 ? "term" : "terms"}`,
-            )
-          : null,
-        hit.probability === null
-          ? null
-          : element("span", { class: "faint" }, ` same in ${Math.round(100 * hit.probability)} of 100 cases`),
-      ),
-      snippet(hit),
-      element(
-        "p",
-        { class: "toolbar" },
-        element("a", { class: "button", href: why, "aria-label": `Why ${hit.id}?` }, "Why?"),
-        next
-          ? button(`Why above ${next.id}?`, () => this.difference(box, hit, next, result), { class: "quiet" })
-          : null,
-        element("span", { class: "faint metadata" }, metadataText(hit.metadata)),
-      ),
-      box,
-    );
-  }
-
-  /** @param {HTMLElement} box @param {any} a @param {any} b @param {any} result */
-  async difference(box, a, b, result) {
-    const mode = a.lexical ? "hybrid" : "vector";
-    const body = {
-      query: this.query.value,
-      a: a.id,
-      b: b.id,
-      collection: this.collection.value,
-      measure: result.measure,
-      mode,
-      format: "json",
-    };
-    const found = await post("explain/difference", body);
-    const largest = Math.max(...found.parts.map((/** @type {any} */ part) => Math.abs(part.difference)), 1e-9);
-    const shown = found.parts
-      .slice(0, SHOWN_PARTS)
-      .filter((/** @type {any} */ part) => Math.abs(part.difference) >= SMALLEST);
-    const rest = found.parts
-      .slice(shown.length)
-      .reduce((/** @type {number} */ sum, /** @type {any} */ part) => sum + part.difference, 0);
-    const partners = (/** @type {any} */ share) =>
-      share.partners.map((/** @type {any} */ each) => each.text).join(", ");
-    const row = (/** @type {any} */ part) => {
-      const bar = element("span", { class: `delta ${part.difference < 0 ? "negative" : "positive"}` });
-      bar.style.width = `${(100 * Math.abs(part.difference)) / largest}%`;
-      return element(
-        "tr",
-        {},
-        element("th", { scope: "row" }, part.kind === "term" ? `term ${part.text}` : part.text),
-        element("td", {}, partners(part.a)),
-        element("td", {}, partners(part.b)),
-        element("td", { class: "number" }, element("data", { value: part.difference }, signed(part.difference))),
-        element("td", { class: "delta-cell", "aria-hidden": "true" }, bar),
-      );
-    };
-    fill(
-      box,
-      element(
-        "div",
-        { class: "scroll", tabindex: 0, role: "group", "aria-label": `Why ${a.id} above ${b.id}` },
-        element(
-          "table",
-          { class: "difference" },
-          element(
-            "caption",
-            {},
-            `${a.id} is ${plain(Math.abs(found.difference))} ${found.difference < 0 ? "below" : "above"} ${b.id}; these parts sum to it.`,
-          ),
-          element(
-            "thead",
-            {},
-            element(
-              "tr",
-              {},
-              ["Of the query", `In ${a.id}`, `In ${b.id}`, "Difference"].map((name) =>
-                element("th", { scope: "col" }, name),
-              ),
-              element("td"),
-            ),
-          ),
-          element(
-            "tbody",
-            {},
-            shown.map(row),
-            Math.abs(rest) >= SMALLEST
-              ? row({
-                  kind: "word",
-                  text: "all other parts",
-                  a: { partners: [] },
-                  b: { partners: [] },
-                  difference: rest,
-                })
-              : null,
-          ),
-        ),
-      ),
-    );
+    announce(`${counted(hits.length, "hit")}.`);
   }
 }
 
-/** @param {string | undefined} text */
-function readFilters(text) {
-  if (!text) return null;
+/**
+ * @param {any} hit
+ * @param {any} next the one below, if there is one
+ * @param {Asked} asked
+ */
+function hitCard(hit, next, asked) {
+  const measure = asked.measure === "cosine" ? "rcmd_words" : asked.measure;
+  const why = hashOf("compare", { a: asked.query, b: hit.text, by: `${measure}:${asked.model}` });
+  const box = element("div");
+  const lexical = hit.lexical;
+  // where terms count for one of both only, no route explains the difference
+  const isExplained = next && Boolean(lexical) === Boolean(next.lexical);
+  return element(
+    "li",
+    { class: "card hit" },
+    element(
+      "p",
+      { class: "hit-head" },
+      element("strong", {}, hit.id),
+      element(
+        "span",
+        { class: "faint" },
+        asked.lexical ? ` BM25 ${plain(lexical.score)}` : ` ${asked.measure} ${plain(hit.score)}`,
+      ),
+      lexical?.bonus
+        ? element("span", { class: "faint" }, ` ${signed(lexical.bonus)} for ${counted(lexical.terms.length, "term")}`)
+        : null,
+      hit.probability === null || asked.lexical
+        ? null
+        : element("span", { class: "faint" }, ` same in ${Math.round(100 * hit.probability)} of 100 cases`),
+    ),
+    snippet(hit),
+    element(
+      "p",
+      { class: "toolbar" },
+      element("a", { class: "button", href: why, "aria-label": `Why ${hit.id}?` }, "Why?"),
+      isExplained
+        ? button(`Why above ${next.id}?`, () => showDifference(box, hit, next, asked), { class: "quiet" })
+        : null,
+      element("span", { class: "faint metadata" }, metadataText(hit.metadata)),
+    ),
+    box,
+  );
+}
+
+/**
+ * Show what puts a hit above another.
+ * @param {HTMLElement} box
+ * @param {any} a
+ * @param {any} b
+ * @param {Asked} asked
+ */
+async function showDifference(box, a, b, asked) {
+  const { query, collection, measure } = asked;
+  const mode = a.lexical ? "hybrid" : "vector";
+  const body = { query, a: a.id, b: b.id, collection, measure, mode, format: "json" };
+  /** @type {{difference: number, parts: Part[]}} */
+  const found = asked.lexical ? byTerms(a, b) : await post("explain/difference", body);
+  clearMessage();
+  const own = found.parts.slice(0, SHOWN_PARTS).filter((part) => Math.abs(part.difference) >= SMALLEST);
+  const rest = found.parts.slice(own.length).reduce((sum, part) => sum + part.difference, 0);
+  const none = { partners: [] };
+  const parts = [...own];
+  if (Math.abs(rest) >= SMALLEST)
+    parts.push({ kind: "rest", text: "all other parts", a: none, b: none, difference: rest });
+  const whole = wholeDifference(found.difference, asked.lexical, a, b);
+  const values = roundedParts(
+    parts.map((part) => part.difference),
+    whole,
+  );
+  const largest = Math.max(...values.map(Math.abs), 1e-9);
+  const rows = parts.map((part, i) => differenceRow(part, values[i], largest));
+  const place = whole < 0 ? "below" : "above";
+  const heads = ["Of the query", `In ${a.id}`, `In ${b.id}`, "Difference"];
+  fill(
+    box,
+    element(
+      "div",
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": `Why ${a.id} above ${b.id}` },
+      element(
+        "table",
+        { class: "difference" },
+        element("caption", {}, `${a.id} is ${plain(Math.abs(whole))} ${place} ${b.id}; these parts sum to it.`),
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            heads.map((name) => element("th", { scope: "col" }, name)),
+            element("td"),
+          ),
+        ),
+        element("tbody", {}, rows),
+      ),
+    ),
+  );
+}
+
+/**
+ * @param {Part} part
+ * @param {number} shown its difference, rounded
+ * @param {number} largest
+ */
+function differenceRow(part, shown, largest) {
+  const bar = element("span", { class: `delta ${shown < 0 ? "negative" : "positive"}` });
+  bar.style.width = `${(100 * Math.abs(shown)) / largest}%`;
+  const words = (/** @type {Share} */ share) => share.partners.map((each) => each.text).join(", ");
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, part.kind === "term" ? `term ${part.text}` : part.text),
+    element("td", {}, words(part.a)),
+    element("td", {}, words(part.b)),
+    element("td", { class: "number" }, element("data", { value: shown }, signed(shown))),
+    element("td", { class: "delta-cell", "aria-hidden": "true" }, bar),
+  );
+}
+
+/**
+ * The difference of two hits that are ordered by their terms alone.
+ * @param {any} a
+ * @param {any} b
+ */
+function byTerms(a, b) {
+  const termOf = (/** @type {any} */ hit, /** @type {string} */ term) =>
+    hit.lexical.terms.find((/** @type {any} */ each) => each.term === term) ?? { score: 0, spans: [] };
+  const share = (/** @type {any} */ hit, /** @type {string} */ term) => ({
+    partners: termOf(hit, term).spans.map((/** @type {[number, number]} */ [start, end]) => ({
+      text: Array.from(hit.text)
+        .slice(start - hit.start, end - hit.start)
+        .join(""),
+    })),
+  });
+  const terms = new Set([a, b].flatMap((hit) => hit.lexical.terms.map((/** @type {any} */ each) => each.term)));
+  const parts = [...terms]
+    .map((term) => ({
+      kind: "term",
+      text: term,
+      a: share(a, term),
+      b: share(b, term),
+      difference: termOf(a, term).score - termOf(b, term).score,
+    }))
+    .sort((one, other) => Math.abs(other.difference) - Math.abs(one.difference));
+  return { difference: a.lexical.score - b.lexical.score, parts };
+}
+
+/**
+ * A difference as it is shown: that of the scores that are shown, if only their rounding tells them from it.
+ * @param {number} difference
+ * @param {boolean} lexical
+ * @param {any} a
+ * @param {any} b
+ */
+function wholeDifference(difference, lexical, a, b) {
+  const round = (/** @type {number} */ value) => Number(value.toFixed(3));
+  const shown = (/** @type {any} */ hit) =>
+    lexical ? round(hit.lexical.score) : round(hit.score) + round(hit.lexical?.bonus ?? 0);
+  const ofShown = round(shown(a) - shown(b));
+  return Math.abs(ofShown - difference) <= ROUNDING ? ofShown : round(difference);
+}
+
+/**
+ * Filters of an address; none if it has none that can be read.
+ * @param {string} [text]
+ */
+function readFilters(text = "{}") {
   try {
     return new Map(
-      Object.entries(JSON.parse(text)).map(([field, values]) => [field, new Set(/** @type {string[]} */ (values))]),
+      Object.entries(JSON.parse(text)).map(([field, values]) => [
+        field,
+        new Set(values.map((/** @type {string} */ each) => JSON.stringify(JSON.parse(each)))),
+      ]),
     );
   } catch {
-    return null;
+    return new Map();
   }
 }
 
@@ -380,7 +472,7 @@ export function snippet(hit) {
     for (const [start, end] of term.spans)
       for (let i = Math.max(start - shown.start, 0); i < Math.min(end - shown.start, points.length); i++) {
         kinds[i] = kinds[i].includes("semantic") ? "semantic lexical" : "lexical";
-        titles[i] = titles[i] || `the term ${term.term}: ${signed(term.bonus)}`;
+        titles[i] = titles[i] || `the term ${term.term}: ${signed(term.bonus || term.score)}`;
       }
   /** @type {(Node | string)[]} */
   const parts = [];
@@ -397,21 +489,19 @@ export function snippet(hit) {
 /**
  * The metadata fields of the first documents of a collection.
  * @param {string} name
+ * @param {AbortSignal} signal
  * @returns {Promise<string[]>}
  */
-export async function metadataFields(name) {
-  const { documents } = await post(`${collectionPath(name)}/list`, { limit: SAMPLED });
+export async function metadataFields(name, signal) {
+  const { documents } = await post(`${collectionPath(name)}/list`, { limit: SAMPLED }, signal);
   return [...new Set(documents.flatMap((/** @type {any} */ each) => Object.keys(each.metadata)))];
 }
 
 /** @param {Record<string, unknown>} metadata */
 export const metadataText = (metadata) =>
   Object.entries(metadata)
-    .map(([field, value]) => `${field}: ${shortened(Array.isArray(value) ? value.join(", ") : String(value))}`)
+    .map(([field, value]) => `${field}: ${beginning(shownValue(value), VALUE_CHARS)}`)
     .join(" · ");
-
-/** @param {string} text */
-const shortened = (text) => (text.length > VALUE_CHARS ? `${Array.from(text).slice(0, VALUE_CHARS).join("")} …` : text);
 
 /**
  * The time of the request, by stage.
