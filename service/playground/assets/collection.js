@@ -1,9 +1,23 @@
 // @ts-check
 // What a collection holds: counts, documents, near-duplicates; drop a file to add documents.
 
-import { collectionPath, get, linesOf, post, send } from "./api.js";
-import { announce, button, element, fill, grouped, labeled, menu, plain, setChoices, signed } from "./dom.js";
-import { readDocuments } from "./files.js";
+import { Latest, collectionPath, get, linesOf, loaded, post, send } from "./api.js";
+import {
+  announce,
+  button,
+  choose,
+  clearMessage,
+  counted,
+  element,
+  fill,
+  grouped,
+  labeled,
+  menu,
+  plain,
+  setChoices,
+  signed,
+} from "./dom.js";
+import { SUFFIXES, readDocuments } from "./files.js";
 import { metadataFields, metadataText } from "./search.js";
 import { writeState } from "./state.js";
 
@@ -11,6 +25,14 @@ const PAGE = 100; // documents listed at a time
 const BATCH_LINES = 200; // of a request
 const BATCH_CHARS = 500_000;
 const SHOWN_WORDS = 3; // that join duplicates
+const SHOWN_ROWS = 5; // of a file, that were refused or have a warning
+const LEAST_SIMILARITY = "0.6"; // of near-duplicates; the sample has some
+const NAME_PATTERN = "[a-z0-9][a-z0-9._\\-]{0,63}"; // as in service/names.py
+const NAME_RULE =
+  "A name has 1 to 64 characters of a-z, 0-9, “.”, “_” and “-”, and starts with a letter or digit: change “Into the collection”.";
+
+/** @typedef {import("./files.js").Row} Row */
+/** @typedef {import("./files.js").Problem} Problem */
 
 /** The tab of a collection. */
 export class Collection {
@@ -18,9 +40,15 @@ export class Collection {
   constructor(panel) {
     this.collection = menu([], "", { name: "collection" });
     this.collection.addEventListener("change", () => this.show());
+    /** @type {any[]} the collections */
+    this.known = [];
+    /** The collection of an address that does not exist. */
+    this.missing = "";
+    /** Name and version of the collection that is shown. */
+    this.state = "";
     this.about = element("div");
-    this.name = element("input", { name: "name", value: "mine", pattern: "[A-Za-z0-9._\\-]+", autocomplete: "off" });
-    this.file = element("input", { type: "file", accept: ".csv,.tsv,.jsonl,.ndjson,.txt" });
+    this.name = element("input", { name: "name", value: "mine", pattern: NAME_PATTERN, autocomplete: "off" });
+    this.file = element("input", { type: "file", accept: SUFFIXES.join(",") });
     this.progress = element("div", { "aria-live": "polite" });
     this.drop = element(
       "section",
@@ -29,12 +57,16 @@ export class Collection {
       element(
         "p",
         { class: "faint" },
-        "Drop a CSV or JSONL file here, or choose one. A column or field `text` is needed; `id` and all others are kept.",
+        "Drop a CSV or JSONL file here, or choose one. A column or field “text” is needed; “id” and all others are kept.",
       ),
       element("div", { class: "toolbar" }, labeled("Into the collection", this.name), labeled("File", this.file)),
       this.progress,
     );
-    this.file.addEventListener("change", () => this.file.files[0] && this.index(this.file.files[0]));
+    this.file.addEventListener("change", async () => {
+      const [file] = this.file.files;
+      if (file) await this.index(file);
+      this.file.value = ""; // so that the same file can be chosen again
+    });
     this.drop.addEventListener("dragover", (/** @type {DragEvent} */ event) => event.preventDefault());
     this.drop.addEventListener("drop", (/** @type {DragEvent} */ event) => {
       event.preventDefault();
@@ -47,10 +79,17 @@ export class Collection {
     this.cursor = null;
     this.more = button("Show more", () => this.nextPage(this.cursor), { class: "quiet", hidden: true });
     this.groups = element("div");
+    this.find = button("Find near-duplicates", () => this.duplicates(), { disabled: true }); // until there is a collection
     this.field = menu([["", "nothing"]], "", { name: "field" });
+    this.field.addEventListener("change", () => this.map.hasChildNodes() && this.drawMap());
     this.toMap = button("Draw map", () => this.drawMap(), { disabled: true }); // until the fields are known
     this.map = element("div");
-    this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: "0.75" });
+    this.least = element("input", { type: "number", min: "-1", max: "1", step: "0.05", value: LEAST_SIMILARITY });
+    this.listing = new Latest();
+    this.describing = new Latest();
+    this.paging = new Latest();
+    this.finding = new Latest(this.groups);
+    this.drawing = new Latest(this.map);
     fill(
       panel,
       element("h1", {}, "Collections"),
@@ -61,14 +100,7 @@ export class Collection {
         "section",
         { class: "card", "aria-label": "Near-duplicates" },
         element("h2", {}, "Near-duplicates"),
-        element(
-          "div",
-          { class: "toolbar" },
-          labeled("Least similarity", this.least),
-          button("Find near-duplicates", (event) =>
-            this.duplicates(/** @type {HTMLButtonElement} */ (event.currentTarget)),
-          ),
-        ),
+        element("div", { class: "toolbar" }, labeled("Least similarity", this.least), this.find),
         this.groups,
       ),
       element(
@@ -88,43 +120,58 @@ export class Collection {
     );
   }
 
-  /** @param {Record<string, string>} fields */
+  /**
+   * Show the collection of an address, and its map if that says so; without fields, the same as before.
+   * @param {Record<string, string>} fields
+   */
   async open(fields) {
-    await this.refresh(fields.collection ?? this.collection.value ?? "default");
-    if (!fields.map || !this.collection.value) return;
-    this.field.value = fields.color ?? "";
+    const isShown = await this.refresh(fields.collection || this.collection.value);
+    if (!isShown || !fields.map) return;
+    choose(this.field, fields.color, "");
     await this.drawMap();
   }
 
-  /** @param {string} chosen */
-  async refresh(chosen) {
-    const { collections } = await get("collections");
-    this.known = collections;
-    setChoices(
-      this.collection,
-      collections.map((/** @type {any} */ each) => [each.name, `${each.name} (${grouped(each.count)})`]),
-      chosen,
-    );
-    await this.show();
+  /**
+   * Read the collections anew, and show one of them.
+   * @param {string} wanted
+   * @returns {Promise<boolean>} whether it is shown; otherwise there is none, or another call took the place of this one
+   */
+  async refresh(wanted) {
+    const found = await this.listing.run((signal) => get("collections", signal));
+    if (!found) return false;
+    this.known = found.collections;
+    /** @type {[string, string][]} */
+    const choices = this.known.map((each) => [each.name, `${each.name} (${grouped(each.count)})`]);
+    setChoices(this.collection, choices, wanted || "default");
+    this.missing = wanted && wanted !== this.collection.value ? wanted : "";
+    if (this.missing) this.collection.value = "";
+    return this.show();
   }
 
+  /** Show the chosen collection; what is there of the same version stays. */
   async show() {
-    writeState("collection", { collection: this.collection.value });
-    fill(this.groups);
-    fill(this.map);
+    const one = this.known.find((each) => each.name === this.collection.value);
+    const state = one ? `${one.name} ${one.version}` : "";
+    if (one && state === this.state) {
+      this.writeState();
+      return true;
+    }
+    this.state = "";
+    for (const each of [this.describing, this.paging, this.finding, this.drawing]) each.cancel();
+    for (const each of [this.groups, this.map, this.list, this.shown]) fill(each);
     this.toMap.disabled = true;
-    const one = this.known.find((/** @type {any} */ each) => each.name === this.collection.value);
+    this.find.disabled = !one;
+    this.more.hidden = true;
     if (!one) {
+      const none = this.missing ? `There is no collection named “${this.missing}”.` : "There is no collection yet.";
       fill(
         this.about,
-        element("p", { class: "empty" }, "There is no collection yet. "),
-        button("Add the sample: 200 answers of a help center", () => this.addSample()),
+        element("p", { class: "empty" }, none),
+        this.known.length ? null : button("Add the sample: 200 answers of a help center", () => this.addSample()),
       );
-      fill(this.list);
-      fill(this.shown);
-      this.more.hidden = true;
-      return;
+      return false;
     }
+    this.writeState();
     const facts = [
       ["Documents", grouped(one.count)],
       ["Passages", grouped(one.passages?.count ?? one.count)],
@@ -143,28 +190,40 @@ export class Collection {
         facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
       ),
     );
-    fill(this.list);
-    this.cursor = null;
-    const [fields] = await Promise.all([metadataFields(one.name), this.nextPage(null)]);
+    const [fields] = await Promise.all([
+      this.describing.run((signal) => metadataFields(one.name, signal)),
+      this.nextPage(null),
+    ]);
+    if (!fields) return false;
     const choices = fields.map((field) => /** @type {[string, string]} */ ([field, field]));
     setChoices(this.field, [...choices, ["", "nothing"]], fields[0] ?? "");
     this.toMap.disabled = false;
+    this.state = state;
+    return true;
+  }
+
+  writeState() {
+    const map = this.map.hasChildNodes();
+    const fields = { map: map ? "shown" : "", color: map ? this.field.value : "" };
+    writeState("collection", { collection: this.collection.value, ...fields });
   }
 
   async drawMap() {
-    const name = this.collection.value;
-    writeState("collection", { collection: name, map: "shown", color: this.field.value });
-    const { DocumentMap } = await import("./map.js");
+    const [name, field] = [this.collection.value, this.field.value];
     const box = element("div"); // its own, so that an answer that comes late is not shown
     fill(this.map, box);
-    await new DocumentMap(box, name, this.field.value).show();
+    this.writeState();
+    await this.drawing.run(async (signal) => {
+      const { DocumentMap } = await loaded(import("./map.js"));
+      if (!signal.aborted) await new DocumentMap(box, name, field).show(signal);
+    });
   }
 
   /** @param {string | null} cursor */
   async nextPage(cursor) {
-    const name = this.collection.value;
-    const page = await post(`${collectionPath(name)}/list`, { limit: PAGE, cursor });
-    if (name !== this.collection.value || cursor !== this.cursor) return; // chosen, or clicked, in the meantime
+    const path = `${collectionPath(this.collection.value)}/list`;
+    const page = await this.paging.run((signal) => post(path, { limit: PAGE, cursor }, signal));
+    if (!page) return;
     this.list.append(...page.documents.map(documentRow));
     this.cursor = page.cursor;
     fill(this.shown, `${grouped(this.list.children.length)} shown`);
@@ -177,32 +236,33 @@ export class Collection {
     await this.index(new File([await file.blob()], "help_centre.jsonl"));
   }
 
-  /** @param {HTMLButtonElement} asked */
-  async duplicates(asked) {
-    asked.disabled = true;
+  async duplicates() {
+    this.find.disabled = true;
     fill(this.groups, element("p", { class: "faint" }, "Searching …"));
+    try {
+      await this.finding.run((signal) => this.listDuplicates(signal));
+    } finally {
+      this.find.disabled = !this.collection.value;
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  async listDuplicates(signal) {
     const listed = element("ol", { class: "hit-list" });
     const said = element("p", { class: "faint", role: "status" });
-    try {
-      const body = { min_score: Number(this.least.value), explain: true };
-      const path = `${collectionPath(this.collection.value)}/duplicates`;
-      const answer = await send("POST", path, { body, accept: "application/x-ndjson" });
-      fill(this.groups, said, listed);
-      let groups = 0;
-      for await (const line of linesOf(answer)) {
-        if (line.done === undefined) {
-          listed.append(...line.groups.map(groupRow));
-          groups += line.groups.length;
-          said.textContent = `${grouped(groups)} groups among ${grouped(line.checked)} documents so far.`;
-        } else {
-          said.textContent = line.done ? `${grouped(line.groups)} groups.` : `Stopped: ${line.detail}`;
-        }
+    const body = { min_score: Number(this.least.value), explain: true };
+    const path = `${collectionPath(this.collection.value)}/duplicates`;
+    const answer = await send("POST", path, { body, accept: "application/x-ndjson", signal });
+    fill(this.groups, said, listed);
+    let groups = 0;
+    for await (const line of linesOf(answer)) {
+      if (line.done === undefined) {
+        listed.append(...line.groups.map(groupRow));
+        groups += line.groups.length;
+        said.textContent = `${counted(groups, "group")} among ${counted(line.checked, "document")} so far.`;
+      } else {
+        said.textContent = line.done ? `${counted(line.groups, "group")}.` : `Stopped: ${line.detail}`;
       }
-    } catch (error) {
-      fill(this.groups);
-      throw error;
-    } finally {
-      asked.disabled = false;
     }
   }
 
@@ -213,55 +273,111 @@ export class Collection {
   async index(file) {
     const name = this.name.value.trim();
     if (!this.name.checkValidity() || !name) {
-      fill(this.progress, element("p", { class: "refused" }, "Name the collection: letters, digits, dots and dashes."));
+      fill(this.progress, element("p", { class: "refused" }, NAME_RULE));
       return;
     }
     const bar = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
-    const said = element("p", { class: "faint" });
+    const said = element("p", { class: "faint" }, file.name);
     fill(this.progress, bar, said);
+    /** @type {Outcome} */
+    const outcome = { sent: 0, refused: [], warned: [] };
     try {
-      const documents = readDocuments(await file.text(), file.name);
-      if (!this.known.some((/** @type {any} */ each) => each.name === name))
-        await send("PUT", collectionPath(name), { body: {} });
-      let stored = 0;
-      const refused = [];
-      for (const lines of batches(documents)) {
-        const answer = await send("POST", `${collectionPath(name)}/documents`, { lines: lines.join("") });
-        for await (const line of linesOf(answer)) if (line.errors) refused.push(...line.errors);
-        stored += lines.length;
-        bar.value = stored / documents.length;
-        said.textContent = `${grouped(stored)} of ${grouped(documents.length)} documents`;
+      const { rows, refused, replaced } = readDocuments(await file.arrayBuffer(), file.name);
+      outcome.refused.push(...refused);
+      if (!this.known.some((each) => each.name === name)) await send("PUT", collectionPath(name), { body: {} });
+      const before = refused.length;
+      for (const batch of batches(rows)) {
+        await sendBatch(name, batch, outcome);
+        bar.value = outcome.sent / rows.length;
+        said.textContent = `${file.name}: ${grouped(outcome.sent)} of ${counted(rows.length, "document")}`;
       }
-      const left = refused.length
-        ? `; ${grouped(refused.length)} refused, such as: ${refused[0].detail ?? JSON.stringify(refused[0])}`
-        : "";
-      said.textContent = `${grouped(stored - refused.length)} documents stored in ${name}${left}.`;
+      const stored = counted(outcome.sent - (outcome.refused.length - before), "document");
+      const twice = replaced ? ` Of rows with the same id, the last is kept: ${grouped(replaced)} left out.` : "";
+      said.textContent = `${file.name}: ${stored} stored in ${name}.${twice}`;
+      fill(
+        this.progress,
+        bar,
+        said,
+        rowList("refused", outcome.refused),
+        rowList("stored with a warning", outcome.warned),
+      );
       announce(said.textContent);
+      clearMessage();
       await this.refresh(name);
     } catch (error) {
-      fill(this.progress, element("p", { class: "refused" }, error instanceof Error ? error.message : String(error)));
+      const reason = error instanceof Error ? error.message : String(error);
+      const sent = outcome.sent ? ` (after ${counted(outcome.sent, "document")})` : "";
+      fill(this.progress, element("p", { class: "refused" }, `${file.name}${sent}: ${reason}`));
     }
   }
 }
 
+/** @typedef {{sent: number, refused: Problem[], warned: Problem[]}} Outcome of the rows of a file */
+
 /**
- * Lines of documents, in requests of bounded size.
- * @param {Record<string, unknown>[]} documents
+ * Send documents, and add to the outcome what became of them.
+ * @param {string} collection
+ * @param {Batch} batch
+ * @param {Outcome} outcome
  */
-function* batches(documents) {
-  /** @type {string[]} */
-  let lines = [];
+async function sendBatch(collection, { rows, lines }, outcome) {
+  const answer = await send("POST", `${collectionPath(collection)}/documents`, { lines: lines.join("") });
+  const placed = (/** @type {any} */ each) => ({
+    line: rows[each.line - 1].line,
+    detail: `${each.pointer.slice(1)}: ${each.detail}`.replace(/^: /, ""),
+  });
+  for await (const line of linesOf(answer)) {
+    if (line.done === false) throw new Error(line.detail);
+    outcome.refused.push(...(line.errors ?? []).map(placed));
+    outcome.warned.push(...(line.warnings ?? []).map(placed));
+  }
+  outcome.sent += rows.length;
+}
+
+/**
+ * The first rows of a file of which there is something to say.
+ * @param {string} said
+ * @param {Problem[]} problems
+ */
+function rowList(said, problems) {
+  if (!problems.length) return null;
+  const shown = [...problems].sort((one, other) => one.line - other.line).slice(0, SHOWN_ROWS);
+  const more = problems.length > shown.length ? ", such as" : "";
+  return element(
+    "div",
+    { class: "notice" },
+    `${counted(problems.length, "row")} ${said}${more}:`,
+    element(
+      "ul",
+      {},
+      shown.map(({ line, detail }) => element("li", {}, `line ${line}: ${detail}`)),
+    ),
+  );
+}
+
+/** @typedef {{rows: Row[], lines: string[]}} Batch rows, and their documents as lines */
+
+/**
+ * Documents in requests of bounded size.
+ * @param {Row[]} rows
+ * @returns {Generator<Batch>}
+ */
+function* batches(rows) {
+  /** @type {Batch} */
+  let batch = { rows: [], lines: [] };
   let chars = 0;
-  for (const each of documents) {
-    const line = `${JSON.stringify(each)}\n`;
-    if (lines.length && (lines.length >= BATCH_LINES || chars + line.length > BATCH_CHARS)) {
-      yield lines;
-      [lines, chars] = [[], 0];
+  for (const row of rows) {
+    const line = `${JSON.stringify(row.document)}\n`;
+    if (batch.rows.length && (batch.rows.length >= BATCH_LINES || chars + line.length > BATCH_CHARS)) {
+      yield batch;
+      batch = { rows: [], lines: [] };
+      chars = 0;
     }
-    lines.push(line);
+    batch.rows.push(row);
+    batch.lines.push(line);
     chars += line.length;
   }
-  if (lines.length) yield lines;
+  if (batch.rows.length) yield batch;
 }
 
 /** @param {any} each */

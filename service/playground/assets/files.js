@@ -1,84 +1,242 @@
 // @ts-check
-// Documents from files: CSV and TSV with a header, JSON lines, or plain lines.
+// Documents from files, by the rules of `semblance index` (docs/documents.md), and from plain lines.
+
+/** @typedef {{line: number, document: Record<string, unknown>}} Row */
+/** @typedef {{line: number, detail: string}} Problem why a row is no document */
+/** @typedef {(text: string) => unknown} Cast */
+/** @typedef {{line: number, fields: Map<string, any>, casts?: Map<string, Cast>}} Source a row as the file has it */
+
+/** @type {Record<string, (text: string) => (Source | Problem)[]>} */
+const READERS = {
+  csv: csvTable,
+  json: jsonLines,
+  jsonl: jsonLines,
+  ndjson: jsonLines,
+  tab: tsvTable,
+  tsv: tsvTable,
+  txt: plainLines,
+};
+export const SUFFIXES = Object.keys(READERS).map((each) => `.${each}`);
+const SEPARATORS = [",", ";", "\t"]; // of CSV
+const IDS = ["id", "_id"]; // the second as in BEIR
+const INTEGER = /^-?(0|[1-9]\d{0,14})$/; // more digits may be lost
+const DIGITS = /^-?\d+$/;
+const NUMBER = /^-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
 
 /**
- * The documents of a file.
- * @param {string} content
+ * The documents of a file, the rows that are none, and how many rows a later one with the same id replaces.
+ * @param {ArrayBuffer} content
  * @param {string} name
- * @returns {Record<string, unknown>[]}
+ * @returns {{rows: Row[], refused: Problem[], replaced: number}}
  */
 export function readDocuments(content, name) {
-  const text = content.replace(/^\uFEFF/, "");
-  const kind = name.split(".").at(-1)?.toLowerCase();
-  const rows =
-    kind === "jsonl" || kind === "ndjson"
-      ? jsonLines(text)
-      : kind === "txt"
-        ? plainLines(text)
-        : table(text, kind === "tsv" ? "\t" : ",");
-  if (!rows.length) throw new Error(`${name} has no documents.`);
-  const missing = rows.findIndex((row) => typeof row.text !== "string" || row.text === "");
-  if (missing >= 0)
-    throw new Error(`Document ${missing + 1} of ${name} has no text: name that column or field "text".`);
-  return rows.map((row, i) => asDocument(row, `${name}-${i + 1}`));
+  const suffix = /\.([^.]*)$/.exec(name)?.[1].toLowerCase() ?? "";
+  const read = Object.hasOwn(READERS, suffix) ? READERS[suffix] : null;
+  if (!read) throw new Error(`files that end in ${SUFFIXES.join(", ")} are read here, and more by “semblance index”.`);
+  /** @type {Map<unknown, Row>} */
+  const byId = new Map();
+  /** @type {Problem[]} */
+  const refused = [];
+  const sources = read(decoded(content));
+  for (const source of sources) {
+    const row = "detail" in source ? source : asDocument(source, name);
+    if ("detail" in row) refused.push(row);
+    else byId.set(row.document.id, row);
+  }
+  if (!sources.length) throw new Error("the file has no documents.");
+  return { rows: [...byId.values()], refused, replaced: sources.length - refused.length - byId.size };
+}
+
+/** @param {ArrayBuffer} content */
+function decoded(content) {
+  let text;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw new Error("the file is not UTF-8: save it as UTF-8.");
+  }
+  if (text.includes("\r") && !text.includes("\n"))
+    throw new Error("lines end with a carriage return alone: save the file with other line ends.");
+  return text.replaceAll("\r\n", "\n");
 }
 
 /**
- * @param {Record<string, unknown>} row
- * @param {string} otherwise id of a row without one
+ * A row as a document; what the service refuses is left to it.
+ * @param {Source} source
+ * @param {string} file
+ * @returns {Row | Problem}
  */
-function asDocument({ id, text, metadata, ...fields }, otherwise) {
-  return {
-    id: id === undefined || id === "" ? otherwise : String(id),
-    text,
-    metadata: typeof metadata === "object" && metadata !== null ? { ...metadata, ...fields } : fields,
-  };
+function asDocument({ line, fields, casts }, file) {
+  if (!fields.has("text")) return { line, detail: `no field is named text; the fields are ${list(fields.keys())}` };
+  const texts = fields.has("title") ? ["title", "text"] : ["text"];
+  const other = texts.find((name) => typeof fields.get(name) !== "string" && fields.get(name) !== null);
+  if (other) return { line, detail: `${other} must be a text` };
+  const idName = IDS.find((name) => ![undefined, null, ""].includes(fields.get(name)));
+  const id = idName ? fields.get(idName) : `${file}:${line}`;
+  const unused = IDS.filter((name) => fields.get(name) === "");
+  const used = new Set([...texts, ...unused, idName]);
+  const nested = isObject(fields.get("metadata")) ? fields.get("metadata") : null;
+  if (nested) used.add("metadata");
+  const metadata = new Map(Object.entries(nested ?? {}));
+  for (const [name, value] of fields) {
+    if (used.has(name) || value === null || (casts && !value.trim())) continue;
+    if (metadata.has(name)) return { line, detail: `${name} is both a field of the row and of its metadata` };
+    metadata.set(name, casts?.get(name)?.(value) ?? value);
+  }
+  const text = texts
+    .map((name) => fields.get(name))
+    .filter(Boolean)
+    .join(" ");
+  const document = { id: Number.isInteger(id) ? String(id) : id, text, metadata: Object.fromEntries(metadata) };
+  return { line, document };
 }
+
+/** @param {unknown} value */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** @param {Iterable<string>} names */
+const list = (names) => [...names].join(", ");
 
 /** @param {string} text */
 function jsonLines(text) {
-  return text
+  if (/^\s*\[/.test(text))
+    throw new Error("the file is one JSON list: write one object a line, as “jq -c '.[]'” does.");
+  return numbered(text).map(({ line, content }) => jsonLine(content, line));
+}
+
+/**
+ * @param {string} content
+ * @param {number} line
+ * @returns {Source | Problem}
+ */
+function jsonLine(content, line) {
+  try {
+    const value = JSON.parse(content, exact);
+    if (isObject(value)) return { line, fields: new Map(Object.entries(value)) };
+    return { line, detail: "it is not a JSON object" };
+  } catch (error) {
+    return { line, detail: error instanceof RangeError ? error.message : "it is not JSON" };
+  }
+}
+
+/**
+ * Refuse numbers that would lose digits, such as long ids.
+ * @param {string} name
+ * @param {unknown} value
+ */
+function exact(name, value) {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw new RangeError(`${name} has more digits than a browser keeps: put it in quotes`);
+  return value;
+}
+
+/**
+ * Lines that are not blank.
+ * @param {string} text
+ */
+const numbered = (text) =>
+  text
     .split("\n")
-    .map((line, i) => ({ line, number: i + 1 }))
-    .filter(({ line }) => line.trim())
-    .map(({ line, number }) => {
-      try {
-        return JSON.parse(line);
-      } catch {
-        throw new Error(`Line ${number} is not JSON.`);
-      }
-    });
+    .map((content, i) => ({ line: i + 1, content }))
+    .filter(({ content }) => content.trim());
+
+/** @param {string} text */
+function plainLines(text) {
+  return numbered(text).map(({ line, content }) => ({ line, fields: new Map([["text", content.trim()]]) }));
 }
 
 /** @param {string} text */
-const plainLines = (text) =>
-  text
-    .split("\n")
-    .filter((line) => line.trim())
-    .map((line) => ({ text: line.trim() }));
+function tsvTable(text) {
+  return table(numbered(text).map(({ line, content }) => ({ line, cells: content.split("\t") })));
+}
+
+/** @param {string} text */
+function csvTable(text) {
+  const [first] = text.split("\n", 1);
+  const count = (/** @type {string} */ separator) => first.split(separator).length;
+  return table(
+    csvRows(
+      text,
+      SEPARATORS.reduce((most, each) => (count(each) > count(most) ? each : most)),
+    ),
+  );
+}
 
 /**
- * Rows of a table with a header; RFC 4180, so quoted fields may hold separators, quotes and line breaks.
+ * Rows of CSV; quoted fields may hold separators, line ends and, doubled, quotes.
  * @param {string} text
  * @param {string} separator
  */
-export function table(text, separator) {
-  /** @type {string[][]} */
-  const rows = [[""]];
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const character = text[i];
-    const row = /** @type {string[]} */ (rows.at(-1));
-    const last = row.length - 1;
-    if (quoted) {
-      if (character !== '"') row[last] += character;
-      else if (text[i + 1] === '"') row[last] += text[++i];
-      else quoted = false;
-    } else if (character === '"' && row[last] === "") quoted = true;
-    else if (character === separator) row.push("");
-    else if (character === "\n") rows.push([""]);
-    else if (character !== "\r") row[last] += character;
+function csvRows(text, separator) {
+  const rows = [];
+  /** @type {string[]} */
+  let cells = [];
+  let cell = "";
+  let line = 1;
+  let begun = 1;
+  let state = /** @type {"start" | "plain" | "quoted" | "closed"} */ ("start");
+  for (const character of text.endsWith("\n") ? text : `${text}\n`) {
+    if (character === "\n") line++;
+    if (state === "quoted") {
+      if (character === '"') state = "closed";
+      else cell += character;
+    } else if (character === '"' && state !== "plain") {
+      if (state === "closed") cell += character;
+      state = "quoted";
+    } else if (character === separator || character === "\n") {
+      const isBlank = state === "start" && !cells.length && character === "\n";
+      cells.push(cell);
+      [cell, state] = ["", "start"];
+      if (character !== "\n") continue;
+      if (!isBlank) rows.push({ line: begun, cells });
+      [cells, begun] = [[], line];
+    } else if (state === "closed") {
+      throw new Error(`line ${begun}: close every quote, and double those inside of a quoted field.`);
+    } else if (character === "\r") {
+      throw new Error(`line ${begun}: a carriage return stands outside of quotes.`);
+    } else {
+      cell += character;
+      state = "plain";
+    }
   }
-  const [header, ...body] = rows.filter((row) => row.length > 1 || row[0] !== "");
-  return body.map((row) => Object.fromEntries((header ?? []).map((name, i) => [name.trim(), row[i] ?? ""])));
+  if (state === "quoted") throw new Error(`line ${begun}: a quote is not closed.`);
+  return rows;
 }
+
+/**
+ * Rows below a header, by the names of their columns; columns without a name, such as row numbers, are left out.
+ * @param {{line: number, cells: string[]}[]} rows
+ * @returns {Source[]}
+ */
+function table([header, ...rows]) {
+  const names = header?.cells.map((each) => each.trim()) ?? [];
+  const twice = names.find((name, i) => name && names.indexOf(name) < i);
+  if (twice) throw new Error(`two columns are named ${twice}.`);
+  if (!names.includes("text"))
+    throw new Error(`no column is named text; the columns are ${list(names.filter(Boolean))}.`);
+  for (const { line, cells } of rows)
+    if (cells.length !== names.length)
+      throw new Error(`line ${line}: ${cells.length} fields, but the first line names ${names.length} columns.`);
+  const casts = new Map(names.map((name, i) => [name, castOf(rows.map(({ cells }) => cells[i].trim()))]));
+  return rows.map(({ line, cells }) => ({
+    line,
+    fields: new Map(names.flatMap((name, i) => (name ? [[name, cells[i]]] : []))),
+    casts,
+  }));
+}
+
+/**
+ * How to convert the values of a column: to numbers or booleans if all are, apart from empty ones.
+ * @param {string[]} values
+ * @returns {Cast}
+ */
+function castOf(values) {
+  const given = values.filter(Boolean);
+  if (given.every(isNumber)) return Number;
+  const isBoolean = given.every((each) => /^(true|false)$/i.test(each));
+  return isBoolean ? (each) => each.trim().toLowerCase() === "true" : (each) => each;
+}
+
+/** @param {string} text */
+const isNumber = (text) =>
+  INTEGER.test(text) || (NUMBER.test(text) && !DIGITS.test(text) && Number.isFinite(Number(text)));

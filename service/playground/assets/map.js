@@ -2,7 +2,7 @@
 // The documents of a collection as points: distant ones differ.
 
 import { collectionPath, post } from "./api.js";
-import { announce, button, element, fill, grouped } from "./dom.js";
+import { announce, beginning, button, counted, element, fill, grouped, shownValue } from "./dom.js";
 
 /** @typedef {{id: string, x: number, y: number, text: string, value: string | number | boolean | null}} Point */
 /** @typedef {{name: string, color: string, shape: number, count: number}} Group */
@@ -17,7 +17,8 @@ const MARGIN = 16;
 const ASPECT = 0.6; // height of the map by its width
 const LEAST_HEIGHT = 280;
 const DIMMED = 0.12;
-const SHOWN_CHARS = 200; // of a text; the service sends as many
+const SENT_CHARS = 200; // of a text, by the service
+const LEGEND_DIGITS = 6;
 
 /** Outlines of the marks around the origin, in half widths. */
 const SHAPES = [
@@ -80,9 +81,10 @@ export class DocumentMap {
     );
   }
 
-  async show() {
+  /** @param {AbortSignal} signal */
+  async show(signal) {
     fill(this.box, element("p", { class: "faint" }, "Drawing …"));
-    const drawn = await post(`${collectionPath(this.collection)}/map`, { field: this.field || null });
+    const drawn = await post(`${collectionPath(this.collection)}/map`, { field: this.field || null }, signal);
     this.points = drawn.points;
     if (!this.points.length) {
       fill(this.box, element("p", { class: "empty" }, "There are no documents to draw."));
@@ -94,8 +96,8 @@ export class DocumentMap {
     const share = Math.round(100 * (drawn.explained[0] + drawn.explained[1]));
     const shown =
       this.points.length < drawn.documents
-        ? `${grouped(this.points.length)} of ${grouped(drawn.documents)} documents, evenly chosen.`
-        : `${grouped(drawn.documents)} documents.`;
+        ? `${grouped(this.points.length)} of ${counted(drawn.documents, "document")}, evenly chosen.`
+        : `${counted(drawn.documents, "document")}.`;
     const caption =
       `${shown} The two directions hold ${share} % of what tells these vectors apart: ` +
       "documents far from each other differ; near ones may differ, too.";
@@ -103,7 +105,7 @@ export class DocumentMap {
     this.recolor();
     this.resized.observe(this.frame);
     this.showCard();
-    announce(`${grouped(this.points.length)} documents on the map.`);
+    announce(`${counted(this.points.length, "document")} on the map.`);
   }
 
   /** Take the colors of the scheme. */
@@ -207,7 +209,8 @@ export class DocumentMap {
     const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (!step && event.key !== "Home") return;
     event.preventDefault();
-    this.pinned = step && this.pinned !== null ? this.neighbor(this.pinned, step) : 0;
+    const first = this.points.findIndex((_, i) => this.shown(i));
+    this.pinned = step && this.pinned !== null && this.shown(this.pinned) ? this.neighbor(this.pinned, step) : first;
     this.pointed = null;
     this.draw();
     this.showCard();
@@ -236,14 +239,18 @@ export class DocumentMap {
       chosen.length ? null : element("p", { class: "faint" }, "Point at a mark to read its text; a click keeps it."),
       chosen.map((i) => {
         const { id, text, value } = this.points[/** @type {number} */ (i)];
-        const named = this.field ? ` ${this.field}: ${value ?? "none"}` : "";
+        const named = this.field ? ` ${this.field}: ${shownValue(value)}` : "";
         return element(
           "p",
           {},
           element("strong", {}, id),
           element("span", { class: "faint" }, named),
           element("br"),
-          element("span", { dir: "auto" }, text, Array.from(text).length < SHOWN_CHARS ? "" : " …"),
+          element(
+            "span",
+            { dir: "auto" },
+            Array.from(text).length < SENT_CHARS ? text : beginning(text, SENT_CHARS - 1),
+          ),
         );
       }),
     );
@@ -273,14 +280,19 @@ function grouping(points) {
   const values = [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value);
   const own = new Map(values.slice(0, MOST_GROUPS).map((value, i) => [value, i]));
   const groups = [...own.keys()].map((value, i) => ({
-    name: String(value ?? "none"),
+    name: shownValue(value, LEGEND_DIGITS),
     color: `--mark-${i % HUES}`,
     shape: i % SHAPES.length,
     count: counts.get(value) ?? 0,
   }));
   const rest = points.filter((each) => !own.has(each.value)).length;
   if (rest)
-    groups.push({ name: `${grouped(values.length - own.size)} other values`, color: "--faint", shape: 0, count: rest });
+    groups.push({
+      name: counted(values.length - own.size, "other value"),
+      color: "--faint",
+      shape: 0,
+      count: rest,
+    });
   return { groups, groupOf: ({ value }) => own.get(value) ?? own.size };
 }
 
@@ -296,9 +308,12 @@ function bySize(points, numbers) {
   const groupOf = ({ value }) =>
     typeof value === "number" ? starts.filter((start) => value >= start).length - 1 : starts.length;
   const counts = points.reduce((sum, each) => (sum[groupOf(each)]++, sum), new Array(starts.length + 1).fill(0));
+  const [from, to] = [starts, [...starts.slice(1), sorted[sorted.length - 1]]].map((numbers) =>
+    numbers.map((each) => shownValue(each, LEGEND_DIGITS)),
+  );
   /** @type {Group[]} */
-  const groups = starts.map((start, i) => ({
-    name: `${start} ${i + 1 < starts.length ? `to below ${starts[i + 1]}` : `to ${sorted[sorted.length - 1]}`}`,
+  const groups = starts.map((_, i) => ({
+    name: `${from[i]} ${i + 1 < starts.length ? "to below" : "to"} ${to[i]}`,
     color: `--plus-${i + 1}`,
     shape: 0,
     count: counts[i],
