@@ -154,7 +154,7 @@ def test_a_dropped_file_is_indexed_and_its_duplicates_are_found(open_page: OpenP
     expect(documents).to_have_count(3)
     expect(documents.first).to_contain_text('A "quoted" text, with a comma')
     page.get_by_role("button", name="Find near-duplicates").click()
-    expect(page.get_by_text("1 groups.")).to_be_visible()
+    expect(page.get_by_text("1 group.")).to_be_visible()
     expect(page.get_by_role("region", name="Near-duplicates")).to_contain_text("with 2: ")
 
 
@@ -228,7 +228,7 @@ def test_a_key_is_asked_for_and_kept_for_the_tab(open_page: OpenPage) -> None:
         assert key.get_attribute("type") == "password"
         key.fill("wrong")
         key.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("unknown key")
+        expect(page.get_by_role("alert")).to_have_text("The service does not know this key.")
         key.fill("secret")
         key.press("Enter")
         expect(page.locator("output.score")).to_be_visible()
