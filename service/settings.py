@@ -109,17 +109,23 @@ class Settings(BaseSettings):
         description="Number type of the networks: `auto` is bfloat16 on CUDA, and with `openvino` on CPUs with AMX, "
         "otherwise float32.",
     )
-    threads: int | None = Field(None, ge=1, description="Maximum CPU threads of a forward pass; all by default.")
+    threads: int | None = Field(
+        None,
+        ge=1,
+        description="Cores that batches keep busy; by default those that the process may use, at most its quota of CPU "
+        "time.",
+    )
     exports: Path | None = Field(
         None,
-        description="Folder of exported networks, safe to delete; by default `exports` in SEMBLANCE_HOME.",
+        description="Folder of exported networks other than BERT, safe to delete; by default `exports` in "
+        "SEMBLANCE_HOME.",
     )
     model_wait_s: float = Field(30.0, gt=0, description="Seconds that a request waits for a model to load; then 503.")
 
     max_batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
-        description="Maximum tokens in a batch: `auto` is 1024 on CPU, where larger batches add latency but no "
-        "throughput, and 16384 on CUDA.",
+        description="Maximum tokens of the batches that run at the same time: `auto` is 1024 on CPU, where more add "
+        "latency but no throughput, and 16384 on CUDA.",
     )
     max_request_tokens: int = Field(
         2**18, ge=1, description="Maximum tokens to encode for a request, cached texts excluded; 413 above."
