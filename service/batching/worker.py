@@ -26,7 +26,8 @@ from semblance.service.threads import deliver
 
 log = logging.getLogger(__name__)
 
-STOP_TIMEOUT_S = 0.3  # for the running batch, whose callers are gone
+STOP_TIMEOUT_S = 0.3  # for the running batches, whose callers are gone
+LEAST_LIMIT = 256  # tokens of a batch, however many threads share the limit: smaller ones cost more a token
 
 
 class Worker:
@@ -51,7 +52,8 @@ class Worker:
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
         self._tokenizer = TokenizerThread()
-        self._queue = Queue(replace(limits, batch_tokens=max(1, limits.batch_tokens // threads)), metrics)
+        batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, LEAST_LIMIT))
+        self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics)
         self._wake = threading.Condition()
         self._stopping = False
         self._probe: tuple[Encoder, list[TokenizedText]] | None = None
@@ -112,8 +114,9 @@ class Worker:
         with self._wake:
             self._stopping = True
             self._wake.notify_all()
+        ends = time.monotonic() + STOP_TIMEOUT_S
         for each in self._threads:
-            each.join(STOP_TIMEOUT_S)
+            each.join(max(0.0, ends - time.monotonic()))
         self._tokenizer.stop()
 
     def _submit(self, request: QueuedRequest) -> None:
