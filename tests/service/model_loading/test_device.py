@@ -57,6 +57,13 @@ def unconvertible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openvino, "convert_model", refuse)
 
 
+@pytest.fixture
+def exported(small: Path) -> Path:
+    """A network that must be exported from torch, since its activation is not BERT's."""
+    edit(small / "config.json", hidden_act="relu")
+    return small
+
+
 def loaded_by(small: Path, settings: Settings) -> tuple[type, str]:
     encoder = load_source(str(small), settings)
     assert isinstance(encoder, Transformer)
@@ -83,7 +90,7 @@ def test_configured_runtime_and_precision_are_used(small: Path, settings: Settin
     ("network", "reason"), [("unconvertible", "no translator for aten::new"), ("uncompilable", "cannot compile")]
 )
 def test_a_network_that_openvino_rejects_runs_on_torch(
-    small: Path,
+    exported: Path,
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
     request: pytest.FixtureRequest,
@@ -92,7 +99,7 @@ def test_a_network_that_openvino_rejects_runs_on_torch(
 ) -> None:
     request.getfixturevalue(network)
     with caplog.at_level(logging.WARNING):
-        assert loaded_by(small, settings)[0] is Torch
+        assert loaded_by(exported, settings)[0] is Torch
     assert reason in caplog.text
 
 
@@ -104,9 +111,9 @@ def test_every_runtime_of_the_catalogue_can_be_configured() -> None:
 
 
 @pytest.mark.usefixtures("unconvertible")
-def test_a_configured_runtime_has_no_fallback(small: Path, settings: Settings) -> None:
+def test_a_configured_runtime_has_no_fallback(exported: Path, settings: Settings) -> None:
     with pytest.raises(NotExportable, match="no translator"):
-        loaded_by(small, settings.model_copy(update={"runtime": "openvino"}))
+        loaded_by(exported, settings.model_copy(update={"runtime": "openvino"}))
 
 
 def test_a_network_sensitive_to_rounding_runs_in_float32(
@@ -126,9 +133,9 @@ def test_a_network_sensitive_to_rounding_runs_in_float32(
         loaded_by(small, settings.model_copy(update={"precision": "bfloat16"}))
 
 
-def test_an_unwritable_export_folder_falls_back_to_torch(small: Path, settings: Settings) -> None:
+def test_an_unwritable_export_folder_falls_back_to_torch(exported: Path, settings: Settings) -> None:
     (settings.export_folder).write_text("in the way")
-    assert loaded_by(small, settings)[0] is Torch
+    assert loaded_by(exported, settings)[0] is Torch
 
 
 class Network:
