@@ -125,6 +125,7 @@ class _Requests:
         self._whole = _compile(network, compute, streams=1, threads=cores).create_infer_request()
         self._singles: LifoQueue[Any] = LifoQueue()  # the last used first: its memory is warm
         self._running = 0
+        self._shared = False  # whether batches ever ran at the same time; a single caller wants all cores for each
         self._lock = threading.Lock()
         if cores > 1:
             compiled = _compile(network, compute, streams=cores, threads=cores)
@@ -140,7 +141,8 @@ class _Requests:
                 yield self._whole
             return
         with self._lock:
-            whole = small and not self._running
+            self._shared = self._shared or self._running > 0
+            whole = not self._running and (small or not self._shared)
             self._running += 1
         request = self._whole if whole else self._singles.get()
         try:

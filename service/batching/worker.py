@@ -93,8 +93,11 @@ class Worker:
         finally:  # after a success too, where it has no effect
             self._close(request)
         record_stage("queue", request.submitted, request.started or request.submitted)
-        for began, ended in request.batches:
-            record_stage("encode", began, ended)
+        last = 0.0
+        for began, ended in sorted(request.batches):  # they may run at the same time, which counts once
+            if ended > last:
+                record_stage("encode", max(began, last), ended)
+                last = ended
         return [result for result in request.results if result is not None]
 
     async def watch(self, encoder: Encoder) -> None:

@@ -154,6 +154,7 @@ SCRIPTS: Mapping[str, str] = {
     "scripts/check": "it runs the unit tests",
     "scripts/bench": "benchmarks take minutes; their modules must exist",
     "scripts/soak": "it takes half an hour",
+    "scripts/build": "it makes wheels; tests/deploy/test_image.py installs them",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
 }
 
@@ -164,7 +165,7 @@ PROGRAMS: Mapping[str, str] = {
         ("apt-get", "python3", "ln", "useradd", "install", "read", "runuser", "systemctl", "set", "chown", "for"),
         "of an installation as root: tests/deploy checks the units",
     ),
-    **dict.fromkeys(("pip", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
+    **dict.fromkeys(("pip", "uvx", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
     "python": "a benchmark that trains; tests/benchmarks/test_default_model.py checks its inputs",
     "torchrun": "it trains on several GPUs; test_train.py trains in two processes",
 }

@@ -12,13 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from semblance.models.model_files.checkpoint import read_checkpoint
-from semblance.models.model_files.lora import read_low_rank_adapter
-from semblance.models.runtimes import openvino
 from tests.integration.conftest import Api
 from tests.support.project import PROJECT
 from tests.support.running_service import Service
-from tests.support.small_model import BUILT_IN_FOLDER
 
 RELEASE = PROJECT / "tests" / "integration" / "homes" / "v0.1.0"
 EXPECTED = json.loads((RELEASE / "expected.json").read_text("utf-8"))
@@ -51,15 +47,6 @@ def test_collections_keep_versions_spaces_and_reembeddings(opened: Api) -> None:
 def test_models_keep_the_digests_of_their_spaces(opened: Api) -> None:
     spaces = {model["name"]: model["space"] for model in opened.http.get("/models").json()["models"]}
     assert spaces == {model["name"]: model["space"] for model in EXPECTED["models"]}
-
-
-def test_exports_keep_their_keys() -> None:
-    adapter = read_low_rank_adapter(PROJECT / "service" / "adapters" / "minilm_clrcmd")
-    keys = {
-        openvino._fingerprint(read_checkpoint(BUILT_IN_FOLDER, adapter=each), EXPECTED["exports"]["versions"])
-        for each in (None, adapter)
-    }
-    assert keys == set(EXPECTED["exports"]["keys"])
 
 
 def test_indexes_without_terms_are_built_again(opened: Api, service: Service) -> None:

@@ -84,7 +84,7 @@ class Explanation(Answer):
           parcel = package  +0.1355
           came = package    +0.0456
           links left out    +0.1811
-        >>> round(sum(link.contribution for link in why.links) + why.rest - why.score, 6)
+        >>> abs(round(sum(link.contribution for link in why.links) + why.rest - why.score, 6))
         0.0
     """
 

@@ -128,6 +128,8 @@ def test_batches_at_the_same_time_keep_their_vectors(cores: int) -> None:
 def test_only_a_small_batch_alone_gets_all_cores() -> None:
     runtime = openvino.OpenVino(built_in_checkpoint(), Compute("cpu", "float32", "openvino", EXPORTS, 2))
     requests = runtime._requests
+    with requests.borrowed(small=False) as large:
+        assert large is requests._whole, "a single caller wants all cores"
     with requests.borrowed(small=True) as alone:
         with requests.borrowed(small=True) as second, requests.borrowed(small=False) as third:
             assert len({id(alone), id(second), id(third)}) == 3
