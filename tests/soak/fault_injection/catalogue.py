@@ -11,7 +11,8 @@ CUT_OFF = HALF_SENT | {"502 bad_gateway"}  # the replica died
 LEAVING = CUT_OFF | {"503 not_ready", "in the stream not_ready"}  # it shuts down, or copies the primary again
 NO_DATABASE = frozenset({"503 store_unavailable", "in the stream store_unavailable"})
 LAGGING = frozenset({"503 version_not_reached"})  # the requested version has not reached this replica
-NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch"}
+# a search for duplicates that began in the former epoch says so
+NEW_EPOCH = LAGGING | {"404 unknown_collection", "409 version_mismatch", "duplicates: 409 write_conflict"}
 
 REFUSED_WITHIN_S = DATABASE_TIMEOUT_S + 3.0
 
