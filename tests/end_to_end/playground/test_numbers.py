@@ -102,6 +102,7 @@ def test_parts_sum_to_the_shown_difference(open_page: OpenPage, mode: str, measu
 
 def test_the_stages_of_a_search_take_no_longer_than_all(open_page: OpenPage) -> None:
     page = open_page()
+    page.locator("output.score").wait_for()
     with page.expect_response("**/search") as found:
         page.evaluate("location.hash = '#search?query=an%20unseen%20question&k=50&measure=rcmd'")
     spent = {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([\d.]+)", found.value.headers["server-timing"])}
