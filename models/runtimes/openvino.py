@@ -73,7 +73,7 @@ class OpenVino:
         self.facts = made.facts
         self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
         if compute.precision != "float32":
-            self._requests = _Requests(made.graph, replace(compute, precision="float32"))
+            self._requests = _Requests(made.graph, replace(compute, precision="float32", threads=1))
             probes = probe_ids(checkpoint, self.facts)
             self.exact = [self.run([ids], [np.ones(len(ids), np.float32)], "tokens").vectors[0] for ids in probes]
         self._requests = _Requests(made.graph, compute)
