@@ -57,7 +57,8 @@ def measures() -> tuple[str, ...]:
 
 
 def _is_installed(measure: type[Similarity]) -> bool:
-    return measure.package is None or find_spec(measure.package) is not None
+    package = getattr(measure, "package", None)
+    return package is None or find_spec(package) is not None
 
 
 def summary(name: str) -> str:

@@ -69,8 +69,8 @@ class Similarity(Protocol):
 
     Scores are computed in float32 or better. `needs` names its input: pooled vectors, token vectors, or words, which
     are token vectors with their text; `bounds` holds the smallest and largest score, which may be infinite; `reference`
-    is a key of references.bib and the place in that work; `package` is imported by the measure and installed by the
-    extra `transport`, None for most. A measure that weighs tokens uses the weights of the embeddings.
+    is a key of references.bib and the place in that work. A measure that needs a package of the extra `transport` names
+    it in a further attribute, `package`. A measure that weighs tokens uses the weights of the embeddings.
     """
 
     name: ClassVar[str]
@@ -78,7 +78,6 @@ class Similarity(Protocol):
     bounds: ClassVar[tuple[float, float]]
     symmetric: ClassVar[bool]
     needs: ClassVar[Needs]
-    package: ClassVar[str | None]
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """Similarity of `a` and `b`."""

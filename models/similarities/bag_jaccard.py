@@ -50,7 +50,6 @@ class BagJaccard:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "words"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -50,7 +50,7 @@ class Cmd:
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = "ot"
+    package: ClassVar[str] = "ot"
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

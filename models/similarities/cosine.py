@@ -51,7 +51,6 @@ class Cosine:
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "pooled"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """u . z / (|u| |z|)."""

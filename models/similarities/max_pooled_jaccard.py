@@ -51,7 +51,6 @@ class MaxPooledJaccard:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

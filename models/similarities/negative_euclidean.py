@@ -41,7 +41,6 @@ class NegativeEuclidean:
     bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "pooled"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -63,7 +63,7 @@ class PartialTransport:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "words"
-    package: ClassVar[str | None] = "ot"
+    package: ClassVar[str] = "ot"
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -46,7 +46,6 @@ class Rcmd1:
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s1."""

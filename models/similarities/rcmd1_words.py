@@ -51,7 +51,6 @@ class Rcmd1Words:
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
     needs: ClassVar[Needs] = "words"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s1."""

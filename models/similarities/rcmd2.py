@@ -43,7 +43,6 @@ class Rcmd2:
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     symmetric: ClassVar[bool] = False
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s2."""

@@ -49,7 +49,6 @@ class RelaxedWordMovers:
     bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -56,7 +56,6 @@ class SoftCardinality:
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = None
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""

@@ -52,7 +52,7 @@ class WordMovers:
     bounds: ClassVar[tuple[float, float]] = (-np.inf, 0.0)
     symmetric: ClassVar[bool] = True
     needs: ClassVar[Needs] = "tokens"
-    package: ClassVar[str | None] = "ot"
+    package: ClassVar[str] = "ot"
 
     def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
         """s."""
