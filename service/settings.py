@@ -106,8 +106,8 @@ class Settings(BaseSettings):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",
-        description="Number type of the networks: `auto` is bfloat16 on CUDA, and with `openvino` on CPUs with AMX, "
-        "otherwise float32.",
+        description="Number type of the networks: `auto` is bfloat16 on CUDA, and with `openvino` on CPUs that "
+        "measure faster in it, otherwise float32.",
     )
     threads: int | None = Field(
         None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,8 @@ from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
 from semblance.models.networks.bert_graph import bert_graph, import_openvino, is_plain_bert
 from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.shape_buckets import graph_inputs
-from semblance.models.networks.usable_cores import usable_cores
+from semblance.models.processor.matrix_speed import faster_in_bfloat16
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch
 from semblance.models.text import Ints
 
@@ -38,7 +38,6 @@ _INPUTS = ("ids", "positions", "tokens", "real", "places")  # in the cache key: 
 _FACTS = ("dim", "max_tokens", "pad_id", "first_position", "tokenizer")  # likewise, and keys of the file below
 _EXPORTER = "exporter"  # key of the versions that made the export, in the same file
 _NETWORK_FILE, _FACTS_FILE, _EXACT_FILE = "network.xml", "facts.json", "probes.safetensors"
-_CPU_INFO, _AMX = Path("/proc/cpuinfo"), re.compile(r"^flags\s*:.*\bamx_bf16\b", re.MULTILINE)
 
 
 class OpenVino:
@@ -96,9 +95,8 @@ class OpenVino:
 
     @classmethod
     def fastest_precision(cls, device: str) -> Precision:
-        """bfloat16 on CPUs with AMX; by vector instructions alone it is slower."""
-        matrices = _CPU_INFO.is_file() and _AMX.search(_CPU_INFO.read_text())
-        return "bfloat16" if device == "cpu" and matrices else "float32"
+        """bfloat16 on CPUs that are faster in it by a measurement, which is made once."""
+        return "bfloat16" if device == "cpu" and faster_in_bfloat16() else "float32"
 
     def run(self, ids: Sequence[Ints], weights: Sequence[Floats], want: Want) -> BatchOutput:
         """Encode one batch, padded to one of few shapes."""

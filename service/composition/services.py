@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from semblance.models.networks.usable_cores import usable_cores
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.api.routes.health import MetricsPage
 from semblance.service.api.routing import Services
 from semblance.service.batching.policy import Limits

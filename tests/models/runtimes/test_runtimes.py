@@ -241,15 +241,3 @@ def test_a_device_lost_during_loading_is_reported_as_lost(monkeypatch: pytest.Mo
     monkeypatch.setattr(device_errors, "_responds", lambda _: False)
     with pytest.raises(DeviceLost, match="illegal memory access"):
         Transformer("m", built_in_checkpoint(), Compute())
-
-
-@pytest.mark.parametrize(
-    ("flags", "fastest"), [("avx512_bf16 amx_bf16 amx_tile", "bfloat16"), ("avx512_bf16 avx512_vnni", "float32")]
-)
-def test_bfloat16_needs_matrix_instructions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, fastest: Precision
-) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: fpu {flags}\nbogomips\t: 4000\n")
-    monkeypatch.setattr(openvino, "_CPU_INFO", tmp_path / "cpuinfo")
-    assert openvino.OpenVino.fastest_precision("cpu") == fastest
-    assert openvino.OpenVino.fastest_precision("cuda") == "float32"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from semblance.models.networks import usable_cores as module
-from semblance.models.networks.usable_cores import usable_cores
+from semblance.models.processor import usable_cores as module
+from semblance.models.processor.usable_cores import usable_cores
 
 CORES = 8
 V1, V2 = "7:memory:/m\n2:cpu,cpuacct:/docker/a\n0::/\n", "0::/system.slice/a.service\n"
@@ -52,6 +52,6 @@ def test_without_control_groups_affinity_decides(tmp_path: Path, monkeypatch: py
 
 
 def test_a_pinned_process_uses_the_cores_it_is_pinned_to() -> None:
-    code = "from semblance.models.networks.usable_cores import usable_cores; print(usable_cores())"
+    code = "from semblance.models.processor.usable_cores import usable_cores; print(usable_cores())"
     ran = subprocess.run(["taskset", "-c", "0", sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "1\n"
