@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from semblance.models.errors import BadTexts, TextProblem
 from semblance.models.protocols import Encoder
@@ -30,12 +31,10 @@ class _Task:
     truncate: Truncate
     future: asyncio.Future[list[TokenizedText]]
 
-    def run(self) -> Completion:
-        """Tokenize the texts; an error belongs to the caller, not to the thread."""
-        try:
-            return Completion(self.future, self.encoder.tokenize(self.texts, self.role, self.truncate))
-        except BaseException as error:  # noqa: BLE001 - including panics of native libraries
-            return Completion(self.future, error=error)
+    @property
+    def kind(self) -> Hashable:
+        """Equal for tasks whose texts may be tokenized in one call."""
+        return id(self.encoder), self.role, self.truncate
 
 
 class TokenizerThread:
@@ -82,7 +81,7 @@ class TokenizerThread:
 
     def _run(self) -> None:
         while tasks := self._next_round():
-            deliver([self._completion(task) for task in tasks])
+            deliver(self._completions(tasks))
 
     def _next_round(self) -> list[_Task]:
         """Tasks to run and resolve together; empty at the end."""
@@ -105,10 +104,37 @@ class TokenizerThread:
             self._waiting[caller] = tasks
         return task
 
-    def _completion(self, task: _Task) -> Completion:
-        if self._stopping or task.future.done():  # refused, or cancelled by its caller
-            return Completion(task.future, error=NotReady())
-        return task.run()
+    def _completions(self, tasks: Sequence[_Task]) -> Iterator[Completion]:
+        """Tokens or an error for each task; nothing for those that their callers cancelled."""
+        by_kind: dict[Hashable, list[_Task]] = {}
+        for task in tasks:
+            if not task.future.done():
+                by_kind.setdefault(task.kind, []).append(task)
+        for alike in by_kind.values():
+            if self._stopping:
+                yield from (Completion(task.future, error=NotReady()) for task in alike)
+            else:
+                yield from _tokenized(alike)
+
+
+def _tokenized(tasks: Sequence[_Task]) -> Iterator[Completion]:
+    """Tokenize tasks of one kind in one call, which costs a third of a call for each.
+
+    An error belongs to one caller, not to the others or the thread: then each task has a call of its own.
+    """
+    first = tasks[0]
+    try:
+        texts = [text for task in tasks for text in task.texts]
+        tokenized = iter(first.encoder.tokenize(texts, first.role, first.truncate))
+    except BaseException as error:  # noqa: BLE001 - including panics of native libraries
+        if len(tasks) == 1:
+            yield Completion(first.future, error=error)
+        else:
+            for task in tasks:
+                yield from _tokenized([task])
+    else:
+        for task in tasks:
+            yield Completion(task.future, list(islice(tokenized, len(task.texts))))
 
 
 def _parts(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -40,6 +40,17 @@ async def tokens(tokenizer: TokenizerThread, encoder: BlockingTokenizer, *texts:
     return [each.text for each in await tokenizer.tokenize(encoder, texts, "query", "END")]
 
 
+async def busy(tokenizer: TokenizerThread, encoder: BlockingTokenizer) -> asyncio.Task[list[str]]:
+    """A call that blocks the thread, so that later ones share a round."""
+    first = asyncio.create_task(tokens(tokenizer, encoder, "1"))
+    await until(encoder.entered.is_set)
+    return first
+
+
+def waiting_tasks(tokenizer: TokenizerThread) -> int:
+    return sum(map(len, tokenizer._waiting.values()))
+
+
 async def test_callers_get_their_tokens_in_order_without_blocking_the_loop() -> None:
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
     calls = [[f"{n}", f"{n} again"] for n in range(30)]
@@ -63,7 +74,7 @@ async def test_callers_take_turns() -> None:
     await until(encoder.entered.is_set)
     long = ROUND_CHARS * "a"  # each ends a round
     flood = [asyncio.create_task(of_caller("flood", f"{long} {n}")) for n in range(5)]
-    await until(lambda: sum(map(len, tokenizer._waiting.values())) == 5)
+    await until(lambda: waiting_tasks(tokenizer) == 5)
     small = asyncio.create_task(of_caller("small", "1"))
     await until(lambda: len(tokenizer._waiting) == 2)
     encoder.permits.release(10)
@@ -75,25 +86,48 @@ async def test_callers_take_turns() -> None:
 
 async def test_bad_texts_fail_one_caller_and_cancelled_calls_are_skipped() -> None:
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
-    first, bad, leaving, last = [
-        asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in (["1"], ["2", "bad"], ["3"], ["4"])
+    first = await busy(tokenizer, encoder)
+    bad, leaving, last = [
+        asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in (["2", "bad"], ["3"], ["4"])
     ]
-    await until(encoder.entered.is_set)
+    await until(lambda: waiting_tasks(tokenizer) == 3)
     leaving.cancel()
     await asyncio.wait({leaving})
     encoder.permits.release(10)
     assert (await first, await last) == (["1"], ["4"])
     with pytest.raises(BadTexts, match="text 1: it is bad"):
         await bad
-    assert encoder.seen == ["1", "2", "bad", "4"]
+    together, each_alone = ["2", "bad", "4"], ["2", "bad", "4"]
+    assert encoder.seen == ["1", *together, *each_alone]
+    tokenizer.stop()
+
+
+async def test_tasks_of_other_kinds_are_tokenized_apart() -> None:
+    tokenizer, encoder, other = TokenizerThread(), BlockingTokenizer(), BlockingTokenizer()
+    first = await busy(tokenizer, encoder)
+    calls = [
+        asyncio.create_task(tokenizer.tokenize(by, ["2"], role, truncate))
+        for by in (encoder, other)
+        for role in ("query", "document")
+        for truncate in ("END", "START", "END")
+    ]
+    await until(lambda: waiting_tasks(tokenizer) == len(calls))
+    encoder.permits.release(1 + 4)
+    other.permits.release(4)
+    await asyncio.gather(first, *calls)
+    assert not encoder.permits.acquire(blocking=False), "a call for each kind"
+    assert not other.permits.acquire(blocking=False)
+    assert len(encoder.seen) == 1 + 6
     tokenizer.stop()
 
 
 async def test_a_library_panic_fails_one_caller_and_the_thread_continues() -> None:
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
+    first = await busy(tokenizer, encoder)
     panicking, same_round = [asyncio.create_task(tokens(tokenizer, encoder, text)) for text in ("panic", "1")]
-    await until(encoder.entered.is_set)
+    await until(lambda: waiting_tasks(tokenizer) == 2)
     encoder.permits.release(10)
+    await first
     with pytest.raises(RuntimeError, match="a library panicked") as failed:
         await asyncio.wait_for(panicking, WAIT_S)
     assert isinstance(failed.value.__cause__, Panic)
@@ -104,8 +138,9 @@ async def test_a_library_panic_fails_one_caller_and_the_thread_continues() -> No
 
 async def test_stopping_answers_every_caller() -> None:
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
-    running, waiting = [asyncio.create_task(tokens(tokenizer, encoder, text)) for text in ("1", "2")]
-    await until(encoder.entered.is_set)
+    running = await busy(tokenizer, encoder)
+    waiting = asyncio.create_task(tokens(tokenizer, encoder, "2"))
+    await until(lambda: waiting_tasks(tokenizer) == 1)
     tokenizer.stop()
     encoder.permits.release(10)
     assert await running == ["1"]
