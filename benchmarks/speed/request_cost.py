@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -140,12 +140,12 @@ def _run(name: str, service: Service, texts: Sequence[str], seconds: float, in_p
     return Cost(name, result.per_second, share, sum(spent.values()), spent, client_ms)
 
 
-def _cpu_s(service: Service) -> Counter[str]:
+def _cpu_s(service: Service) -> Mapping[str, float]:
     """CPU seconds of the threads of a service until now, by part."""
     command = [str(Path(sys.executable).with_name("py-spy")), "dump", "--json", "--pid", str(service.pid)]
     dump = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     names = {each["os_thread_id"]: each["thread_name"] for each in dump}
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     for thread in Path(f"/proc/{service.pid}/task").iterdir():
         fields = (thread / "stat").read_text().rpartition(") ")[2].split()
         seconds[_part(names.get(int(thread.name), ""))] += CLOCK_S * (int(fields[11]) + int(fields[12]))

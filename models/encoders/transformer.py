@@ -14,7 +14,7 @@ from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
 from semblance.models.runtime import RUNTIMES, Compute, Runtime
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.models.tokenization.subwords import FastTokenizer
+from semblance.models.tokenization.subwords import fast_tokenizer
 
 
 class Transformer:
@@ -52,7 +52,7 @@ class Transformer:
         facts = self._runtime.facts
         self.dim = facts.dim
         self.max_tokens = facts.max_tokens
-        self._tokenizer = FastTokenizer(facts.tokenizer, self.max_tokens)
+        self._tokenizer = fast_tokenizer(facts.tokenizer, self.max_tokens)
         self.space = checkpoint.space
         self.build = digest(
             space=checkpoint.space,

@@ -11,7 +11,7 @@ from semblance.models.errors import BuildDisagrees
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.runtime import NetworkFacts
 from semblance.models.text import Ints
-from semblance.models.tokenization.subwords import FastTokenizer
+from semblance.models.tokenization.subwords import fast_tokenizer
 
 MIN_COSINE = 0.999  # of every token vector to float32: another number type may then serve the same space
 PROBES = (
@@ -26,7 +26,7 @@ PROBES = (
 
 def probe_ids(checkpoint: Checkpoint, facts: NetworkFacts) -> list[Ints]:
     """(n_i,) token ids of each probe, tokenized as a document."""
-    tokenizer = FastTokenizer(facts.tokenizer, facts.max_tokens)
+    tokenizer = fast_tokenizer(facts.tokenizer, facts.max_tokens)
     return [text.ids for text in tokenizer.tokenize(PROBES, checkpoint.prompts["document"], "END")]
 
 

@@ -6,15 +6,14 @@ import json
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from queue import LifoQueue
 from typing import Any, ClassVar
 
-import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from semblance.models.embeddings import Floats, Want
@@ -24,7 +23,7 @@ from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import PROBES, probe_ids
 from semblance.models.networks.bert_graph import VERSION as BERT_GRAPH
-from semblance.models.networks.bert_graph import bert_graph, import_openvino, is_plain_bert
+from semblance.models.networks.bert_graph import BertGraph, bert_graph, import_openvino, is_plain_bert
 from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.processor.matrix_speed import faster_in_bfloat16
@@ -71,11 +70,10 @@ class OpenVino:
         made = bert_graph(checkpoint)
         self.facts = made.facts
         self.versions = {**self.versions, "bert_graph": str(BERT_GRAPH)}
-        if compute.precision != "float32":
-            self._requests = _Requests(made.graph, replace(compute, precision="float32", threads=1))
-            probes = probe_ids(checkpoint, self.facts)
-            self.exact = [self.run([ids], [np.ones(len(ids), np.float32)], "tokens").vectors[0] for ids in probes]
-        self._requests = _Requests(made.graph, compute)
+        with ThreadPoolExecutor() as pool:
+            exact = pool.submit(_exact_vectors, checkpoint, made) if compute.precision != "float32" else None
+            self._requests = _Requests(made.graph, compute)
+            self.exact = exact.result() if exact is not None else ()
 
     def _open_export(self, checkpoint: Checkpoint, compute: Compute) -> None:
         with cached_export(
@@ -120,16 +118,18 @@ class _Requests:
 
     def __init__(self, network: Any, compute: Compute) -> None:
         cores = compute.threads or usable_cores()
-        self._whole = _compile(network, compute, streams=1, threads=cores).create_infer_request()
+        with ThreadPoolExecutor() as pool:  # as each takes a tenth of a second
+            whole = pool.submit(_compile, network, compute, streams=1, threads=cores)
+            singles = [_compile(network, compute, streams=cores, threads=cores)] if cores > 1 else []
+            self._whole = whole.result().create_infer_request()
         self._singles: LifoQueue[Any] = LifoQueue()  # the last used first: its memory is warm
         self._running = 0
         self._shared = False  # whether batches ever ran at the same time; a single caller wants all cores for each
         self._lock = threading.Lock()
-        if cores > 1:
-            compiled = _compile(network, compute, streams=cores, threads=cores)
+        for compiled in singles:
             for _ in range(cores):
                 self._singles.put(compiled.create_infer_request())
-        self._always_whole = cores == 1
+        self._always_whole = not singles
 
     @contextmanager
     def borrowed(self, *, small: bool) -> Iterator[Any]:
@@ -150,6 +150,13 @@ class _Requests:
                 self._running -= 1
             if not whole:
                 self._singles.put(request)
+
+
+def _exact_vectors(checkpoint: Checkpoint, made: BertGraph) -> list[Floats]:
+    """(n_i, d) token vectors of each probe, by the same graph in float32."""
+    probes = probe_ids(checkpoint, made.facts)
+    request = _compile(made.graph, Compute("cpu", "float32"), streams=1, threads=1).create_infer_request()
+    return [request.infer(dict(enumerate(graph_inputs([ids], made.facts))))[0][: len(ids)] for ids in probes]
 
 
 def _fingerprint(checkpoint: Checkpoint, versions: Mapping[str, str]) -> str:

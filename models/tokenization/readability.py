@@ -153,6 +153,8 @@ def _in_small_pieces(joined: _Joined, letters: Booleans) -> Booleans:
 
 def _script_of_word(entry: str) -> str | None:
     """Script of an entry with several letters."""
+    if entry.isascii() and entry.isalpha():  # most of them: a vocabulary has tens of thousands
+        return LATIN if len(entry) > 1 else None
     letters = [character for character in entry if character.isalpha()]
     return script_of(letters[0]) if len(letters) > 1 else None
 
