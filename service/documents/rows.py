@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 
 from semblance.models.embeddings import Floats
 from semblance.service.documents import row_digests
@@ -53,9 +63,9 @@ _SELECT_SPANS = select(vectors.c.id, vectors.c.spans).where(  # built once: ever
 )
 _SELECT_CODES = select(token_codes.c.id, token_codes.c.passage, token_codes.c.codes).where(
     token_codes.c.collection == bindparam("of"),
-    token_codes.c.id.in_(bindparam("ids", expanding=True)),
     token_codes.c.space == bindparam("generation"),
-    token_codes.c.passage.in_(bindparam("passages", expanding=True)),
+    token_codes.c.id.in_(bindparam("ids", expanding=True)),  # for the index, which SQLite does not use for pairs
+    tuple_(token_codes.c.id, token_codes.c.passage).in_(bindparam("passages", expanding=True)),
 )
 
 
@@ -238,15 +248,12 @@ def select_spans(connection: Connection, collection: Collection, ids: Sequence[s
 def select_codes(
     connection: Connection, name: str, passages: Sequence[PassageKey], generation: str
 ) -> dict[PassageKey, bytes]:
-    """Token codes of passages; one query for the documents of which the same ones are wanted."""
-    numbers: defaultdict[str, list[int]] = defaultdict(list)
-    for passage in passages:
-        numbers[passage.document].append(passage.number)
-    documents: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
-    for doc_id, own in numbers.items():
-        documents[tuple(own)].append(doc_id)
-    codes: dict[PassageKey, bytes] = {}
-    for wanted, ids in documents.items():
-        parameters = {"of": name, "ids": ids, "generation": generation, "passages": list(wanted)}
-        codes |= {PassageKey(row.id, row.passage): row.codes for row in connection.execute(_SELECT_CODES, parameters)}
-    return codes
+    """Token codes of passages; missing ones are left out."""
+    parameters = {
+        "of": name,
+        "generation": generation,
+        "ids": list({passage.document for passage in passages}),
+        "passages": [tuple(passage) for passage in passages],
+    }
+    rows = connection.execute(_SELECT_CODES, parameters).all()
+    return {PassageKey(doc_id, number): codes for doc_id, number, codes in rows}

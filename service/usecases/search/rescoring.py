@@ -27,7 +27,7 @@ ScoreSource: TypeAlias = Literal["index", "token_codes", "encoder"]
 Scores: TypeAlias = dict[PassageKey, float]
 
 INDEX_MEASURE = "cosine"  # the measure by which an index ranks
-CHUNK = 32  # candidates scored in one thread: their tokens take 25 MB where each has 512 of 384 numbers
+CHUNK_TOKENS = 1 << 14  # at most, of the candidates scored in one thread: 25 MB where each has 384 numbers
 CONCURRENT_CHUNKS = 2  # of one request; other requests use the remaining threads
 DECODED_BYTES = 1 << 19  # of codes decoded at a time, so that the vectors fit the CPU cache and memory is reused
 
@@ -62,7 +62,7 @@ class PassageScorer:
     async def scores(self, query: TokenEmbeddings, passages: Sequence[PassageKey]) -> Scores:
         """Score passages by the measure; deleted ones are left out."""
         scores: Scores = {}
-        for chunks in _chunked(_chunked(passages, CHUNK), CONCURRENT_CHUNKS):
+        for chunks in _chunked(_chunked(passages, self._chunk_size(len(passages))), CONCURRENT_CHUNKS):
             embedded = [await self._embed_stored(chunk) if self.source == "encoder" else None for chunk in chunks]
             with timed("rescore"):
                 scored = await asyncio.gather(
@@ -75,6 +75,10 @@ class PassageScorer:
                 scores |= each
             scores |= await self._score_damaged(query, [passage for _, damaged in scored for passage in damaged])
         return scores
+
+    def _chunk_size(self, count: int) -> int:
+        """Of so many passages, those scored in one thread: few chunks, since each takes a query and a thread."""
+        return max(1, min(-(-count // CONCURRENT_CHUNKS), CHUNK_TOKENS // self.encoder.max_tokens))
 
     async def of_tokens(self, hits: Sequence[SearchHit], work: Callable[[TokenEmbeddings], Item]) -> list[Item]:
         """In a thread, apply `work` to the token vectors of the best passage of each hit.
