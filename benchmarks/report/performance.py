@@ -14,12 +14,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.report.pictures import PICTURES
+from benchmarks.speed.pressure import KINDS
 from tests.support.report_pages import DOCS, Section, run_benchmark, write_section
 from tests.support.results import load_results
 
 PAGE = DOCS / "performance.md"
 SECTIONS = (
     Section("benchmarks.speed.serving", "Requests per second, compared with infinity and txtai"),
+    Section(
+        "benchmarks.speed.serving",
+        "The same under pressure: our figures, and the ratios to other servers",
+        ("--pressure", *KINDS),
+        results_name="pressure",
+    ),
+    Section("benchmarks.speed.request_cost", "Cost of a request of one text, part by part"),
     Section("benchmarks.speed.runtimes", "Runtimes on a CPU"),
     Section("benchmarks.speed.encoding", "Sentences per second in one process, compared with sentence-transformers"),
     Section(

@@ -181,7 +181,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = measure(folders, sts_sentences()[: 1024 if not options.quick else 128], rounds, seconds)
     show(rows, wide_console())
     if not options.quick:
-        save_results("request_cost", [asdict(row) for row in rows])
+        parts = [
+            {"part": part, **{row.checkout: row.parts.get(part, 0.0) for row in rows}}
+            for part in (NETWORK, *PARTS.values())
+        ]
+        rates = [{name: value for name, value in asdict(row).items() if name != "parts"} for row in rows]
+        save_results("request_cost", {"core-ms of the server": parts, "in all": rates})
 
 
 if __name__ == "__main__":

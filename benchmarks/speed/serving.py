@@ -10,7 +10,7 @@ that all servers return the same vectors. It prints the rates of the median roun
 our rate to theirs in the median round, and the latency over all rounds. $SEMBLANCE_DATA contains the sentences.
 
 --pressure repeats it where the machine is shared: beside a process that keeps one core busy, with all servers pinned to
-one core, and with quotas of 50, 100 and 150 % of a core.
+one core, and with quotas of 50, 100 and 150 % of a core, and also prints a table of all ratios.
 
 All compute in float32 unless stated otherwise, with their default number of threads. Of infinity there are
 `infinity-bettertransformer`, its defaults; `infinity`, without BetterTransformer, which is what the defaults fall back
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
@@ -218,6 +218,33 @@ def show(rows: Sequence[Rates], mixed_rows: Sequence[Mixed], console: Console) -
     console.print("clients: share of a core that the load generator used")
 
 
+def ratios(kind: str, rows: Sequence[Rates], mixed_rows: Sequence[Mixed]) -> list[dict[str, str | float]]:
+    """Under one kind of pressure, our rates and the p99 of small requests, and the ratio to each other server."""
+    lines: list[dict[str, str | float]] = []
+    for size, clients in SHAPES:
+        own = {row.server: row for row in rows if (row.texts_per_request, row.clients) == (size, clients)}
+        load, ours = f"{size} x {clients}, requests/s", own[OURS].requests_per_s
+        lines.append({"pressure": kind, "load": load, OURS: ours, **_of_others(own)})
+    p99s = {line.server: line for line in mixed_rows}
+    lines.append({"pressure": kind, "load": "small beside large, p99 ms", OURS: p99s[OURS].p99_ms, **_of_others(p99s)})
+    return lines
+
+
+def _of_others(rows: Mapping[str, Rates] | Mapping[str, Mixed]) -> dict[str, float]:
+    return {name: row.times for name, row in rows.items() if name != OURS}
+
+
+def show_ratios(times: Sequence[Mapping[str, str | float]], console: Console) -> None:
+    """Print a row for each kind of pressure and load."""
+    others = [name for name in times[0] if name not in ("pressure", "load", OURS)]
+    table = Table("pressure", "load", OURS, *(f"times {name}" for name in others))
+    for row in times:
+        table.add_row(
+            str(row["pressure"]), str(row["load"]), f"{row[OURS]:,.0f}", *(f"{row[name]:.2f}" for name in others)
+        )
+    console.print(table)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -230,6 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     small, large = sts_sentences(), mixed_texts(16 * LARGE_TEXTS)
+    times: list[dict[str, str | float]] = []
     for kind in options.pressure:
         with ExitStack() as stack:
             with confined(kind):
@@ -240,9 +268,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             mixed_rows = mixed(servers, small, large, rounds, MIXED_LONGER * seconds)
         print(f"pressure: {kind}")
         show(rows, mixed_rows, wide_console())
+        times += ratios(kind, rows, mixed_rows)
+        if kind == "idle" and not options.quick:
+            save_results("serving", [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
+    if len(options.pressure) > 1:
+        show_ratios(times, wide_console())
         if not options.quick:
-            name = "serving" if kind == "idle" else f"serving-{kind}"
-            save_results(name, [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
+            save_results("pressure", times)
 
 
 if __name__ == "__main__":
