@@ -26,6 +26,7 @@ MODELS: Sequence[Sequence[str]] = (
     ("corpora", "evaluation"),
     ("formats", "encoders"),
     ("runtimes",),
+    ("processor",),
     ("networks",),
     ("weightings", "projections"),
     ("adaptation", "model_files"),

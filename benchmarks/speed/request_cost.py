@@ -52,6 +52,7 @@ PARTS: Mapping[str, str] = {  # beginning of the name of a thread -> what it doe
     "model": "forming batches, pooling",
 }
 NETWORK = "network, in threads of OpenVINO"
+OTHERS = "other threads"
 CLOCK_S = 0.01  # of the CPU times of threads, which are given in ticks
 
 
@@ -148,18 +149,20 @@ def _cpu_s(service: Service) -> Mapping[str, float]:
     seconds: dict[str, float] = defaultdict(float)
     for thread in Path(f"/proc/{service.pid}/task").iterdir():
         fields = (thread / "stat").read_text().rpartition(") ")[2].split()
-        seconds[_part(names.get(int(thread.name), ""))] += CLOCK_S * (int(fields[11]) + int(fields[12]))
+        seconds[_part(names.get(int(thread.name)))] += CLOCK_S * (int(fields[11]) + int(fields[12]))
     return seconds
 
 
-def _part(thread: str) -> str:
-    return next((part for beginning, part in PARTS.items() if thread.startswith(beginning)), NETWORK)
+def _part(thread: str | None) -> str:
+    if thread is None:  # none of Python's
+        return NETWORK
+    return next((part for beginning, part in PARTS.items() if thread.startswith(beginning)), OTHERS)
 
 
 def show(rows: Sequence[Cost], console: Console) -> None:
     """Print a column for each checkout."""
     table = Table("core-ms per request", *(row.checkout for row in rows), title=f"1 text x {CLIENTS} clients")
-    for part in (NETWORK, *PARTS.values()):
+    for part in (NETWORK, *PARTS.values(), OTHERS):
         table.add_row(part, *(f"{row.parts.get(part, 0.0):.2f}" for row in rows))
     table.add_row("server", *(f"{row.core_ms:.2f}" for row in rows), end_section=True)
     table.add_row("clients", *(f"{row.client_ms:.2f}" for row in rows), end_section=True)
@@ -183,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.quick:
         parts = [
             {"part": part, **{row.checkout: row.parts.get(part, 0.0) for row in rows}}
-            for part in (NETWORK, *PARTS.values())
+            for part in (NETWORK, *PARTS.values(), OTHERS)
         ]
         rates = [{name: value for name, value in asdict(row).items() if name != "parts"} for row in rows]
         save_results("request_cost", {"core-ms of the server": parts, "in all": rates})

@@ -36,6 +36,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.documents import Document
+from semblance.service.process.server import tune_interpreter
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.compare import Compare, CompareOptions
@@ -48,7 +49,7 @@ from tests.support.random_encoder import RandomEncoder
 from tests.support.results import save_results
 from tests.support.wide_console import wide_console
 
-DIM = 384  # of the built-in model
+DIM, MAX_TOKENS = 384, 256  # of the built-in model
 QUERIES, QUERY_TOKENS = 8, 20
 DOCUMENTS, DOCUMENT_TOKENS = 400, (50, 200)
 CANDIDATES = (50, 100, 200)
@@ -85,6 +86,7 @@ class UseCases:
 
     def __init__(self, folder: Path, worker: Worker, metrics: Metrics) -> None:
         self.encoder = RandomEncoder("random", "random", DIM)
+        self.encoder.max_tokens = MAX_TOKENS
         self.local = LocalNode(SqlDocumentStore(sqlite_engine(folder / "d.sqlite")), IndexFolder(folder / "i"))
         self.texts = TextEmbedder(worker, MemoryCache(1 << 30), metrics, UNLIMITED)
         self.collections = Collections(self, self.local)
@@ -204,7 +206,8 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=200, help="searches per measure and case")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each matrix")
     options = parser.parse_args()
-    with threadpool_limits(1):  # as in the service (service/__init__.py)
+    tune_interpreter()  # as in the service
+    with threadpool_limits(1):  # likewise (service/__init__.py)
         searches, matrices = asyncio.run(measure(options.searches, options.rounds))
     show(searches, matrices, wide_console())
     save_results(

@@ -251,8 +251,8 @@ def main() -> None:
     rows, states = [row for rows, _ in results for row in rows], [state for _, state in results]
     _show(rows, states, console)
     save_results("search", {"asked": [asdict(row) for row in rows], "held": [asdict(state) for state in states]})
-    worst = max((row.p50_beyond_ms for row in rows if row.asked == OURS and row.documents <= REAL), default=0.0)
-    if worst > MAX_BEYOND_MS:
+    bounded = [row.p50_beyond_ms for row in rows if row.asked == OURS and row.documents <= REAL]
+    if bounded and (worst := max(bounded)) > MAX_BEYOND_MS:
         raise SystemExit(f"the service takes {worst:.2f} ms more than FAISS alone; the limit is {MAX_BEYOND_MS}")
 
 

@@ -269,9 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"pressure: {kind}")
         show(rows, mixed_rows, wide_console())
         times += ratios(kind, rows, mixed_rows)
-        if kind == "idle" and not options.quick:
+        if options.pressure == ["idle"] and not options.quick:
             save_results("serving", [[asdict(row) for row in rows], [asdict(line) for line in mixed_rows]])
-    if len(options.pressure) > 1:
+    if options.pressure != ["idle"]:
         show_ratios(times, wide_console())
         if not options.quick:
             save_results("pressure", times)

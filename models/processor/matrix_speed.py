@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,20 +15,35 @@ from semblance.models.networks.bert_graph import import_openvino
 
 MIN_GAIN = 1.2  # times as fast: less gains nothing in a whole network, and would let the choice vary between starts
 ROUNDS = 10
+_MEASURING = threading.Lock()  # two measurements at the same time would disturb each other
 SHAPE = (128, 384, 1536)  # tokens, inputs, outputs: a batch in the largest layer of a small network
 
 
-@lru_cache(maxsize=1)
 def faster_in_bfloat16() -> bool:
-    """Whether OpenVINO multiplies matrices faster in bfloat16 than in float32.
+    """Whether OpenVINO multiplies matrices faster in bfloat16 than in float32; not if it cannot.
 
     It is measured, in a tenth of a second, by alternating runs on one core; the least time of each counts.
     The instructions that a CPU lists do not tell: those for vectors of bfloat16 nearly double the rate of some makes
     and lower that of others.
     """
-    core = import_openvino().Core()
-    if "BF16" not in _number_types(core):
+    with _MEASURING:
+        return _measured()
+
+
+@lru_cache(maxsize=1)
+def _measured() -> bool:
+    try:
+        core = import_openvino().Core()
+        if "BF16" not in _number_types(core):
+            return False
+        seconds = _seconds(core)
+    except RuntimeError:  # of OpenVINO; loading the network, which comes next, will say why
         return False
+    return seconds["f32"] > MIN_GAIN * seconds["bf16"]
+
+
+def _seconds(core: Any) -> Mapping[str, float]:
+    """The least time of one product in either number type."""
     tokens, inputs, outputs = SHAPE
     rng = np.random.default_rng(0)
     given = rng.standard_normal((tokens, inputs), np.float32)
@@ -34,13 +51,13 @@ def faster_in_bfloat16() -> bool:
     requests = {hint: _request(core, graph, hint) for hint in ("f32", "bf16")}
     for request in requests.values():
         request.infer([given])  # the first run prepares the weights
-    seconds = dict.fromkeys(requests, np.inf)
+    seconds = dict.fromkeys(requests, math.inf)
     for _ in range(ROUNDS):
         for hint, request in requests.items():
             began = time.perf_counter()
             request.infer([given], share_inputs=True)
             seconds[hint] = min(seconds[hint], time.perf_counter() - began)
-    return bool(seconds["f32"] > MIN_GAIN * seconds["bf16"])
+    return seconds
 
 
 def _number_types(core: Any) -> Sequence[str]:

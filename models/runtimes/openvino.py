@@ -120,16 +120,16 @@ class _Requests:
         cores = compute.threads or usable_cores()
         with ThreadPoolExecutor() as pool:  # as each takes a tenth of a second
             whole = pool.submit(_compile, network, compute, streams=1, threads=cores)
-            singles = [_compile(network, compute, streams=cores, threads=cores)] if cores > 1 else []
+            singles = _compile(network, compute, streams=cores, threads=cores) if cores > 1 else None
             self._whole = whole.result().create_infer_request()
         self._singles: LifoQueue[Any] = LifoQueue()  # the last used first: its memory is warm
         self._running = 0
         self._shared = False  # whether batches ever ran at the same time; a single caller wants all cores for each
         self._lock = threading.Lock()
-        for compiled in singles:
+        self._always_whole = singles is None
+        if singles is not None:
             for _ in range(cores):
-                self._singles.put(compiled.create_infer_request())
-        self._always_whole = not singles
+                self._singles.put(singles.create_infer_request())
 
     @contextmanager
     def borrowed(self, *, small: bool) -> Iterator[Any]:

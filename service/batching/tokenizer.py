@@ -123,18 +123,20 @@ def _tokenized(tasks: Sequence[_Task]) -> Iterator[Completion]:
     An error belongs to one caller, not to the others or the thread: then each task has a call of its own.
     """
     first = tasks[0]
+    failure: BaseException | None = None
     try:
         texts = [text for task in tasks for text in task.texts]
         tokenized = iter(first.encoder.tokenize(texts, first.role, first.truncate))
     except BaseException as error:  # noqa: BLE001 - including panics of native libraries
-        if len(tasks) == 1:
-            yield Completion(first.future, error=error)
-        else:
-            for task in tasks:
-                yield from _tokenized([task])
-    else:
+        failure = error
+    if failure is None:
         for task in tasks:
             yield Completion(task.future, list(islice(tokenized, len(task.texts))))
+    elif len(tasks) == 1:
+        yield Completion(first.future, error=failure)
+    else:
+        for task in tasks:  # not in the handler, where each error would refer to the texts of all
+            yield from _tokenized([task])
 
 
 def _parts(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

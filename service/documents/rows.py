@@ -44,6 +44,7 @@ _FETCHED_ROWS = 64  # most rows that a server sends before the next are asked fo
 PAGE_BYTES = 16 << 20  # of texts and embeddings that are read together; a single document may have more
 EMBEDDING_BYTES = "embedding_bytes"  # label of a column that counts for the size of a row
 
+PASSAGES_PER_QUERY = 1000  # three parameters each, and SQLite takes 32,766
 _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
 )  # built once: every search runs it
@@ -249,11 +250,15 @@ def select_codes(
     connection: Connection, name: str, passages: Sequence[PassageKey], generation: str
 ) -> dict[PassageKey, bytes]:
     """Token codes of passages; missing ones are left out."""
-    parameters = {
-        "of": name,
-        "generation": generation,
-        "ids": list({passage.document for passage in passages}),
-        "passages": [tuple(passage) for passage in passages],
-    }
-    rows = connection.execute(_SELECT_CODES, parameters).all()
-    return {PassageKey(doc_id, number): codes for doc_id, number, codes in rows}
+    found: dict[PassageKey, bytes] = {}
+    for start in range(0, len(passages), PASSAGES_PER_QUERY):
+        part = passages[start : start + PASSAGES_PER_QUERY]
+        parameters = {
+            "of": name,
+            "generation": generation,
+            "ids": list({passage.document for passage in part}),
+            "passages": [tuple(passage) for passage in part],
+        }
+        rows = connection.execute(_SELECT_CODES, parameters).all()
+        found |= {PassageKey(doc_id, number): codes for doc_id, number, codes in rows}
+    return found

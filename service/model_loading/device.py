@@ -146,10 +146,14 @@ def _candidates(device: str, settings: Settings) -> Iterator[Compute]:
     if settings.runtime.startswith("torch") and find_spec("torch") is None:
         raise MissingExtra(f"SEMBLANCE_RUNTIME={settings.runtime}", "torch", "models")
     for runtime in _runtimes(device) if settings.runtime == "auto" else (settings.runtime,):
-        fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest_precision(device)
-        precisions = dict.fromkeys((fastest, "float32")) if settings.precision == "auto" else (settings.precision,)
-        for precision in precisions:
+        for precision in _precisions(runtime, device) if settings.precision == "auto" else (settings.precision,):
             yield Compute(device, precision, runtime, settings.export_folder, settings.threads)
+
+
+def _precisions(runtime: str, device: str) -> list[Precision]:
+    """Number types for a runtime on this device, fastest first."""
+    fastest: Precision = catalogue.find(RUNTIMES, runtime).fastest_precision(device)
+    return ["float32"] if fastest == "float32" else [fastest, "float32"]
 
 
 def _runtimes(device: str) -> list[str]:

@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 POLL_S = 0.05
 THREAD_SWITCH_S = 0.001
 TRIM_INTERVAL_S = 10.0
+MALLOC = {  # glibc's malloc.h; freed memory stays until it is trimmed, as each page costs a fault to get again
+    -3: 32 << 20,  # M_MMAP_THRESHOLD
+    -1: 512 << 20,  # M_TRIM_THRESHOLD
+}
 OTHER_FILES = 256  # open files beside the connections: the store, the models, the log
 
 
@@ -176,12 +180,14 @@ def tune_interpreter() -> None:
 
     Loaded objects live to the end, so the garbage collector need not visit half a million of them again, which takes
     0.2 s each time. Threads switch five times as often as by default: with six of them computing, the event loop waits
-    for six turns before it can answer.
+    for six turns before it can answer. Freed memory is returned by a thread, every few seconds, and not by each call.
     """
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(THREAD_SWITCH_S)
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        for option, value in MALLOC.items():
+            libc.mallopt(option, value)
         threading.Thread(target=_trim, args=(libc,), name="upkeep", daemon=True).start()
 
 

@@ -22,7 +22,7 @@ from semblance.service.documents import reembeddings
 from semblance.service.documents.databases import sqlite
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.reembeddings import UNFILLED_CHARS
-from semblance.service.documents.rows import PAGE_BYTES
+from semblance.service.documents.rows import PAGE_BYTES, PASSAGES_PER_QUERY
 from semblance.service.documents.schema import documents, token_codes, vectors
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import (
@@ -218,6 +218,15 @@ def test_a_page_ends_where_texts_are_long(store: SqlDocumentStore) -> None:
 
 def change_id(change: VectorChange | DocumentChange) -> str:
     return change.id if isinstance(change, VectorChange) else change.document.id
+
+
+def test_codes_of_any_number_of_passages_can_be_read(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    ids = [f"d{i}" for i in range(2 * PASSAGES_PER_QUERY + 1)]
+    upsert(store, [new(doc_id) for doc_id in ids])
+    keys = [PassageKey(doc_id, 0) for doc_id in ids]
+    assert store.codes("c", keys, "space-1").keys() == set(keys)
+    assert store.codes("c", [], "space-1") == {}
 
 
 def test_a_page_for_copies_ends_where_token_codes_are_long(store: SqlDocumentStore) -> None:

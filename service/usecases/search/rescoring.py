@@ -27,7 +27,8 @@ ScoreSource: TypeAlias = Literal["index", "token_codes", "encoder"]
 Scores: TypeAlias = dict[PassageKey, float]
 
 INDEX_MEASURE = "cosine"  # the measure by which an index ranks
-CHUNK_TOKENS = 1 << 14  # at most, of the candidates scored in one thread: 25 MB where each has 384 numbers
+CHUNK = 32  # candidates that are scored in one thread, or encoded in one call, whatever their length
+CHUNK_TOKENS = 1 << 14  # of token codes that may be read at a time instead: 6 MB where each has 384 numbers
 CONCURRENT_CHUNKS = 2  # of one request; other requests use the remaining threads
 DECODED_BYTES = 1 << 19  # of codes decoded at a time, so that the vectors fit the CPU cache and memory is reused
 
@@ -77,8 +78,11 @@ class PassageScorer:
         return scores
 
     def _chunk_size(self, count: int) -> int:
-        """Of so many passages, those scored in one thread: few chunks, since each takes a query and a thread."""
-        return max(1, min(-(-count // CONCURRENT_CHUNKS), CHUNK_TOKENS // self.encoder.max_tokens))
+        """Passages per chunk, of `count` passages. Few chunks: each takes a query and a thread."""
+        if self.source == "encoder":
+            return CHUNK
+        tokens = min(self.encoder.max_tokens, self.collection.settings.passage_tokens or self.encoder.max_tokens)
+        return min(max(CHUNK, CHUNK_TOKENS // tokens), max(CHUNK, -(-count // CONCURRENT_CHUNKS)))
 
     async def of_tokens(self, hits: Sequence[SearchHit], work: Callable[[TokenEmbeddings], Item]) -> list[Item]:
         """In a thread, apply `work` to the token vectors of the best passage of each hit.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from semblance.models.processor import matrix_speed
-from semblance.models.processor.matrix_speed import MIN_GAIN, faster_in_bfloat16
+from semblance.models.processor.matrix_speed import MIN_GAIN
 from semblance.models.runtimes.openvino import OpenVino
 
 SECONDS = 0.002
@@ -28,9 +28,9 @@ class Sleeping:
 
 @pytest.fixture
 def _measured_anew() -> Iterator[None]:
-    faster_in_bfloat16.cache_clear()
+    matrix_speed._measured.cache_clear()
     yield
-    faster_in_bfloat16.cache_clear()
+    matrix_speed._measured.cache_clear()
 
 
 @pytest.mark.usefixtures("_measured_anew")
@@ -46,4 +46,14 @@ def test_bfloat16_must_be_clearly_faster(monkeypatch: pytest.MonkeyPatch, gain: 
 @pytest.mark.usefixtures("_measured_anew")
 def test_a_cpu_without_bfloat16_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_speed, "_number_types", lambda _: ["FP32", "INT8"])
+    monkeypatch.setattr(matrix_speed, "_request", lambda *each: Sleeping(SECONDS / (1 + (each[-1] == "bf16"))))
+    assert OpenVino.fastest_precision("cpu") == "float32"
+
+
+@pytest.mark.usefixtures("_measured_anew")
+def test_a_failing_measurement_chooses_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("cannot compile")
+
+    monkeypatch.setattr(matrix_speed, "_request", fail)
     assert OpenVino.fastest_precision("cpu") == "float32"

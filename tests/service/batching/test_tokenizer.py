@@ -95,8 +95,9 @@ async def test_bad_texts_fail_one_caller_and_cancelled_calls_are_skipped() -> No
     await asyncio.wait({leaving})
     encoder.permits.release(10)
     assert (await first, await last) == (["1"], ["4"])
-    with pytest.raises(BadTexts, match="text 1: it is bad"):
+    with pytest.raises(BadTexts, match="text 1: it is bad") as refused:
         await bad
+    assert refused.value.__context__ is None, "it does not refer to the texts of others"
     together, each_alone = ["2", "bad", "4"], ["2", "bad", "4"]
     assert encoder.seen == ["1", *together, *each_alone]
     tokenizer.stop()

@@ -120,7 +120,7 @@ def test_a_network_sensitive_to_rounding_runs_in_float32(
     small: Path, settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights 50 times as wide as usual amplify rounding."""
-    monkeypatch.setattr(OpenVino, "fastest_precision", lambda _: "bfloat16")  # as on a CPU with instructions for it
+    monkeypatch.setattr(OpenVino, "fastest_precision", lambda _: "bfloat16")  # as on a CPU that is faster in it
     edit(small / "config.json", initializer_range=1.0)
     draw_weights(small)
     with caplog.at_level(logging.WARNING):

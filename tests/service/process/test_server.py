@@ -53,3 +53,32 @@ def test_tuning_trims_freed_memory_and_freezes_loaded_objects() -> None:
     assert full - trimmed > 150
     assert frozen > 5_000 > tracked
     assert switch_s < 0.005, "Python's default"
+
+
+REUSING_PROCESS = """
+import resource, sys
+import numpy as np
+from semblance.service.process import server
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        several = [np.ones(500_000, np.uint8) for _ in range(8)]
+        del several
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+if sys.argv[1] == "tuned":
+    server.tune_interpreter()
+faults()
+print(faults())
+"""
+
+
+def test_tuning_keeps_freed_memory_between_trims() -> None:
+    pages = 50 * 8 * 500_000 // 4096
+    untuned, tuned = (
+        int(subprocess.run([sys.executable, "-c", REUSING_PROCESS, how], capture_output=True, check=True).stdout)
+        for how in ("untuned", "tuned")
+    )
+    assert untuned > pages / 2, "the allocator keeps freed memory, or this test shows nothing"
+    assert tuned < pages / 10
