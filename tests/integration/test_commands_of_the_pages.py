@@ -155,6 +155,7 @@ SCRIPTS: Mapping[str, str] = {
     "scripts/bench": "benchmarks take minutes; their modules must exist",
     "scripts/soak": "it takes half an hour",
     "scripts/build": "it makes wheels; tests/deploy/test_image.py installs them",
+    "scripts/image": "it needs buildah, and minutes; tests/deploy/test_image.py runs the steps of the Dockerfile",
     "scripts/docs": "tests/integration/test_docs.py compares what it writes",
 }
 
