@@ -10,13 +10,16 @@ COPY service service
 COPY assets assets
 COPY clients/python clients/python
 
-# The plugins of OpenVINO for GPUs and NPUs of Intel are not used, and take 50 MB.
+# Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used, and take 75 MB; of
+# NumPy, the tests.
 FROM source AS install-cpu
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py \
     && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[tracing]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip \
-    && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so
+    && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so \
+    && find /opt/semblance -name "libopenvino_*_frontend.so*" ! -name "*_ir_*" -delete \
+    && rm -r /opt/semblance/lib/python*/site-packages/numpy/*/tests /opt/semblance/lib/python*/site-packages/numpy/tests
 
 FROM source AS install-gpu
 RUN python -m venv /opt/semblance \
