@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -35,7 +37,6 @@ from benchmarks.baselines.texts import sts_sentences
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.runtime import Compute
 from semblance.models.runtimes.openvino import OpenVino
-from semblance.models.text import TokenizedText
 from semblance.service.model_loading.registry import read_source
 from tests.support.load_generator import Load, post, run_loads
 from tests.support.project import PROJECT
@@ -53,7 +54,7 @@ PARTS: Mapping[str, str] = {  # beginning of the name of a thread -> what it doe
 }
 NETWORK = "network, in threads of OpenVINO"
 OTHERS = "other threads"
-CLOCK_S = 0.01  # of the CPU times of threads, which are given in ticks
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")  # of the CPU times of threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +111,11 @@ class InProcess:
         """Sentences per second, tokenizing included."""
         began = time.perf_counter()
         tokens = sorted(self._encoder.tokenize(self._texts, "document", "END"), key=len)
-        batches = iter([tokens[start : start + BATCH] for start in range(0, len(tokens), BATCH)])
-        lock = threading.Lock()
-        threads = [threading.Thread(target=self._encode, args=(batches, lock)) for _ in range(usable_cores())]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        batches = [tokens[start : start + BATCH] for start in range(0, len(tokens), BATCH)]
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            for _ in pool.map(partial(self._encoder.encode, want="pooled"), batches):
+                pass  # raises what a batch raised
         return len(self._texts) / (time.perf_counter() - began)
-
-    def _encode(self, batches: Iterator[Sequence[TokenizedText]], lock: threading.Lock) -> None:
-        while True:
-            with lock:
-                batch = next(batches, None)
-            if batch is None:
-                return
-            self._encoder.encode(batch, "pooled")
 
 
 def _run(name: str, service: Service, texts: Sequence[str], seconds: float, in_process: float) -> Cost:
@@ -149,7 +139,7 @@ def _cpu_s(service: Service) -> Mapping[str, float]:
     seconds: dict[str, float] = defaultdict(float)
     for thread in Path(f"/proc/{service.pid}/task").iterdir():
         fields = (thread / "stat").read_text().rpartition(") ")[2].split()
-        seconds[_part(names.get(int(thread.name)))] += CLOCK_S * (int(fields[11]) + int(fields[12]))
+        seconds[_part(names.get(int(thread.name)))] += (int(fields[11]) + int(fields[12])) / TICKS_PER_S
     return seconds
 
 
