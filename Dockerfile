@@ -10,8 +10,7 @@ COPY service service
 COPY assets assets
 COPY clients/python clients/python
 
-# Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used, and take 75 MB; of
-# NumPy, the tests.
+# Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used; of NumPy, the tests.
 FROM source AS install-cpu
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py \

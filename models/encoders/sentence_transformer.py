@@ -15,7 +15,7 @@ from semblance.models.errors import BadCheckpoint
 from semblance.models.files.digests import digest
 from semblance.models.networks.agreement import PROBES
 from semblance.models.text import Role, TokenizedText, Truncate
-from semblance.models.tokenization.subwords import FastTokenizer, serialize_tokenizer
+from semblance.models.tokenization.subwords import fast_tokenizer, serialize_tokenizer
 
 MEAN_COSINE = 1 - 1e-5  # of the model's vector with the mean of its token vectors, if that is its pooling
 
@@ -44,7 +44,7 @@ class SentenceTransformerEncoder:
             )
         self._model = model
         self.max_tokens: int = model.max_seq_length or model.tokenizer.model_max_length
-        self._tokenizer = FastTokenizer(serialize_tokenizer(tokenizer, lower_case=False), self.max_tokens)
+        self._tokenizer = fast_tokenizer(serialize_tokenizer(tokenizer, lower_case=False), self.max_tokens)
         self._mean_pooled = True
         probes = self.encode(self.tokenize(PROBES, "query", "END"), "tokens")
         self.dim: int = probes[0].vectors.shape[1]

@@ -15,16 +15,16 @@ from semblance.models.networks.bert_graph import import_openvino
 
 MIN_GAIN = 1.2  # times as fast: less gains nothing in a whole network, and would let the choice vary between starts
 ROUNDS = 10
-_MEASURING = threading.Lock()  # two measurements at the same time would disturb each other
 SHAPE = (128, 384, 1536)  # tokens, inputs, outputs: a batch in the largest layer of a small network
+_MEASURING = threading.Lock()  # two measurements at the same time would disturb each other
 
 
 def faster_in_bfloat16() -> bool:
     """Whether OpenVINO multiplies matrices faster in bfloat16 than in float32; not if it cannot.
 
-    It is measured, in a tenth of a second, by alternating runs on one core; the least time of each counts.
-    The instructions that a CPU lists do not tell: those for vectors of bfloat16 nearly double the rate of some makes
-    and lower that of others.
+    It is measured, in a tenth of a second, by alternating runs on one core; the least time of each counts. The
+    instructions that a CPU lists do not tell: those for vectors of bfloat16 nearly double the rate of some makes and
+    lower that of others.
     """
     with _MEASURING:
         return _measured()

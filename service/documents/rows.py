@@ -42,9 +42,9 @@ from semblance.service.ports.documents import (
 _FETCHED_ROWS = 64  # most rows that a server sends before the next are asked for
 
 PAGE_BYTES = 16 << 20  # of texts and embeddings that are read together; a single document may have more
+PASSAGES_PER_QUERY = 1000  # of token codes; three parameters each, and SQLite takes 32,766
 EMBEDDING_BYTES = "embedding_bytes"  # label of a column that counts for the size of a row
 
-PASSAGES_PER_QUERY = 1000  # three parameters each, and SQLite takes 32,766
 _SELECT_COLLECTION = select(collections).where(
     collections.c.name == bindparam("of")
 )  # built once: every search runs it

@@ -82,7 +82,7 @@ class PassageScorer:
         if self.source == "encoder":
             return CHUNK
         tokens = min(self.encoder.max_tokens, self.collection.settings.passage_tokens or self.encoder.max_tokens)
-        return min(max(CHUNK, CHUNK_TOKENS // tokens), max(CHUNK, -(-count // CONCURRENT_CHUNKS)))
+        return max(CHUNK, min(CHUNK_TOKENS // tokens, -(-count // CONCURRENT_CHUNKS)))
 
     async def of_tokens(self, hits: Sequence[SearchHit], work: Callable[[TokenEmbeddings], Item]) -> list[Item]:
         """In a thread, apply `work` to the token vectors of the best passage of each hit.
