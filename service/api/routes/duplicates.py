@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Request, Response
@@ -14,7 +14,6 @@ from semblance.service.api.ndjson import StreamAnswer, answer_lines
 from semblance.service.api.refusals import ENCODING, FIELDS, READ, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.duplicates import (
-    DuplicateGroup,
     DuplicatesBroken,
     DuplicatesDone,
     DuplicatesFound,
@@ -24,8 +23,14 @@ from semblance.service.api.schemas.duplicates import (
 )
 from semblance.service.api.schemas.fields import CollectionInPath
 from semblance.service.api.schemas.warnings import warnings_out
+from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.observability.metrics import Metrics
-from semblance.service.usecases.documents.duplicates import DuplicateParams, DuplicateSearch, FindDuplicates
+from semblance.service.usecases.documents.duplicates import (
+    Duplicate,
+    DuplicateParams,
+    DuplicateSearch,
+    FindDuplicates,
+)
 
 router = APIRouter(prefix="/collections/{name}", tags=["search"], route_class=StrictRoute)
 
@@ -44,6 +49,7 @@ _REFUSALS = responses(
     "unknown_collection",
     "unknown_measure",
     "version_mismatch",
+    "write_conflict",
 )
 
 Format: TypeAlias = Literal["json", "ndjson"]
@@ -96,11 +102,10 @@ async def find_duplicates(
         limit=body.limit or (PAGE if format_ == "json" else None),
         min_version=body.min_version,
     )
-    report = _Report(await find.open(params))
     if format_ == "json":
-        page = await report.page()
+        page = _page(*await find.all_groups(params))
         return await json_answer("duplicates", len(page.groups), page.model_dump_json)
-    lines = answer_lines(report, metrics, request.scope["request_id"])
+    lines = answer_lines(_Report(await find.open(params)), metrics, request.scope["request_id"])
     return StreamAnswer(lines, media_type=NDJSON, headers={"x-accel-buffering": "no"})
 
 
@@ -110,32 +115,34 @@ class _Report:
     def __init__(self, search: DuplicateSearch) -> None:
         self._search = search
 
-    async def page(self) -> DuplicatesPage:
-        """All groups together."""
-        groups: list[DuplicateGroup] = []
-        async for batch in self._search.batches():
-            groups += [group_out(each, self._search.explained_by) for each in batch.groups]
-        return DuplicatesPage(groups=groups, checked=len(self._search.ids), **self._outcome())
-
     async def lines(self) -> AsyncIterator[DuplicatesFound | DuplicatesDone]:
         """A line for each batch, and one with the outcome."""
         count = 0
-        async for batch in self._search.batches():
-            count += len(batch.groups)
-            groups = [group_out(each, self._search.explained_by) for each in batch.groups]
-            yield DuplicatesFound(groups=groups, checked=batch.checked, cursor=write_cursor(Place(batch.after)))
-        yield DuplicatesDone(groups=count, **self._outcome())
+        try:
+            async for batch in self._search.batches():
+                count += len(batch.groups)
+                groups = [group_out(each, self._search.explained_by) for each in batch.groups]
+                yield DuplicatesFound(groups=groups, checked=batch.checked, cursor=write_cursor(Place(batch.after)))
+        except CollectionReplaced:  # what was sent may not hold any more
+            name = self._search.params.collection
+            raise WriteConflict(f"collection {name!r} was recreated during the search; begin again") from None
+        yield DuplicatesDone(groups=count, **_outcome(self._search))
 
     def broken(self, code: str, detail: str) -> DuplicatesBroken:
         """The last line after an error."""
         return DuplicatesBroken(error=code, detail=detail)
 
-    def _outcome(self) -> dict[str, Any]:
-        search = self._search
-        return {
-            "cursor": write_cursor(Place(search.ids[-1])) if search.more else None,
-            "model": search.encoder.name,
-            "space": search.encoder.space,
-            "measure": search.measure.name,
-            "warnings": warnings_out(search.warnings),
-        }
+
+def _page(search: DuplicateSearch, groups: Sequence[Sequence[Duplicate]]) -> DuplicatesPage:
+    shown = [group_out(each, search.explained_by) for each in groups]
+    return DuplicatesPage(groups=shown, checked=len(search.ids), **_outcome(search))
+
+
+def _outcome(search: DuplicateSearch) -> dict[str, Any]:
+    return {
+        "cursor": write_cursor(Place(search.ids[-1])) if search.more else None,
+        "model": search.encoder.name,
+        "space": search.encoder.space,
+        "measure": search.measure.name,
+        "warnings": warnings_out(search.warnings),
+    }

@@ -12,7 +12,7 @@ import numpy as np
 from semblance.models.catalogue import explainable, required_vectors, similarity
 from semblance.models.embeddings import TokenEmbeddings
 from semblance.models.protocols import Encoder, Explainable, Similarity
-from semblance.service.errors import WriteConflict
+from semblance.service.errors import CollectionReplaced, WriteConflict
 from semblance.service.filters import Filter
 from semblance.service.ports.documents import CutDocuments, PassageKey, Version
 from semblance.service.ports.indexes import DocumentSelection, VectorIndex
@@ -30,6 +30,7 @@ from semblance.service.usecases.explain.explain import DEFAULT_MEASURE
 from semblance.service.usecases.explain.word_links import WordLinks, word_links
 from semblance.service.usecases.search.rescoring import INDEX_MEASURE, PassageScorer
 
+ATTEMPTS = 5  # of a search whose collection is replaced
 NEAREST, RESCORED = 100, 16  # neighbors looked up per document, by cosine and by another measure
 MOST = 1000  # if all of these pass the threshold
 
@@ -115,6 +116,20 @@ class FindDuplicates:
             params, found.ids[:limit], len(found.ids) > limit, found.warnings, scorer, index, explainer
         )
 
+    async def all_groups(self, params: DuplicateParams) -> tuple[DuplicateSearch, list[Sequence[Duplicate]]]:
+        """A search and all its groups; it begins again if the collection is replaced meanwhile.
+
+        Raises:
+            WriteConflict: the collection was replaced during every attempt; and what `open` raises.
+        """
+        for _ in range(ATTEMPTS):
+            search = await self.open(params)
+            try:
+                return search, [group async for batch in search.batches() for group in batch.groups]
+            except CollectionReplaced:
+                await self._access.refresh_index(params.collection)
+        raise WriteConflict(f"collection {params.collection!r} was recreated during the search; retry")
+
     async def similar(
         self, name: str, version: Version, ids: Sequence[str], threshold: float, most: int
     ) -> dict[str, list[Neighbor]]:
@@ -159,7 +174,7 @@ class DuplicateSearch:
         """Groups of duplicates, each once, as they are found.
 
         Raises:
-            WriteConflict: the collection was recreated, or its encoder changed, meanwhile.
+            CollectionReplaced: the collection was recreated, or its encoder changed, meanwhile.
         """
         async for batch in Clusters(self._neighbors, self.params.after).of(self.ids):
             groups = [await self._shown(group) for group in batch.groups]
@@ -194,11 +209,11 @@ class DuplicateSearch:
         return found
 
     async def _documents(self, ids: Sequence[str]) -> CutDocuments:
-        """Read documents of the collection as it was opened. Raises WriteConflict."""
+        """Read documents of the collection as it was opened. Raises CollectionReplaced."""
         read = await self.scorer.documents(ids)
         now, own = read.collection, self.scorer.collection
         if (now.version.epoch, now.settings.generation) != (own.version.epoch, own.settings.generation):
-            raise WriteConflict(f"collection {own.name!r} was recreated meanwhile; begin again")
+            raise CollectionReplaced
         return read
 
     async def _embedded(
