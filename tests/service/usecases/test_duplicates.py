@@ -42,7 +42,7 @@ async def test_a_search_begins_again_when_the_collection_is_recreated(
     store = InterruptedStore(sqlite_engine(tmp_path / "documents.sqlite"))
     local = LocalNode(store, IndexFolder(tmp_path / "indexes"))
     metrics = Metrics()
-    texts = TextEmbedder(Worker(Limits(4096, 10_000, 10_000), metrics), MemoryCache(0), metrics, 1000)
+    texts = TextEmbedder(Worker(Limits(4096, 10_000, 10_000), metrics, idle_check_s=60), MemoryCache(0), metrics, 1000)
     collections = Collections(LazyModels(read_served("minilm"), lambda *_: minilm, 30), local)
     find = FindDuplicates(collections, local, texts)
 
