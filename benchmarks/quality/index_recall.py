@@ -1,7 +1,7 @@
 """What are recall, speed and memory of each index engine, with filters and deletions?
 
     python -m benchmarks.quality.index_recall
-    python -m benchmarks.quality.index_recall --synthetic --rows 1000000 --engines faiss_ivf
+    python -m benchmarks.quality.index_recall --synthetic --rows 1000000 --engines faiss_ivf_sq8
 
 indexes vectors of distinct sentences from $SEMBLANCE_DATA/text and searches for other sentences, one query at a time.
 It prints milliseconds per query and recall@10 relative to exhaustive search: with filters that pass a share of the
@@ -114,6 +114,10 @@ class VectorCollection:
             numbers = range(start, min(start + PAGE, len(self.vectors)))
             yield [VectorChange(str(i), 1, self.vectors[i][None], self._labels(i)) for i in numbers]
 
+    def read(self, ids: Sequence[str]) -> Mapping[str, Floats]:
+        """Get the vectors of some documents, as from a store."""
+        return {doc_id: self.vectors[int(doc_id)][None] for doc_id in ids}
+
     def deletions(self) -> list[VectorChange]:
         """Deletions of one half of the vectors."""
         return [VectorChange(str(i), 2, None, {}) for i in np.flatnonzero(self._dead)]
@@ -174,7 +178,7 @@ def measure(
 ) -> tuple[BuildCost, list[Row]]:
     """Measure one engine; cases without deletions come first."""
     size, dim = collection.vectors.shape
-    index = CollectionIndex(catalogue.find(ENGINES, engine)(dim, size), "epoch", engine)
+    index = CollectionIndex(catalogue.find(ENGINES, engine)(dim, size), "epoch", engine, collection.read)
     cost = _build(engine, index, collection)
     rows: list[Row] = []
     for case in cases:

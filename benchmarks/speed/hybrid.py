@@ -210,7 +210,9 @@ def measure(
 def _saved_index(settings: Settings) -> VectorIndex:
     """The index that the service has saved."""
     store = SqlDocumentStore(sqlite_engine(settings.database_file))
-    index = IndexFolder(settings.snapshot_folder).load(store.collection(COLLECTION))
+    collection = store.collection(COLLECTION)
+    read = partial(store.vectors, COLLECTION, generation=collection.settings.generation)
+    index = IndexFolder(settings.snapshot_folder).load(collection, read)
     store.close()
     assert index is not None
     return index

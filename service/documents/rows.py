@@ -62,6 +62,11 @@ _SELECT_SPANS = select(vectors.c.id, vectors.c.spans).where(  # built once: ever
     vectors.c.space == bindparam("generation"),
     vectors.c.spans.is_not(None),
 )
+_SELECT_VECTORS = select(vectors.c.id, vectors.c.vector, vectors.c.passages).where(
+    vectors.c.collection == bindparam("of"),
+    vectors.c.id.in_(bindparam("ids", expanding=True)),
+    vectors.c.space == bindparam("generation"),
+)
 _SELECT_CODES = select(token_codes.c.id, token_codes.c.passage, token_codes.c.codes).where(
     token_codes.c.collection == bindparam("of"),
     token_codes.c.space == bindparam("generation"),
@@ -244,6 +249,18 @@ def select_spans(connection: Connection, collection: Collection, ids: Sequence[s
     parameters = {"of": collection.name, "ids": list(ids), "generation": collection.settings.generation}
     stored = ((row.id, to_spans(row.spans)) for row in connection.execute(_SELECT_SPANS, parameters))
     return {doc_id: spans for doc_id, spans in stored if spans is not None}
+
+
+def select_vectors(connection: Connection, name: str, ids: Sequence[str], generation: str) -> dict[str, Floats]:
+    """(p, d) vectors of documents; missing and deleted ones are left out."""
+    found: dict[str, Floats] = {}
+    for start in range(0, len(ids), PASSAGES_PER_QUERY):
+        parameters = {"of": name, "ids": ids[start : start + PASSAGES_PER_QUERY], "generation": generation}
+        for row in connection.execute(_SELECT_VECTORS, parameters):
+            stored = to_vectors(row.vector, row.passages)
+            if stored is not None:
+                found[row.id] = stored
+    return found
 
 
 def select_codes(

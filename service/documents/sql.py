@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from semblance.models.embeddings import Floats
 from semblance.service.documents import changes, copies, history, reembeddings, row_digests
 from semblance.service.documents.database import Database, DatabaseHealth
 from semblance.service.documents.rows import (
@@ -19,6 +20,7 @@ from semblance.service.documents.rows import (
     select_complete_collection,
     select_documents,
     select_spans,
+    select_vectors,
     to_collection,
     to_document,
 )
@@ -170,6 +172,10 @@ class SqlDocumentStore:
     def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
         with self._database.reading() as connection:
             return select_codes(connection, name, passages, generation)
+
+    def vectors(self, name: str, ids: Sequence[str], generation: str) -> dict[str, Floats]:
+        with self._database.reading() as connection:
+            return select_vectors(connection, name, ids, generation)
 
     def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
         with self._database.reading() as connection:

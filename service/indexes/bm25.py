@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -16,6 +14,9 @@ from numpy.typing import NDArray
 
 from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import document_terms
+from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
+from semblance.service.indexes.columns.string_numbers import digest
+from semblance.service.indexes.columns.term_rows import TermRows
 from semblance.service.ports.indexes import TermScore
 
 Rows: TypeAlias = NDArray[np.int64]  # row numbers, ascending
@@ -78,8 +79,7 @@ class Bm25:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[str, array[int]] = {}  # by term, ascending
-        self._counts: dict[str, array[int]] = {}
+        self._terms = TermRows()
         self._lengths = array(_UINT32)
         self._digests = array(_UINT64)
         self._live = bytearray()
@@ -92,11 +92,7 @@ class Bm25:
     def add(self, text: TextTerms) -> None:
         """Add the next row."""
         row = len(self)
-        for term, count in text.counts.items():
-            if term not in self._rows:
-                self._rows[term], self._counts[term] = array(_UINT32), array(_UINT32)
-            self._rows[term].append(row)
-            self._counts[term].append(count)
+        self._terms.add(row, text.counts)
         length = sum(text.counts.values())
         self._lengths.append(length)
         self._digests.append(text.digest)
@@ -158,49 +154,42 @@ class Bm25:
                 found[i].append(TermScore(term.text, term.idf, int(counts[i]), float(parts[i])))
         return found
 
-    def save(self, file: Path) -> None:
-        """Write all rows to a file."""
-        ends = np.cumsum([len(rows) for rows in self._rows.values()], dtype=np.int64)
-        with file.open("wb") as stream:
-            np.savez(
-                stream,
-                terms=np.frombuffer("\n".join(self._rows).encode(), np.uint8),
-                ends=ends,
-                rows=_joined(self._rows),
-                counts=_joined(self._counts),
-                lengths=np.array(self._lengths, np.uint32),
-                digests=np.array(self._digests, np.uint64),
-                live=np.frombuffer(self._live, np.uint8),
-            )
+    def pieces(self) -> Mapping[str, Pieces]:
+        """The arrays to save."""
+        return {
+            **self._terms.pieces(),
+            "lengths": in_one(np.array(self._lengths, np.uint32)),
+            "digests": in_one(np.array(self._digests, np.uint64)),
+            "live": in_one(np.frombuffer(bytes(self._live), np.uint8)),
+        }
 
     @classmethod
-    def load(cls, file: Path) -> Self:
-        """Inverse of `save`. Raises ValueError, KeyError, OSError for any other file."""
-        with np.load(file, allow_pickle=False) as saved:
-            loaded = cls()
-            terms = saved["terms"].tobytes().decode().split("\n")
-            starts = [0, *saved["ends"].tolist()]
-            for postings, name in ((loaded._rows, "rows"), (loaded._counts, "counts")):
-                numbers = array(_UINT32, saved[name].tobytes())
-                postings |= {term: numbers[starts[i] : starts[i + 1]] for i, term in enumerate(terms) if term}
-            loaded._lengths = array(_UINT32, saved["lengths"].tobytes())
-            loaded._digests = array(_UINT64, saved["digests"].tobytes())
-            loaded._live = bytearray(saved["live"].tobytes())
-        live = np.frombuffer(loaded._live, np.bool_)
+    def of(cls, arrays: Mapping[str, Array]) -> Self:
+        """Inverse of `pieces`. Raises KeyError."""
+        loaded = cls()
+        loaded.adopt(arrays)
+        loaded._lengths = array(_UINT32, arrays["lengths"].tobytes())
+        loaded._digests = array(_UINT64, arrays["digests"].tobytes())
+        loaded._live = bytearray(arrays["live"].tobytes())
+        live = arrays["live"].astype(np.bool_)
         loaded._live_rows = int(live.sum())
-        loaded._live_terms = int(np.array(loaded._lengths, np.uint32)[live].sum())
+        loaded._live_terms = int(arrays["lengths"][live].sum(dtype=np.int64))
         return loaded
+
+    def adopt(self, arrays: Mapping[str, Array]) -> None:
+        """Read the terms from arrays that were saved, not from memory."""
+        self._terms = TermRows(arrays)
 
     def _query(self, terms: Sequence[str]) -> list[_QueryTerm]:
         """The rarest terms of a query, in order; those that no row has are left out first."""
         if len(terms) > MAX_TERMS:
-            terms = sorted(terms, key=lambda term: len(self._rows.get(term, ())) or math.inf)[:MAX_TERMS]
+            terms = sorted(terms, key=lambda term: self._terms.count(term) or math.inf)[:MAX_TERMS]
         query = [self._query_term(term) for term in terms]
         return sorted(query, key=lambda each: len(each.rows))
 
     def _query_term(self, term: str) -> _QueryTerm:
-        rows = np.array(self._rows.get(term, ()), np.int64)
-        counts = np.array(self._counts.get(term, ()), np.uint32)
+        found, counts = self._terms.of(term)
+        rows = found.astype(np.int64)
         if self._live_rows < len(self):
             live = np.frombuffer(self._live, np.bool_)[rows]
             rows, counts = rows[live], counts[live]
@@ -245,12 +234,3 @@ def _mask(rows: Rows, count: int) -> Flags:
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
     return mask
-
-
-def _joined(postings: Mapping[str, array[int]]) -> Counts:
-    return np.frombuffer(b"".join(each.tobytes() for each in postings.values()), np.uint32)
-
-
-def digest(text: str) -> int:
-    """Digest of a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

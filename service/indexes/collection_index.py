@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 from pathlib import Path
@@ -14,7 +14,8 @@ from pyroaring import BitMap
 from semblance.models.embeddings import Floats
 from semblance.models.measures.chunks import split_by_size
 from semblance.service.filters import Filter
-from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.bm25 import TextTerms
+from semblance.service.indexes.columns.array_file import map_arrays, write_arrays
 from semblance.service.indexes.engine_choice import suits
 from semblance.service.indexes.fusion import fused_ranks
 from semblance.service.indexes.nearest import nearest_rows
@@ -32,6 +33,7 @@ from semblance.service.ports.indexes import (
     Listed,
     PassageHit,
     TermScore,
+    VectorReader,
     VectorRows,
 )
 from semblance.service.request_warnings import RequestWarning
@@ -61,6 +63,10 @@ class CollectionIndex:
     of the hits, so they depend neither on the engine nor on the other queries of the call (FAISS changes its arithmetic
     at 20 queries).
 
+    An engine that rounds its rows finds more than the k nearest, which are scored by their vectors in the store. If a
+    document was changed or deleted there since, its score may be that of its new text or of the rounded row: callers
+    compare versions anyway.
+
     With an approximate engine, few allowed rows are scanned exhaustively instead, and so are all allowed rows for a
     query with fewer than k results: neither filters nor deletions cost recall.
 
@@ -68,11 +74,13 @@ class CollectionIndex:
         rows: an empty engine.
         epoch: of the collection.
         index: setting of the collection: the name of an engine, or "auto".
+        read: the vectors in the store; None scores by the rows, which are exact unless the engine rounds them.
     """
 
-    def __init__(self, rows: VectorRows, epoch: str, index: str) -> None:
+    def __init__(self, rows: VectorRows, epoch: str, index: str, read: VectorReader | None = None) -> None:
         self._rows = rows
         self._index = index
+        self._read = read if rows.rounds else None
         self._version = Version(epoch, 0)
         self._lock = SharedLock()  # engines do not support searches during an addition
         self._documents = PassageRows()
@@ -171,12 +179,17 @@ class CollectionIndex:
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
         with self._lock.reading():
-            rows = {doc_id: self._documents.of(doc_id) for doc_id in ids if doc_id in self._documents}
+            rows = {doc_id: own for doc_id in ids if (own := self._documents.of(doc_id))}
             if not rows:
                 return {}
-            found = self._rows.rows([row for each in rows.values() for row in each])
+            found = self._vectors([row for each in rows.values() for row in each])
             ends = np.cumsum([len(each) for each in rows.values()])
             return dict(zip(rows, np.split(found, ends[:-1]), strict=True))
+
+    def differing(self, changes: Sequence[VectorChange]) -> list[str]:
+        """Ids of the documents that are not as some changes left them, by their vectors."""
+        with self._lock.reading():
+            return [change.id for change in changes if not self._has_vectors(change)]
 
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
@@ -185,28 +198,37 @@ class CollectionIndex:
             return dict(zip(rows, self._documents.terms(terms, list(rows.values())), strict=True))
 
     def save(self, vectors: Path, documents: Path, terms: Path) -> SavedIndex:
-        """Write the engine's rows to a file, a line of JSON for each to another, and their terms."""
+        """Write the engine's rows, their documents and their terms to a file each."""
         with self._lock.reading():
             self._rows.save(vectors)
-            lines, own_terms = self._documents.save()
-            own_terms.save(terms)
-            with documents.open("w", encoding="utf-8") as stream:
-                stream.writelines(f"{line}\n" for line in lines)
+            write_arrays(documents, self._documents.pieces())
+            write_arrays(terms, self._documents.term_pieces())
             return SavedIndex(self._version, self._rows.name, self.rows, len(self))
 
+    def adopt(self, documents: Path, terms: Path) -> None:
+        """Read what is seldom read from the files that were just saved, not from memory.
+
+        Must not run concurrently with a change. Raises OSError.
+        """
+        arrays = map_arrays(documents), map_arrays(terms)
+        with self._lock.writing():
+            self._documents.adopt(*arrays)
+
     @classmethod
-    def restore(cls, rows: VectorRows, terms: Bm25, index: str, version: Version, lines: Iterable[str]) -> Self:
-        """Inverse of `save`, from the engine with its rows, their terms, and the lines.
+    def load(
+        cls, rows: VectorRows, documents: Path, terms: Path, version: Version, index: str, read: VectorReader | None
+    ) -> Self:
+        """Inverse of `save`, from the engine with its rows, and two of the files.
 
         Raises:
-            ValueError: rows and lines do not match.
+            OSError, ValueError, KeyError: the files are damaged, or do not match.
         """
-        restored = cls(rows, version.epoch, index)
-        restored._documents = PassageRows.restore(lines, terms)
-        if len(restored._documents) != len(rows):
-            raise ValueError(f"{len(rows)} rows do not match {len(restored._documents)} lines")
-        restored.advance(version)
-        return restored
+        loaded = cls(rows, version.epoch, index, read)
+        loaded._documents = PassageRows.of_arrays(map_arrays(documents), map_arrays(terms))
+        if len(loaded._documents) != len(rows):
+            raise ValueError(f"{len(rows)} rows do not match {len(loaded._documents)} of documents")
+        loaded.advance(version)
+        return loaded
 
     def _warnings(self, where: Filter | None) -> Sequence[RequestWarning]:
         return [] if where is None else self._documents.mismatches(where)
@@ -227,7 +249,8 @@ class CollectionIndex:
 
     def _nearest_rows(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find the nearest rows for each query, of k documents at least; as many match."""
-        nearest, count = nearest_rows(self._rows, queries, k, allowed), k
+        count = min(len(allowed), rescored_rows(k)) if self._rows.rounds else k
+        nearest = nearest_rows(self._rows, queries, count, allowed)
         short = range(len(queries)) if self._documents.any_cut else []
         while count < len(allowed) and (short := [i for i in short if self._documents.count_any(nearest[i]) < k]):
             count = min(MORE_ROWS * count, len(allowed))
@@ -259,7 +282,7 @@ class CollectionIndex:
         """
         if change.vectors is None:
             return []
-        return None if self._has(change, change.vectors) else [TextTerms.of(text) for text in _texts(change)]
+        return None if self._has(change) else [TextTerms.of(text) for text in _texts(change)]
 
     def _apply(self, changes: Sequence[VectorChange], terms: Mapping[str, Sequence[TextTerms] | None]) -> None:
         added: list[tuple[VectorChange, Sequence[TextTerms]]] = []
@@ -276,11 +299,16 @@ class CollectionIndex:
         for change, own in added:
             self._documents.add(change.id, change.metadata, own)
 
-    def _has(self, change: VectorChange, vectors: Floats) -> bool:
+    def _has(self, change: VectorChange) -> bool:
         """Whether a document has these passages, by texts and vectors."""
-        if not self._documents.has(change.id, _texts(change)):
-            return False
-        return np.array_equal(self._rows.rows(self._documents.of(change.id)), vectors)
+        return self._documents.has(change.id, _texts(change)) and self._has_vectors(change)
+
+    def _has_vectors(self, change: VectorChange) -> bool:
+        """Whether a document has these vectors, as the engine rounds them; none if it was deleted."""
+        rows = self._documents.of(change.id)
+        if change.vectors is None or len(rows) != len(change.vectors):
+            return change.vectors is None and not rows
+        return np.array_equal(self._rows.rows(rows), self._rows.rounded(change.vectors))
 
     def _to_hits(self, query: Floats, rows: Sequence[int]) -> list[Hit]:
         """Hits of the documents that have a row among `rows`, best first."""
@@ -293,17 +321,39 @@ class CollectionIndex:
 
     def _with_passages(self, query: Floats, hit: Hit, count: int) -> Hit:
         """The hit with up to `count` of its passages."""
-        if not self._documents.is_cut(hit.id):
+        rows = self._documents.of(hit.id)
+        if len(rows) == 1:
             return hit
-        scores = self._scores(query, self._documents.of(hit.id))
+        scores = self._scores(query, rows)
         best = sorted(range(len(scores)), key=lambda number: (-scores[number], number))[:count]
         return Hit(hit.id, scores[best[0]], [PassageHit(number, scores[number]) for number in best])
 
     def _scores(self, query: Floats, rows: Sequence[int]) -> list[float]:
         """Scores of rows. They do not depend on the other rows, as those of a matrix product do."""
-        vectors = self._rows.rows(rows).astype(np.float64)
+        vectors = self._vectors(rows).astype(np.float64)
         products = np.einsum("ij,j->i", vectors, query.astype(np.float64))
         return list(map(float, np.clip(products, -1.0, 1.0)))
+
+    def _vectors(self, rows: Sequence[int]) -> Floats:
+        """(n, d) vectors of rows, those in the store if the engine rounds them."""
+        vectors = self._rows.rows(rows)
+        if self._read is None or not len(rows):
+            return vectors
+        documents = [self._documents.document(row) for row in rows]
+        stored = self._read(list(set(documents)))
+        for at, (row, doc_id) in enumerate(zip(rows, documents, strict=True)):
+            own, number = stored.get(doc_id), self._documents.number(row)
+            if own is not None and number < len(own):
+                vectors[at] = own[number]
+        return vectors
+
+
+def rescored_rows(k: int) -> int:
+    """Rows to score by their stored vectors, so that the k nearest are among them.
+
+    Measured on sentence vectors rounded to a byte a number: benchmarks/quality/index_recall.py
+    """
+    return 2 * k + 10
 
 
 def _texts(change: VectorChange) -> Sequence[str]:

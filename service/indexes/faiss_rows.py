@@ -21,6 +21,7 @@ class FaissRows:
     A subclass adds `search`, and overrides `_empty` if it does not start as a flat index.
     """
 
+    rounds: ClassVar[bool] = False
     suffix: ClassVar[str] = "faiss"
     kinds: ClassVar[tuple[type[Any], ...]]  # FAISS classes that its file may contain
 
@@ -29,6 +30,11 @@ class FaissRows:
     def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - CPU only
         self._index = self._empty(dim)
         self._expected = expected
+
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of memory of a row of d numbers; a subclass adds those of its links or lists."""
+        return 4 * dim
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
@@ -39,7 +45,11 @@ class FaissRows:
         """Whether an instance created for `count` rows would search better."""
         return False
 
-    def rows(self, numbers: Sequence[int]) -> Floats:
+    def rounded(self, vectors: Floats) -> Floats:
+        """The rows that would be stored for (n, d) vectors: themselves, unless overridden."""
+        return vectors
+
+    def rows(self, numbers: Sequence[int] | RowNumbers) -> Floats:
         """Get (n, d) rows by number."""
         rows: Floats = self._index.reconstruct_batch(np.asarray(numbers, np.int64))
         return rows

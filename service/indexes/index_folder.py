@@ -13,7 +13,7 @@ from semblance.service.indexes.engine_choice import engine_for
 from semblance.service.names import RULE, is_name
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection
-from semblance.service.ports.indexes import ENGINES, VectorIndex
+from semblance.service.ports.indexes import ENGINES, VectorIndex, VectorReader
 
 
 class IndexFolder:
@@ -33,15 +33,16 @@ class IndexFolder:
         """Whether no collection has a file here."""
         return not any(self._folder.glob("*/*"))
 
-    def new(self, collection: Collection, passages: int) -> VectorIndex:
+    def new(self, collection: Collection, passages: int, read: VectorReader) -> VectorIndex:
         """Create an empty index for a collection of about `passages` passages."""
         settings = collection.settings
         engine = catalogue.find(ENGINES, engine_for(settings.index, passages))
-        return CollectionIndex(engine(settings.dim, passages, self._device), collection.version.epoch, settings.index)
+        rows = engine(settings.dim, passages, self._device)
+        return CollectionIndex(rows, collection.version.epoch, settings.index, read)
 
-    def load(self, collection: Collection) -> VectorIndex | None:
+    def load(self, collection: Collection, read: VectorReader) -> VectorIndex | None:
         """Load the snapshot of an index, or None if it is missing or unusable."""
-        return snapshots.load(self._folder_of(collection.name), collection, self._device)
+        return snapshots.load(self._folder_of(collection.name), collection, read, self._device)
 
     def discard(self, name: str) -> None:
         """Remove the snapshot of a collection, so that it is never loaded again. Raises OSError."""

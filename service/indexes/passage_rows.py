@@ -8,10 +8,14 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Self
 
+import numpy as np
 from pyroaring import BitMap
 
 from semblance.service.filters import Filter, mismatches
 from semblance.service.indexes.bm25 import Bm25, TextTerms
+from semblance.service.indexes.columns.array_file import Array, Pieces, in_one
+from semblance.service.indexes.columns.byte_strings import ByteStrings
+from semblance.service.indexes.columns.string_numbers import StringNumbers
 from semblance.service.indexes.postings import Postings, by_value, facet_of, row_numbers
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import DocumentSelection, Facet, Order, TermScore
@@ -20,33 +24,34 @@ from semblance.service.request_warnings import RequestWarning
 MORE_ROWS = 4  # times as many, where those found are of too few documents
 
 
+_NUMBER_BYTES = 4
+
+
 class PassageRows:
     """Which rows belong to which document: one for each passage, one after the other.
 
-    Rows are only appended; those of removed documents leave the bitmap of live rows.
+    Rows are only appended; those of removed documents leave the bitmap of live rows. What is seldom read of a row (its
+    id, metadata and terms) is in arrays, which `adopt` takes from a saved file.
     """
 
     def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._metadata: list[Metadata] = []
-        self._row_of: dict[str, int] = {}  # of the first passage
-        self._more: dict[str, int] = {}  # number of further passages, where there are any
+        self._names = ByteStrings()  # id of a row; of a later passage, its number
+        self._rows = StringNumbers()  # of the first passages
+        self._metadata = ByteStrings()  # of the first passages, in JSON
+        self._changed: dict[int, Metadata] = {}  # since the row was added
         self._live = BitMap()
-        self._later = BitMap()  # live rows of passages that are not the first
+        self._later = BitMap()  # rows of passages that are not the first
         self._postings = Postings()
         self._terms = Bm25()
 
     def __len__(self) -> int:
         """Number of rows, those of removed documents included."""
-        return len(self._ids)
-
-    def __contains__(self, doc_id: str) -> bool:
-        return doc_id in self._row_of
+        return len(self._names)
 
     @property
     def documents(self) -> int:
         """Number of documents."""
-        return len(self._row_of)
+        return self.count(self._live)
 
     @property
     def live(self) -> int:
@@ -56,29 +61,30 @@ class PassageRows:
     @property
     def any_cut(self) -> bool:
         """Whether any document has several rows."""
-        return bool(self._more)
-
-    def is_cut(self, doc_id: str) -> bool:
-        """Whether a document has several rows."""
-        return doc_id in self._more
+        return bool(self._later)
 
     def of(self, doc_id: str) -> range:
-        """Rows of a document."""
-        first = self._row_of[doc_id]
-        return range(first, first + 1 + self._more.get(doc_id, 0))
+        """Rows of a document, none if it is not there."""
+        first = self._first_row(doc_id)
+        if first is None:
+            return range(0)
+        end = first + 1
+        while end in self._later:
+            end += 1
+        return range(first, end)
 
     def row(self, doc_id: str, number: int) -> int | None:
         """Row of a passage, None if there is none."""
-        rows = self.of(doc_id) if doc_id in self else range(0)
+        rows = self.of(doc_id)
         return rows[number] if number < len(rows) else None
 
     def document(self, row: int) -> str:
         """Id of the document of a row."""
-        return self._ids[row]
+        return self._names[row - self.number(row)].decode()
 
     def number(self, row: int) -> int:
         """Number of the passage of a row in its document."""
-        return row - self._row_of[self._ids[row]]
+        return int.from_bytes(self._names[row], "little") if row in self._later else 0
 
     def count(self, rows: BitMap) -> int:
         """Number of documents that all rows of some documents belong to."""
@@ -86,7 +92,7 @@ class PassageRows:
 
     def count_any(self, rows: Sequence[int]) -> int:
         """Number of documents that some rows belong to."""
-        return len({self._ids[row] for row in rows})
+        return len({row - self.number(row) for row in rows})
 
     def allowed(self, where: Filter | None) -> BitMap:
         """Rows of the documents that match a filter."""
@@ -102,20 +108,20 @@ class PassageRows:
         """Number of matching documents among some, and the most frequent values of some fields."""
         first = self._first_rows(where)
         if among is not None:
-            first &= BitMap([self._row_of[doc_id] for doc_id in among if doc_id in self])
+            first &= BitMap([row for doc_id in among if (row := self._first_row(doc_id)) is not None])
         return len(first), {field: self._facet(field, first, most) for field, most in facets.items()}
 
     def _facet(self, field: str, rows: BitMap, most: int) -> Facet:
         if len(rows) < self._postings.distinct(field):  # faster than to go through the values
-            return facet_of((self._metadata[row] for row in rows), field, most)
+            return facet_of(map(self._metadata_of, rows), field, most)
         return self._postings.facet(field, rows, most)
 
     def select(self, selection: DocumentSelection) -> list[str]:
         """Ids of the selected documents, in order."""
         first = self._first_rows(selection.where)
         if selection.after:
-            first = BitMap([row for row in first if self._ids[row] > selection.after])
-        ids = ([self._ids[row] for row in rows] for rows in self._in_order(first, selection.order))
+            first = BitMap([row for row in first if self.document(row) > selection.after])
+        ids = ([self.document(row) for row in rows] for rows in self._in_order(first, selection.order))
         return page(ids, selection.offset, selection.limit)
 
     def _first_rows(self, where: Filter | None) -> BitMap:
@@ -127,41 +133,49 @@ class PassageRows:
         if order is None:
             return iter([rows])
         if len(rows) < self._postings.distinct(order.field):  # faster than to go through the values
-            return by_value(rows, lambda row: self._metadata[row], order)
+            return by_value(rows, self._metadata_of, order)
         return self._postings.in_order(rows, order)
 
     def has(self, doc_id: str, texts: Sequence[str]) -> bool:
         """Whether a document has these passages."""
-        if doc_id not in self or len(rows := self.of(doc_id)) != len(texts):
+        rows = self.of(doc_id)
+        if not rows or len(rows) != len(texts):
             return False
         return all(self._terms.has(row, text) for row, text in zip(rows, texts, strict=True))
 
     def add(self, doc_id: str, metadata: Metadata, texts: Sequence[TextTerms]) -> None:
         """Assign the next rows to the passages of a document, which is not there."""
-        self._add_row(doc_id, metadata)
-        for _ in texts[1:]:
-            self._add_later_row(doc_id)
-        for text in texts:
+        first = len(self)
+        self._rows.add(doc_id, first)
+        for number, text in enumerate(texts):
+            self._names.append(number.to_bytes(_NUMBER_BYTES, "little") if number else doc_id.encode())
+            self._metadata.append(b"" if number else _encoded(metadata))
+            self._postings.add(first + number, metadata)
             self._terms.add(text)
+        self._live.add_range(first, first + len(texts))
+        self._later.add_range(first + 1, first + len(texts))
 
     def set_metadata(self, doc_id: str, metadata: Metadata) -> None:
         """Replace the metadata of a document."""
-        for row in self.of(doc_id):
-            self._postings.remove(row, self._metadata[row])
+        rows = self.of(doc_id)
+        former = self._metadata_of(rows[0])
+        for row in rows:
+            self._postings.remove(row, former)
             self._postings.add(row, metadata)
-            self._metadata[row] = metadata
+        self._changed[rows[0]] = metadata
 
     def remove(self, doc_id: str) -> None:
         """Remove a document, if it is there."""
-        if doc_id not in self:
+        rows = self.of(doc_id)
+        if not rows:
             return
-        self.set_metadata(doc_id, {})
-        for row in self.of(doc_id):
-            self._live.discard(row)
-            self._later.discard(row)
+        former = self._metadata_of(rows[0])
+        for row in rows:
+            self._postings.remove(row, former)
             self._terms.remove(row)
-        del self._row_of[doc_id]
-        self._more.pop(doc_id, None)
+        self._live.remove_range(rows.start, rows.stop)
+        self._later.remove_range(rows.start, rows.stop)
+        self._changed.pop(rows[0], None)
 
     def best_by_terms(self, terms: Sequence[str], k: int, where: Filter | None) -> dict[str, list[int]]:
         """The k best matching documents by BM25, best first, with the rows that were found of each."""
@@ -172,7 +186,7 @@ class PassageRows:
             rows = self._terms.best(terms, count, allowed)
             found.clear()
             for row, _ in rows:
-                found.setdefault(self._ids[row], []).append(row)
+                found.setdefault(self.document(row), []).append(row)
             if len(found) >= k or len(rows) < count:
                 return dict(islice(found.items(), k))
             count *= MORE_ROWS
@@ -186,53 +200,66 @@ class PassageRows:
         matched = max(sum(each.idf for each in found) for found in self._terms.explain(terms, rows))
         return matched / sum(self._terms.information(terms).values())
 
-    def save(self) -> tuple[Iterator[str], Bm25]:
-        """A line of JSON for each row, and the terms."""
-        return (self._line(row) for row in range(len(self))), self._terms
+    def pieces(self) -> Mapping[str, Pieces]:
+        """The arrays to save, without those of the terms."""
+        return {
+            **self._names.pieces("names"),
+            **self._rows.pieces("rows"),
+            **self._metadata.pieces("metadata", {row: _encoded(each) for row, each in self._changed.items()}),
+            **self._postings.pieces(),
+            **{name: in_one(_serialized(rows)) for name, rows in (("live", self._live), ("later", self._later))},
+        }
+
+    def term_pieces(self) -> Mapping[str, Pieces]:
+        """The arrays of the terms."""
+        return self._terms.pieces()
 
     @classmethod
-    def restore(cls, lines: Iterable[str], terms: Bm25) -> Self:
-        """Inverse of `save`. Raises ValueError: lines and terms do not match."""
-        restored = cls()
-        for line in lines:
-            match json.loads(line):
-                case None:
-                    restored._ids.append("")
-                    restored._metadata.append({})
-                case str(doc_id):
-                    restored._add_later_row(doc_id)
-                case [doc_id, metadata]:
-                    restored._add_row(doc_id, metadata)
-        restored._terms = terms
-        if not len(restored) == len(terms) or restored.documents != restored.count(restored._live):
-            raise ValueError(f"{len(terms)} rows of terms do not match {len(restored)} lines")
-        return restored
+    def of_arrays(cls, arrays: Mapping[str, Array], terms: Mapping[str, Array]) -> Self:
+        """Inverse of `pieces` and `term_pieces`.
 
-    def _line(self, row: int) -> str:
-        """A row as JSON: id and metadata, the id alone for further passages, null for a dead row."""
-        if row not in self._live:
-            return "null"
-        doc_id = self._ids[row]
-        return json.dumps(doc_id if row in self._later else [doc_id, dict(self._metadata[row])])
+        Raises:
+            ValueError, KeyError: they are damaged, or of different rows.
+        """
+        loaded = cls()
+        loaded._live, loaded._later = (BitMap.deserialize(arrays[name].tobytes()) for name in ("live", "later"))
+        loaded._postings = Postings.of(arrays)
+        loaded._terms = Bm25.of(terms)
+        loaded.adopt(arrays, terms)
+        if len(loaded) != len(loaded._terms):
+            raise ValueError(f"{len(loaded._terms)} rows of terms do not match {len(loaded)} rows")
+        return loaded
 
-    def _add_row(self, doc_id: str, metadata: Metadata) -> None:
-        """Assign the next row to the first passage of a document."""
-        row = len(self)
-        self._ids.append(doc_id)
-        self._metadata.append(metadata)
-        self._row_of[doc_id] = row
-        self._live.add(row)
-        self._postings.add(row, metadata)
+    def adopt(self, arrays: Mapping[str, Array], terms: Mapping[str, Array]) -> None:
+        """Read what is seldom read from the arrays that were saved last, not from memory."""
+        self._names = ByteStrings.of(arrays, "names")
+        self._rows = StringNumbers.of(arrays, "rows")
+        self._metadata = ByteStrings.of(arrays, "metadata")
+        self._changed = {}
+        self._terms.adopt(terms)
 
-    def _add_later_row(self, doc_id: str) -> None:
-        """Assign the next row to the next passage of the document that was added last."""
-        row, first = len(self), self._row_of[doc_id]
-        self._ids.append(self._ids[first])
-        self._metadata.append(self._metadata[first])
-        self._more[doc_id] = row - first
-        self._live.add(row)
-        self._later.add(row)
-        self._postings.add(row, self._metadata[first])
+    def _first_row(self, doc_id: str) -> int | None:
+        """Row of the first passage of a document."""
+        name = doc_id.encode(errors="surrogatepass")
+        rows = self._rows.candidates(doc_id)
+        return next((row for row in rows if row in self._live and self._names[row] == name), None)
+
+    def _metadata_of(self, row: int) -> Metadata:
+        """Metadata of a document, by its first row."""
+        if row in self._changed:
+            return self._changed[row]
+        text = self._metadata[row]
+        metadata: Metadata = json.loads(text) if text else {}
+        return metadata
+
+
+def _encoded(metadata: Metadata) -> bytes:
+    """Metadata in JSON; none is most frequent, and takes no bytes."""
+    return json.dumps(dict(metadata)).encode() if metadata else b""
+
+
+def _serialized(rows: BitMap) -> Array:
+    return np.frombuffer(rows.serialize(), np.uint8)
 
 
 def page(groups: Iterable[Sequence[str]], offset: int, limit: int) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import chain, takewhile
-from typing import Any, TypeAlias, get_args
+from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 from pyroaring import BitMap
@@ -27,6 +28,8 @@ from semblance.service.filters import (
     scalars,
     type_of,
 )
+from semblance.service.indexes.columns.array_file import Array, Pieces
+from semblance.service.indexes.columns.byte_strings import ByteStrings
 from semblance.service.ports.documents import Metadata
 from semblance.service.ports.indexes import Facet, FacetValue, Order
 
@@ -61,6 +64,35 @@ class Postings:
             if not rows[key]:
                 del rows[key]
             self._present[field].discard(row)
+
+    def pieces(self) -> Mapping[str, Pieces]:
+        """The arrays to save: a key in JSON for each bitmap, and the bitmaps."""
+        keys, rows = ByteStrings(), ByteStrings()
+        for field, present in self._present.items():
+            keys.append(json.dumps([field]).encode())
+            rows.append(present.serialize())
+        for (field, kind), values in self._rows.items():
+            for value, having in values.items():
+                keys.append(json.dumps([field, kind, value]).encode())
+                rows.append(having.serialize())
+        return {**keys.pieces("values"), **rows.pieces("rows_with")}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array]) -> Self:
+        """Inverse of `pieces`. Raises KeyError, ValueError."""
+        loaded = cls()
+        keys, rows = ByteStrings.of(arrays, "values"), ByteStrings.of(arrays, "rows_with")
+        values: defaultdict[tuple[str, ValueType], list[tuple[Any, BitMap]]] = defaultdict(list)
+        for number in range(len(keys)):
+            having = BitMap.deserialize(rows[number])
+            match json.loads(keys[number]):
+                case [field]:
+                    loaded._present[field] = having
+                case [field, kind, value]:
+                    values[field, kind].append((value, having))
+        for key, each in values.items():
+            loaded._rows[key] = SortedDict(each)
+        return loaded
 
     def matching(self, where: Filter, live: BitMap) -> BitMap:
         """Rows among `live` that match a filter."""

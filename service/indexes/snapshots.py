@@ -1,6 +1,6 @@
 """Save and load snapshots of an index, so that a start need not rebuild it.
 
-Three files named by their own SHA-256 contain the engine's rows, a line for each, and their terms; `manifest.json`
+Three files named by their own SHA-256 contain the engine's rows, their documents, and their terms; `manifest.json`
 names them and the collection they belong to. The manifest is renamed into place last: before that, the folder has the
 old snapshot, and afterwards the new one. A snapshot is never authoritative: if it is damaged or does not match the
 collection, it is ignored, and the index is rebuilt from the store.
@@ -19,15 +19,14 @@ from pathlib import Path
 from semblance.models import catalogue
 from semblance.models.files.atomic import fsync, publish
 from semblance.models.files.digests import digest
-from semblance.service.indexes.bm25 import Bm25
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.device import ON_CPU, Device
 from semblance.service.ports.documents import Collection, CollectionSettings, Version
-from semblance.service.ports.indexes import AUTO, ENGINES, VectorRows
+from semblance.service.ports.indexes import AUTO, ENGINES, VectorReader, VectorRows
 
 log = logging.getLogger(__name__)
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 PARTIAL = "partial-"  # prefix of files that are being written
 SNAPSHOT_FILE = re.compile(rf"(index|rows|terms|{PARTIAL[:-1]})-.+")
@@ -60,7 +59,7 @@ class _Manifest:
 
 
 def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> None:
-    """Replace the snapshot in `folder` by that of an index.
+    """Replace the snapshot in `folder` by that of an index, which then maps its files.
 
     Searches continue while it is written, but changes wait, and searches that arrive after a waiting change: so save in
     the thread that applies changes. Not safe for two threads at once in one folder.
@@ -81,16 +80,22 @@ def save(folder: Path, index: CollectionIndex, settings: CollectionSettings) -> 
         count=saved.count,
         rows=saved.rows,
         index_file=_publish(vectors, f"index-{_file_sha256(vectors)}.{suffix}"),
-        rows_file=_publish(documents, f"rows-{_file_sha256(documents)}.jsonl"),
-        terms_file=_publish(terms, f"terms-{_file_sha256(terms)}.npz"),
+        rows_file=_publish(documents, f"rows-{_file_sha256(documents)}.safetensors"),
+        terms_file=_publish(terms, f"terms-{_file_sha256(terms)}.safetensors"),
     )
     _write_manifest(folder, manifest)
     fsync(folder.parent)
+    index.adopt(folder / manifest.rows_file, folder / manifest.terms_file)
     _remove_leftovers(folder, manifest)
 
 
-def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> CollectionIndex | None:
-    """Load the index of a collection; None, with the reason in the log, if it is unusable."""
+def load(
+    folder: Path, collection: Collection, read: VectorReader | None = None, device: Device = ON_CPU
+) -> CollectionIndex | None:
+    """Load the index of a collection; None, with the reason in the log, if it is unusable.
+
+    `read` gets vectors from the store.
+    """
     if not (folder / MANIFEST).exists():
         level = logging.INFO if collection.version.number else logging.DEBUG  # a new collection needs none
         log.log(level, "collection %s has no snapshot", collection.name)
@@ -98,7 +103,7 @@ def load(folder: Path, collection: Collection, device: Device = ON_CPU) -> Colle
     try:
         manifest = _read_manifest(folder)
         _require_fit(manifest, collection)
-        index = _read(folder, manifest, collection.settings.index, device)
+        index = _read(folder, manifest, collection.settings.index, read, device)
     except (_Unusable, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         log.warning("collection %s: its snapshot is not used: %s", collection.name, error)
         return None
@@ -187,7 +192,9 @@ def _require_fit(manifest: _Manifest, collection: Collection) -> None:
         raise _Unusable(f"it is of version {version}, and the store is at {collection.version}")
 
 
-def _read(folder: Path, manifest: _Manifest, setting: str, device: Device) -> CollectionIndex:
+def _read(
+    folder: Path, manifest: _Manifest, setting: str, read: VectorReader | None, device: Device
+) -> CollectionIndex:
     """Load the index from its files, after checking their digests."""
     for name in manifest.files:
         if _file_sha256(folder / name) != _digest_in_name(name):
@@ -196,9 +203,8 @@ def _read(folder: Path, manifest: _Manifest, setting: str, device: Device) -> Co
     shape = (len(rows), rows.rows([0]).shape[1] if len(rows) else manifest.dim)
     if shape != (manifest.rows, manifest.dim):
         raise _Unusable(f"{manifest.index_file} contains {shape[0]} rows of {shape[1]} numbers")
-    terms = Bm25.load(folder / manifest.terms_file)
-    with (folder / manifest.rows_file).open(encoding="utf-8") as lines:
-        index = CollectionIndex.restore(rows, terms, setting, Version.parse(manifest.version), lines)
+    files = folder / manifest.rows_file, folder / manifest.terms_file
+    index = CollectionIndex.load(rows, *files, Version.parse(manifest.version), setting, read)
     if len(index) != manifest.count:
         raise _Unusable(f"{manifest.rows_file} contains {len(index)} documents, not {manifest.count}")
     return index

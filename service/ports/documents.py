@@ -385,6 +385,9 @@ class DocumentStore(Protocol):
     def codes(self, name: str, passages: Sequence[PassageKey], generation: str) -> dict[PassageKey, bytes]:
         """Get token codes of passages in a generation; those without codes are left out."""
 
+    def vectors(self, name: str, ids: Sequence[str], generation: str) -> dict[str, Floats]:
+        """Get (p, d) vectors of a generation by document id; missing documents are left out."""
+
     def scan(self, name: str, after: str, limit: int) -> tuple[list[Document], bool]:
         """A page of documents with an id above `after`, by id, and whether more follow.
 

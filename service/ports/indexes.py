@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 from pyroaring import BitMap
 
@@ -16,6 +16,9 @@ from semblance.service.ports.documents import Collection, CollectionSize, Passag
 from semblance.service.request_warnings import RequestWarning
 
 ENGINES = "semblance.service.indexes.engines"  # catalogue family of the VectorRows classes
+
+# reads (p, d) vectors of the passages from the store by document id; missing documents are left out
+VectorReader: TypeAlias = Callable[[Sequence[str]], Mapping[str, Floats]]
 
 AUTO = "auto"  # setting of a collection whose engine is chosen by its number of documents
 
@@ -213,6 +216,9 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Sequence[str]) -> dict[str, Floats]:
         """Get (p, d) vectors of the passages by document id; missing documents are left out."""
 
+    def differing(self, changes: Sequence[VectorChange]) -> list[str]:
+        """Ids of the documents that are not as some changes left them, by their vectors."""
+
     def terms_of(self, terms: Sequence[str], passages: Sequence[PassageKey]) -> dict[PassageKey, Sequence[TermScore]]:
         """Get the terms of a query that each passage has; missing passages are left out."""
 
@@ -247,8 +253,15 @@ class VectorRows(Protocol):
     exact: ClassVar[bool]
     """Whether a search returns the true nearest rows under any filter; an approximate engine may miss some."""
 
+    rounds: ClassVar[bool]
+    """Whether its rows are rounded vectors: then its order of the nearest rows is only nearly right."""
+
     suffix: ClassVar[str]
     """Suffix of its files."""
+
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of memory of a row of d numbers, in an instance that was loaded."""
 
     def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:
         """Create it empty; about `expected` rows will be added before the first search."""
@@ -264,6 +277,9 @@ class VectorRows(Protocol):
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """Get (n, d) rows by number."""
+
+    def rounded(self, vectors: Floats) -> Floats:
+        """The rows that would be stored for (n, d) vectors."""
 
     def save(self, file: Path) -> None:
         """Write all rows to `file`."""
@@ -292,10 +308,13 @@ class Indexes(Protocol):
     Not safe for concurrent use with the same collection. A snapshot is never authoritative.
     """
 
-    def new(self, collection: Collection, passages: int) -> VectorIndex:
-        """Create an empty index for a collection of about `passages` passages."""
+    def new(self, collection: Collection, passages: int, read: VectorReader) -> VectorIndex:
+        """Create an empty index for a collection of about `passages` passages.
 
-    def load(self, collection: Collection) -> VectorIndex | None:
+        `read` gets vectors from the store, for engines whose rows are rounded.
+        """
+
+    def load(self, collection: Collection, read: VectorReader) -> VectorIndex | None:
         """Load the snapshot of an index, current or older; None, with a log entry, if unusable."""
 
     def discard(self, name: str) -> None:

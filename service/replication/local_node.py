@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -19,28 +18,17 @@ from semblance.service.errors import (
     VersionNotReached,
 )
 from semblance.service.ports.documents import INCOMPLETE_VERSION, Collection, DocumentStore, VectorChange, Version
-from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex
+from semblance.service.ports.indexes import Indexes, IndexState, VectorIndex, VectorReader
 from semblance.service.replication.change_feed import PageReader, Stopped, catch_up
+from semblance.service.replication.indexed_collection import IndexedCollection, SnapshotState
 
 log = logging.getLogger(__name__)
 
 SEARCHES = 4  # concurrent searches; more would share the same cores
 READS = 4  # concurrent queries of the store
+SNAPSHOT_SHARE = 0.01  # of the rows that have changed since a snapshot, before the next; a start applies them again
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class _IndexedCollection:
-    """An index, and its collection as it was when the index last caught up."""
-
-    collection: Collection
-    index: VectorIndex
-
-    def matches(self, collection: Collection) -> bool:
-        """Whether the index is of the same epoch and the same encoder."""
-        own = self.collection.settings.generation
-        return (self.index.version.epoch, own) == (collection.version.epoch, collection.settings.generation)
 
 
 class LocalNode:
@@ -58,8 +46,8 @@ class LocalNode:
     def __init__(self, store: DocumentStore, indexes: Indexes) -> None:
         self._store = store
         self._folder = indexes
-        self._indexes: dict[str, _IndexedCollection] = {}
-        self._saved: dict[str, Version] = {}
+        self._indexes: dict[str, IndexedCollection] = {}
+        self._saved: dict[str, SnapshotState] = {}
         self._building: set[str] = set()  # changed in the writer thread only
         self._closing = threading.Event()
         self._searcher = ThreadPoolExecutor(SEARCHES, "searcher")
@@ -154,9 +142,11 @@ class LocalNode:
         await asyncio.get_running_loop().run_in_executor(self._builder, self._build, name)
 
     async def save(self) -> None:
-        """Save a snapshot of every index that changed since its last one."""
-        for name in list(self._indexes):
-            await self._in_writer(partial(self._save, name))
+        """Save a snapshot of every index that changed by enough since its last one."""
+        for name, indexed in list(self._indexes.items()):
+            saved = self._saved.get(name)
+            if saved is None or saved.changes(indexed.index) > SNAPSHOT_SHARE * indexed.index.rows:
+                await self._in_writer(partial(self._save, name))
 
     async def save_every(self, seconds: float) -> None:
         """Save snapshots periodically, until cancelled."""
@@ -247,11 +237,12 @@ class LocalNode:
             except HistoryLost as error:
                 log.warning("rebuilding the index of collection %s: %s", name, error)
                 self._indexes.pop(name, None)
+                self._saved.pop(name, None)
                 self._discard(name)
                 continue
             except VersionMismatch:  # recreated since it was read
                 continue
-            self._indexes[name] = _IndexedCollection(collection, index)
+            self._indexes[name] = IndexedCollection(collection, index)
             if index.needs_rebuild and name not in self._building:
                 self._schedule_build(name)
             return index
@@ -278,9 +269,11 @@ class LocalNode:
 
         One ahead of a store that was restored alone would later pass for the store's own, once enough was written.
         """
-        index = self._folder.load(collection)
+        index = self._folder.load(collection, self._stored_vectors(collection))
         if index is None:
             self._discard(collection.name)
+        else:
+            self._saved[collection.name] = SnapshotState(index.version, index.rows)
         return index
 
     def _discard(self, name: str) -> None:
@@ -327,14 +320,17 @@ class LocalNode:
         return result
 
     def _install(self, collection: Collection, index: VectorIndex) -> None:
-        self._indexes[collection.name] = _IndexedCollection(collection, index)
+        self._indexes[collection.name] = IndexedCollection(collection, index)
         self._saved.pop(collection.name, None)
         self._save(collection.name)
 
     def _save(self, name: str) -> None:
         """In the writer thread, so that the index does not change; searches continue."""
         indexed = self._indexes.get(name)
-        if indexed is None or self._saved.get(name) == indexed.index.version:
+        if indexed is None:
+            return
+        state = SnapshotState(indexed.index.version, indexed.index.rows)
+        if self._saved.get(name) == state:
             return
         try:
             collection = self._store.collection(name)
@@ -346,10 +342,14 @@ class LocalNode:
         except (OSError, RuntimeError):
             log.exception("no snapshot of the index of collection %s could be written", name)
         else:
-            self._saved[name] = indexed.index.version
+            self._saved[name] = state
 
     def _empty(self, collection: Collection) -> VectorIndex:
-        return self._folder.new(collection, self._store.sizes([collection.name])[0][1].passages)
+        passages = self._store.sizes([collection.name])[0][1].passages
+        return self._folder.new(collection, passages, self._stored_vectors(collection))
+
+    def _stored_vectors(self, collection: Collection) -> VectorReader:
+        return partial(self._store.vectors, collection.name, generation=collection.settings.generation)
 
 
 def _never_at(name: str, version: Version) -> VersionMismatch:

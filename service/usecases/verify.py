@@ -31,11 +31,12 @@ class VerificationReport:
 def verify(store: DocumentStore, indexes: Indexes) -> Iterator[VerificationReport]:
     """Compare every document with its entry in the index. Changes no document."""
     for collection in store.collections():
-        saved = indexes.load(collection)
+        read = partial(store.vectors, collection.name, generation=collection.settings.generation)
+        saved = indexes.load(collection, read)
         snapshot = "none" if saved is None else str(saved.version)
         index = saved
         if index is None:
-            index = indexes.new(collection, store.sizes([collection.name])[0][1].passages)
+            index = indexes.new(collection, store.sizes([collection.name])[0][1].passages, read)
         try:
             catch_up(partial(store.vector_changes, collection.name), index)
         except (ValueError, AssertionError):  # a vector of another length fits no index; the report names it
@@ -75,14 +76,8 @@ def _code_faults(store: DocumentStore, collection: Collection, changes: Sequence
 
 
 def _index_faults(changes: Sequence[VectorChange], index: VectorIndex | None) -> list[str]:
-    if index is None:
-        return []
-    indexed = index.vectors([change.id for change in changes])
-    return [
-        f"{change.id!r} is not in the index as it is stored"
-        for change in changes
-        if not _equal(indexed.get(change.id), change.vectors)
-    ]
+    differing = [] if index is None else index.differing(changes)
+    return [f"{doc_id!r} is not in the index as it is stored" for doc_id in differing]
 
 
 def _faults_of(change: VectorChange, dim: int, *, alive: bool) -> Iterator[str]:
@@ -102,9 +97,3 @@ def _vector_faults(change: VectorChange, vector: Floats, dim: int) -> Iterator[s
     elif not abs(float(np.linalg.norm(vector.astype(np.float64))) - 1.0) <= LENGTH_ERROR and vector.any():
         # a word model has the zero vector for a text without a known word; NaN is neither zero nor of unit length
         yield f"{change.id!r} has a vector that is not of unit length"
-
-
-def _equal(indexed: Floats | None, stored: Floats | None) -> bool:
-    if indexed is None or stored is None:
-        return indexed is stored
-    return np.array_equal(indexed, stored)

@@ -121,6 +121,18 @@ def test_passages_are_read_one_by_one(store: SqlDocumentStore) -> None:
     assert store.sizes(["c"])[0][1].passages == 3
 
 
+def test_stored_vectors_are_read_by_document_and_generation(store: SqlDocumentStore) -> None:
+    store.create("c", SETTINGS)
+    seeds = {f"d{i:04}": i for i in range(1, 1200)}  # more than one query reads
+    upsert(store, [new(doc_id, seed=seed) for doc_id, seed in seeds.items()])
+    store.delete("c", "d0007")
+    found = store.vectors("c", [*seeds, "missing"], SETTINGS.generation)
+    assert found.keys() == seeds.keys() - {"d0007"}
+    assert all(np.array_equal(found[each], document_embedding(seeds[each]).vectors) for each in found)
+    assert store.vectors("c", ["d0001"], "another generation") == {}
+    assert store.vectors("another", ["d0001"], SETTINGS.generation) == {}
+
+
 def test_every_write_adds_one_to_the_version(store: SqlDocumentStore) -> None:
     created, _ = store.create("c", SETTINGS)
     numbers = [upsert(store, [new(f"d{i}")]).number for i in range(3)]

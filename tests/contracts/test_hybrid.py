@@ -14,10 +14,10 @@ from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.filters import parse_filter
-from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import PassageKey, VectorChange
 from semblance.service.ports.indexes import ENGINES, HybridQuery
 from tests.support.plain_bm25 import bm25_scores
+from tests.support.stored_index import StoredIndex
 
 DIM = 6
 WORDS = st.sampled_from(["the", "the", "lamp", "is", "E-4711", "e 4711", "荷物", "broken"])
@@ -57,7 +57,7 @@ class Ask(NamedTuple):
 )
 def test_candidates_are_those_of_both_lists(engine: str, steps: Sequence[Step], ask: Ask, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    index = CollectionIndex(catalogue.find(ENGINES, engine)(DIM), "epoch", engine)
+    index = StoredIndex(engine, DIM)
     documents: dict[str, VectorChange] = {}
     for action, number, (texts, left) in steps:
         doc_id = f"d{number}"

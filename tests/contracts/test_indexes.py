@@ -22,6 +22,7 @@ from semblance.service.filters import All, Between, Either, Exists, Filter, Not,
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import VectorChange, Version
 from semblance.service.ports.indexes import ENGINES, Hit, HybridQuery, PassageHit
+from tests.support.stored_index import StoredIndex
 
 DIM = 8
 SCANNED = 2000  # limit of exhaustive scans in tests with more rows
@@ -67,7 +68,12 @@ def index(request: pytest.FixtureRequest) -> CollectionIndex:
 
 
 def empty(engine: str, expected: int = 0) -> CollectionIndex:
-    return CollectionIndex(catalogue.find(ENGINES, engine)(DIM, expected), "epoch", engine)
+    return StoredIndex(engine, DIM, expected)
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_before_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semblance.service.indexes.engines.faiss_ivf_sq8.RANGE_ROWS", 50)
 
 
 class Oracle:
@@ -430,7 +436,7 @@ class Many:
             ids = [hit.id for hit in hits]
             assert len(set(ids)) == len(ids) == len(nearest)
             assert [hit.score for hit in hits] == pytest.approx([scores[int(each)] for each in ids], abs=1e-6)
-            if exact or len(numbers) <= SCANNED:
+            if exact or (len(numbers) <= SCANNED and not index._rows.rounds):  # rounding swaps near ties
                 assert ids == nearest
             shared += len(set(ids) & set(nearest)) / len(nearest)
         assert shared / len(queries) >= 0.95
@@ -443,6 +449,8 @@ def test_filters_and_deletions_keep_recall_with_many_rows(engine: str, monkeypat
     monkeypatch.setattr("semblance.service.indexes.nearest.SCANNED_ROWS", SCANNED)
     for name, value in {"LISTS_PER_ROOT": 1, "MIN_ROWS": 8192, "PROBES": 12}.items():
         monkeypatch.setattr(f"semblance.service.indexes.engines.faiss_ivf.{name}", value)
+    # in eight dimensions, more vectors are nearer to each other than rounding moves them
+    monkeypatch.setattr("semblance.service.indexes.collection_index.rescored_rows", lambda k: 10 * k)
     many, index, exact = Many(), empty(engine, Many.COUNT), catalogue.find(ENGINES, engine).exact
     index.apply(many.changes())
     assert not index.needs_rebuild

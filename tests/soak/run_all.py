@@ -20,7 +20,7 @@ SECTIONS = (
     Section(
         "benchmarks.quality.index_recall",
         "Recall with a million clustered vectors",
-        ("--synthetic", "--rows", "1000000", "--engines", "faiss_ivf"),
+        ("--synthetic", "--rows", "1000000", "--engines", "faiss_ivf_sq8"),
         results_name="index_recall_synthetic",
     ),
     Section(

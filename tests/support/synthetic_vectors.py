@@ -14,13 +14,16 @@ PERTURBATION = 0.7  # length of the added noise: the cosine with the original is
 BLOCK = 50_000  # vectors generated at a time
 
 
-def clustered_vectors(count: int, seed: int = 0) -> Floats:
-    """(count, DIM) unit vectors in clusters of sizes about 1/rank, with decaying variances."""
+def clustered_vectors(count: int, seed: int = 0, out: Floats | None = None) -> Floats:
+    """(count, DIM) unit vectors in clusters of sizes about 1/rank, with decaying variances.
+
+    They are written to `out`, if it is given.
+    """
     rng = np.random.default_rng(seed)
     deviations = (np.arange(1, DIM + 1) ** -DECAY).astype(np.float32)
     centers = rng.standard_normal((CLUSTERS, DIM), np.float32)
     sizes = 1 / np.arange(10, 10 + CLUSTERS)
-    vectors = np.empty((count, DIM), np.float32)
+    vectors = np.empty((count, DIM), np.float32) if out is None else out
     for start in range(0, count, BLOCK):
         block = vectors[start : start + BLOCK]
         rng.standard_normal(out=block, dtype=np.float32)

@@ -19,11 +19,17 @@ class Exact:
 
     name: ClassVar[str] = "exact"
     exact: ClassVar[bool] = True
+    rounds: ClassVar[bool] = False
     suffix: ClassVar[str] = "npy"
 
     def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - CPU only
         self._matrix = np.empty((max(16, expected), dim), np.float32)
         self._count = 0
+
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of memory of a row of d numbers."""
+        return 4 * dim
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
@@ -45,6 +51,10 @@ class Exact:
     def outgrown(self, count: int) -> bool:  # noqa: ARG002 - suits any number
         """Whether an instance created for `count` rows would search better."""
         return False
+
+    def rounded(self, vectors: Floats) -> Floats:
+        """The rows that would be stored for (n, d) vectors: themselves."""
+        return vectors
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """Get (n, d) rows by number."""

@@ -31,6 +31,11 @@ class FaissHnsw(FaissRows):
     exact: ClassVar[bool] = False
     kinds = (faiss.IndexHNSWFlat,)
 
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of memory of a row of d numbers, and of its 2 M links, level and offset."""
+        return 4 * dim + 4 * (2 * M + 3)
+
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find up to k allowed rows for each of (q, d) queries among the candidates."""
         candidates = min(len(self), round(max(EF_SEARCH, 2 * k) * len(self) / len(allowed)))

@@ -18,6 +18,8 @@ from semblance.service.indexes.postings import RowNumbers, row_numbers
 LISTS_PER_ROOT = 4  # lists / sqrt(rows): comparing with centroids then costs about as much as comparing with rows
 PROBES = 128  # lists that a search compares
 TRAINING_ROWS_PER_LIST = 39  # FAISS warns below
+PLACE_BYTES = 16  # number of a row in its list, and list and place of a row
+MOVED_ROWS = 50_000  # moved to the lists at a time
 MIN_ROWS = 25_000  # fewer rows are searched exhaustively
 
 
@@ -36,31 +38,54 @@ class FaissIvf(FaissRows):
 
     name: ClassVar[str] = "faiss_ivf"
     exact: ClassVar[bool] = False
-    kinds = (faiss.IndexIVFFlat, faiss.IndexFlatIP, faiss.IndexFlat)
+    kinds: ClassVar[tuple[type[Any], ...]] = (faiss.IndexIVFFlat, faiss.IndexFlatIP, faiss.IndexFlat)
+
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of memory of a row of d numbers, its number, and the place in its list."""
+        return 4 * dim + PLACE_BYTES
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows; train the centroids once there are enough, if enough are expected."""
         super().add(vectors)
-        if not self._trained and self._expected >= MIN_ROWS and len(self) >= _training_start(self._expected):
+        if not self._trained and self._expected >= MIN_ROWS and len(self) >= self._training_start():
             self._train()
 
     def outgrown(self, count: int) -> bool:
         """Whether an instance for `count` rows would have twice as many centroids, or the first."""
-        return lists_for(count) >= 2 * self._index.nlist if self._trained else count >= MIN_ROWS
+        return self._lists_for(count) >= 2 * self._index.nlist if self._trained else count >= MIN_ROWS
+
+    @property
+    def _least_probes(self) -> int:
+        """Lists that a search without a filter compares."""
+        return PROBES
+
+    def _lists_for(self, rows: int) -> int:
+        """Number of lists for a number of rows."""
+        return round(LISTS_PER_ROOT * sqrt(rows))
 
     @property
     def _trained(self) -> bool:
         return isinstance(self._index, faiss.IndexIVFFlat)
 
     def _train(self) -> None:
-        rows = _vectors_of(self._index)
-        dim, count = rows.shape[1], lists_for(self._expected)
-        lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, count, faiss.METRIC_INNER_PRODUCT)
+        count, former = self._lists_for(self._expected), self._index
+        sample = np.random.default_rng(0).choice(len(self), TRAINING_ROWS_PER_LIST * count, replace=False)
+        lists = self._trained_lists(self.rows(np.sort(sample)), count)
         lists.set_direct_map_type(faiss.DirectMap.Array)  # type: ignore[attr-defined] # list of each row, which `rows` needs
-        sample = np.random.default_rng(0).choice(len(rows), TRAINING_ROWS_PER_LIST * count, replace=False)
-        lists.train(rows[np.sort(sample)])
-        lists.add(rows)
+        for start in range(0, len(self), MOVED_ROWS):
+            lists.add(former.reconstruct_n(start, min(MOVED_ROWS, len(self) - start)))
         self._index = lists
+
+    def _trained_lists(self, sample: Floats, count: int) -> Any:
+        dim = self._index.d
+        lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, count, faiss.METRIC_INNER_PRODUCT)
+        lists.train(sample)
+        return lists
+
+    def _training_start(self) -> int:
+        """Number of rows at which the centroids for the expected rows are trained."""
+        return max(self._expected // 2, TRAINING_ROWS_PER_LIST * self._lists_for(self._expected))
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find up to k allowed rows for each of (q, d) queries in the nearest lists."""
@@ -77,12 +102,12 @@ class FaissIvf(FaissRows):
     def _probes(self, queries: Floats, allowed: BitMap) -> RowNumbers:
         """(q,) lists to compare, so that as many allowed rows are compared as without a filter."""
         if len(allowed) == len(self):
-            return np.full(len(queries), PROBES)
+            return np.full(len(queries), self._least_probes)
         nearest = np.argsort(queries @ -_vectors_of(self._index.quantizer).T, axis=1)
         compared = np.cumsum(self._allowed_per_list(allowed)[nearest], axis=1)
-        enough = min(len(allowed), len(self) * PROBES // self._index.nlist)
+        enough = min(len(allowed), len(self) * self._least_probes // self._index.nlist)
         needed: RowNumbers = 1 + np.argmax(compared >= enough, axis=1)
-        return np.maximum(needed, PROBES)
+        return np.maximum(needed, self._least_probes)
 
     def _allowed_per_list(self, allowed: BitMap) -> RowNumbers:
         """(lists,) number of allowed rows in each list."""
@@ -92,20 +117,6 @@ class FaissIvf(FaissRows):
             return np.bincount(places[row_numbers(allowed)] >> 32, minlength=lists)
         sizes = np.array([self._index.invlists.list_size(i) for i in range(lists)])
         return sizes - np.bincount(places[row_numbers(complement(allowed, len(self)))] >> 32, minlength=lists)
-
-
-def lists_for(rows: int) -> int:
-    """Number of lists for a number of rows.
-
-    >>> lists_for(1_000_000)
-    4000
-    """
-    return round(LISTS_PER_ROOT * sqrt(rows))
-
-
-def _training_start(expected: int) -> int:
-    """Number of rows at which the centroids for the expected rows are trained."""
-    return max(expected // 2, TRAINING_ROWS_PER_LIST * lists_for(expected))
 
 
 def _vectors_of(flat: Any) -> Floats:

@@ -27,11 +27,21 @@ class TorchFlat(DeviceRows):
 
     name: ClassVar[str] = "torch_flat"
     exact: ClassVar[bool] = True
+    rounds: ClassVar[bool] = False
     suffix: ClassVar[str] = "npy"
+
+    @staticmethod
+    def row_bytes(dim: int) -> int:
+        """Bytes of device memory of a row of d numbers."""
+        return 4 * dim
 
     def search(self, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
         """Find the k allowed rows of largest product for each of (q, d) queries."""
         return list(self.nearest(queries, min(k, len(allowed)), self._masked(allowed)))
+
+    def rounded(self, vectors: Floats) -> Floats:
+        """The rows that would be stored for (n, d) vectors: themselves."""
+        return vectors
 
     def outgrown(self, count: int) -> bool:  # noqa: ARG002 - suits any number
         """Whether an instance created for `count` rows would search better."""

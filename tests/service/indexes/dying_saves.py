@@ -16,12 +16,12 @@ from typing import Any
 import faiss
 import numpy as np
 
-from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
 from semblance.service.indexes import snapshots
 from semblance.service.indexes.collection_index import CollectionIndex
 from semblance.service.ports.documents import Collection, CollectionSettings, VectorChange, Version
 from tests.support.crash_point import CRASHED, CrashPoint, run_in_fork
+from tests.support.stored_index import StoredIndex
 
 DIM = 4
 
@@ -48,7 +48,7 @@ def two_states(engine: str) -> tuple[CollectionIndex, CollectionIndex]:
     second += [VectorChange(f"d{i}", 2, vectors[i + 20][None], {"n": -i}, [f"Other text {i}"]) for i in range(10, 40)]
     states = []
     for changes, number in ((first, 1), (first + second, 2)):
-        index = CollectionIndex(catalogue.find("semblance.service.indexes.engines", engine)(DIM), "epoch", engine)
+        index = StoredIndex(engine, DIM)
         for change in changes:
             index.apply([change])
         index.advance(Version("epoch", number))
@@ -60,15 +60,13 @@ def content(index: CollectionIndex) -> dict[str, Any]:
     """Complete contents of an index, with vectors as bytes."""
     vectors = index.vectors([f"d{i}" for i in range(60)])
     rows = index._documents
-    metadata = {rows.document(row): dict(rows._metadata[row]) for row in rows._live}
+    metadata = {rows.document(row): dict(rows._metadata_of(row)) for row in rows._live if not rows.number(row)}
     return {
         "version": index.version,
         "live": list(rows._live),
         "rows": index.rows,
         "terms": rows.terms(["a", "no", "text", "12"], range(index.rows)),
-        "documents": {
-            doc_id: (row, vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id, row in rows._row_of.items()
-        },
+        "documents": {doc_id: (rows.of(doc_id), vectors[doc_id].tobytes(), metadata[doc_id]) for doc_id in metadata},
     }
 
 

@@ -15,6 +15,7 @@ from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import bm25
 from semblance.service.indexes.bm25 import MAX_TERMS, Bm25, TextTerms
+from semblance.service.indexes.columns.array_file import map_arrays, write_arrays
 from tests.support.plain_bm25 import bm25_scores
 
 WORDS = st.sampled_from(["the", "the", "the", "a", "lamp", "E-4711", "e 4711", "E4711", "荷物", "荷", "naïve", "zebra"])
@@ -119,8 +120,8 @@ def test_a_loaded_index_is_the_saved_one(tmp_path_factory: pytest.TempPathFactor
     index = filled(texts)
     index.remove(0)
     index.add_removed()
-    index.save(file)
-    loaded = Bm25.load(file)
+    write_arrays(file, index.pieces())
+    loaded = Bm25.of(map_arrays(file))
     for each in (index, loaded):
         each.add(TextTerms.of("the lamp"))
     assert len(loaded) == len(index) == len(texts) + 2

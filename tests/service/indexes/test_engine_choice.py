@@ -28,7 +28,7 @@ from semblance.service.ports.documents import (
     VectorChange,
     Write,
 )
-from semblance.service.ports.indexes import ENGINES, VectorIndex
+from semblance.service.ports.indexes import ENGINES, VectorIndex, VectorReader
 from semblance.service.replication.local_node import LocalNode
 from tests.support.vectors import one_passage
 
@@ -42,7 +42,7 @@ def test_auto_chooses_flat_then_graph_then_lists() -> None:
         "faiss_flat",
         "faiss_hnsw",
         "faiss_hnsw",
-        "faiss_ivf",
+        "faiss_ivf_sq8",
     ]
     assert {engine_for("auto", rows) for rows in sizes} <= set(catalogue.names(ENGINES))
 
@@ -76,9 +76,9 @@ async def test_a_growing_collection_changes_its_engine(tmp_path: Path, monkeypat
     built: list[str] = []
 
     class Recording(IndexFolder):
-        def new(self, collection: Collection, documents: int) -> VectorIndex:
-            built.append(engine_for(collection.settings.index, documents))
-            return super().new(collection, documents)
+        def new(self, collection: Collection, passages: int, read: VectorReader) -> VectorIndex:
+            built.append(engine_for(collection.settings.index, passages))
+            return super().new(collection, passages, read)
 
     local = LocalNode(store, Recording(tmp_path / "indexes"))
     store.create("c", CollectionSettings("minilm", "space", DIM, "cosine", "auto", "none"))

@@ -77,6 +77,25 @@ def test_a_loaded_index_equals_the_saved_one_and_accepts_changes(engine: str, sa
     assert content(loaded) == content(index)
 
 
+def test_an_index_goes_on_from_the_snapshot_it_saved(engine: str, tmp_path: Path) -> None:
+    saved, other = two_states(engine)[1], two_states(engine)[1]
+    vectors = unit_rows(np.random.default_rng(7).normal(size=(60, DIM))).astype(np.float32)
+    relabeled = VectorChange("d20", 3, vectors[40][None], {"n": "new"}, ["Other text 20"])
+    rounds = [
+        [VectorChange(f"d{i}", 3, vectors[i : i + 2], {"n": i}, [f"No. {i}", "more"]) for i in range(5, 15)],
+        [VectorChange("d6", 4, None, {}), VectorChange("d50", 4, vectors[50][None], {}, ["A new document"]), relabeled],
+    ]
+    for changes in rounds:
+        snapshots.save(tmp_path / "c", saved, settings(engine))
+        for index in (saved, other):
+            index.apply(changes)
+        assert content(saved) == content(other)
+    snapshots.save(tmp_path / "c", saved, settings(engine))
+    loaded = snapshots.load(tmp_path / "c", collection(engine))
+    assert loaded is not None
+    assert content(loaded) == content(other)
+
+
 @pytest.mark.slow
 def test_a_loaded_index_of_many_rows_gives_the_same_hits(engine: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
@@ -148,7 +167,7 @@ def test_collection_names_cannot_leave_the_folder(name: str, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="a name has 1 to 64"):
         indexes.save(unsafe, index)
     with pytest.raises(ValueError, match="a name has 1 to 64"):
-        indexes.load(unsafe)
+        indexes.load(unsafe, lambda _: {})
     with pytest.raises(ValueError, match="a name has 1 to 64"):
         indexes.discard(name)
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -81,12 +82,16 @@ def collection(engine: str) -> Collection:
     return Collection("c", Version("epoch", 0), CollectionSettings("m", "space", DIM, "cosine", engine, "none"))
 
 
+def no_vectors(_: Sequence[str]) -> Mapping[str, Floats]:
+    return {}
+
+
 def test_new_and_loaded_indexes_get_the_device_of_the_folder(tmp_path: Path) -> None:
     asked: list[str] = []
     folder = IndexFolder(tmp_path, Device(lambda: asked.append("") or "cpu"))  # type: ignore[func-returns-value]
     for engine, times in (("exact", 0), ("faiss_flat", 0), ("torch_flat", 2)):
-        folder.save(collection(engine), folder.new(collection(engine), 0))
-        assert folder.load(collection(engine)) is not None
+        folder.save(collection(engine), folder.new(collection(engine), 0, no_vectors))
+        assert folder.load(collection(engine), no_vectors) is not None
         assert len(asked) == times
 
 

@@ -7,16 +7,19 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import UnknownCollection, VersionMismatch
+from semblance.service.indexes.engines import faiss_ivf_sq8
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import Collection, CollectionSettings, Document, Write
-from semblance.service.ports.indexes import VectorIndex
+from semblance.service.ports.indexes import VectorIndex, VectorReader
 from semblance.service.replication.local_node import LocalNode
 from tests.support.vectors import one_passage, unit_vector
 
@@ -33,14 +36,14 @@ class RecordingFolder(IndexFolder):
         self.created = 0
         self.on_rebuild: Callable[[], object] = lambda: None
 
-    def load(self, collection: Collection) -> VectorIndex | None:
-        index = super().load(collection)
+    def load(self, collection: Collection, read: VectorReader) -> VectorIndex | None:
+        index = super().load(collection, read)
         self.loaded.append(0 if index is None else index.version.number)
         return index
 
-    def new(self, collection: Collection, documents: int) -> VectorIndex:
+    def new(self, collection: Collection, passages: int, read: VectorReader) -> VectorIndex:
         self.created += 1
-        index = super().new(collection, documents)
+        index = super().new(collection, passages, read)
         if threading.current_thread().name.startswith("builder"):
             self.on_rebuild()
         return index
@@ -105,6 +108,29 @@ async def until(holds: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("timed out")
+
+
+async def test_rounded_rows_are_scored_by_stored_vectors(
+    store: SqlDocumentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a start from the snapshot, and of a document that was replaced since."""
+    monkeypatch.setattr(faiss_ivf_sq8, "RANGE_ROWS", 50)
+    store.create("c", replace(SETTINGS, index="faiss_ivf_sq8"))
+    for seed in range(200):
+        put(store, f"d{seed}", seed)
+    query = unit_vector(1000, DIM)
+    for started in range(2):
+        local = LocalNode(store, IndexFolder(tmp_path / "indexes"))
+        put(store, "d7", 2000 + started)
+        _, index = await local.current("c", None)
+        index = await local.refresh_index("c")
+        seeds = [2000 + started if seed == 7 else seed for seed in range(200)]
+        scores = {f"d{i}": float(unit_vector(seed, DIM).astype(float) @ query) for i, seed in enumerate(seeds)}
+        hits = index.search(query[None], 10, None)[1][0]
+        assert [hit.id for hit in hits] == sorted(scores, key=lambda each: -scores[each])[:10]
+        assert [hit.score for hit in hits] == pytest.approx([scores[hit.id] for hit in hits], abs=1e-12)
+        assert np.array_equal(index.vectors(["d9"])["d9"], unit_vector(9, DIM)[None])
+        await local.save()
 
 
 async def test_an_index_of_dead_rows_is_rebuilt_during_traffic(
