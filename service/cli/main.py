@@ -107,6 +107,7 @@ class SemblanceVerbs(LazyGroup):
         "harvest": ("harvest", "Draw pairs of sentences and score them by Origin."),
         "backup": ("backup", "Copy all collections into a folder."),
         "restore": ("restore", "Replace all collections by those of a backup."),
+        "size": ("size", "Estimate the memory and disk that a collection needs."),
         "snapshot": ("snapshot", "Copy the data of a running service for a new replica."),
     }
 
