@@ -110,6 +110,10 @@ OTHER_CODES: Mapping[str, tuple[int, str]] = {
     "bad_name": (422, "A collection name with other characters than a-z, 0-9, '.', '_' and '-'"),
     "bad_version": (422, "A version that is not from an answer"),
     "duplicate_id": (422, "The same document id twice in one request"),
+    "embedding_mismatch": (
+        422,
+        "The embedding of a document does not fit: another dimension, no unit vector, other token codes, or passages",
+    ),
     "empty_text": (422, "A text without a visible character, or without a token"),
     "ill_formed_text": (422, "A string with NUL or a lone surrogate"),
     "invalid_value": (422, "A value of another type than the schema says, or not among those it lists"),

@@ -43,12 +43,12 @@ async def read_lines(body: AsyncIterator[bytes], max_line_bytes: int) -> AsyncIt
             buffer.add(end)
             line = buffer.take()
             if line is None or line.strip():
-                yield StreamLine(number, _read(line, max_line_bytes))
+                yield StreamLine(number, read_document(line, max_line_bytes))
             number += 1
         buffer.add(rest)
     line = buffer.take()
     if line is None or line.strip():
-        yield StreamLine(number, _read(line, max_line_bytes))
+        yield StreamLine(number, read_document(line, max_line_bytes))
 
 
 class _LineBuffer:
@@ -75,7 +75,7 @@ class _LineBuffer:
         return line
 
 
-def _read(line: bytes | None, max_line_bytes: int) -> Document | Problem:
+def read_document(line: bytes | None, max_line_bytes: int) -> Document | Problem:
     """Parse the document of a line, by the same rules as in a JSON body."""
     if line is None:
         return Problem("", "body_too_large", f"the line exceeds the limit of {max_line_bytes:,} bytes")
@@ -87,7 +87,7 @@ def _read(line: bytes | None, max_line_bytes: int) -> Document | Problem:
         return part_of(error.errors()[0])
     except (ValueError, RecursionError):
         return Problem("", "malformed_json", "the line is not JSON")
-    return Document(document.id, document.text, document.metadata)
+    return document.document()
 
 
 class StreamAnswer(StreamingResponse):

@@ -24,7 +24,7 @@ from semblance.service.cli.evaluate.data_sets import labeled, read_task, renamed
 from semblance.service.cli.toolbox.console import loop_bars, print_line, print_table
 from semblance.service.cli.toolbox.options import Columns, Data, SameFrom, require_entries
 from semblance.service.model_loading.calibrations import CalibrationFile, ReliabilityBin, save_calibration
-from semblance.service.model_loading.device import load_default, load_model
+from semblance.service.model_loading.device import load_model
 from semblance.service.settings import read_settings
 
 MEASURES = "cosine,rcmd,rcmd_words,rcmd1_words"
@@ -80,7 +80,7 @@ def calibrate(  # noqa: PLR0913 - one parameter an option
             raise BadDataSet(f"{pairs} has labels instead of grades: leave out --same-from")
         found = labeled(pairs, task, same_from)
         _require_enough(pairs, found)
-        encoder = load_default(settings) if model is None else load_model(model, settings)
+        encoder = load_model(model, settings)
         with loop_bars(Console(stderr=True)) as track:
             scores = LocalScorer(encoder, track).scores(measures, found.left, found.right)
         matches = np.asarray(found.matches, np.bool_)

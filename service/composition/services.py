@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.api.routes.health import MetricsPage
 from semblance.service.api.routing import Services
-from semblance.service.batching.policy import Limits
-from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
+from semblance.service.composition.encoding import open_worker
 from semblance.service.composition.stores import Stores, open_stores
 from semblance.service.model_loading.calibrations import read_calibrations
 from semblance.service.model_loading.device import device_for, load_encoder
@@ -75,8 +73,7 @@ async def open_services(
         on_lost: called if a device or the model thread fails for good.
     """
     metrics, readiness = metrics or Metrics(), readiness or Readiness()
-    limits = Limits(_batch_tokens(settings, models), settings.max_request_tokens, settings.max_queued_tokens)
-    worker = Worker(limits, metrics, settings.idle_check_s, on_lost, _batches_at_once(settings, models))
+    worker = open_worker(settings, models.files.values(), metrics, on_lost)
     cache = _cache(settings)
     drawing = DrawingProcess()
     try:
@@ -134,16 +131,3 @@ def _cache(settings: Settings) -> EmbeddingCache:
             return RedisCache(settings.redis_url.get_secret_value(), limits)
         case "none":
             return MemoryCache(0)  # stores nothing
-
-
-def _batches_at_once(settings: Settings, models: LazyModels) -> int:
-    """One for a GPU, which runs them one after the other; on a CPU one for each core."""
-    if device_for(models.files.values(), settings).startswith("cuda"):
-        return 1
-    return settings.threads or usable_cores()
-
-
-def _batch_tokens(settings: Settings, models: LazyModels) -> int:
-    if settings.max_batch_tokens != "auto":
-        return settings.max_batch_tokens
-    return 16_384 if device_for(models.files.values(), settings).startswith("cuda") else 1024

@@ -65,16 +65,28 @@ def _has_cuda_driver() -> bool:
     return True
 
 
-def load_model(model: str, settings: Settings) -> Encoder:
-    """Load an entry as of SEMBLANCE_MODELS, or a source, which is then the name of the model.
+def find_model(model: str | None, settings: Settings) -> tuple[str, ModelFiles]:
+    """Name and files of an entry as of SEMBLANCE_MODELS, of a source, or of the default model.
 
     Raises:
-        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `load_single` and `load_source`.
+        BadCheckpoint: there is no such model, or its files are damaged or not supported.
     """
+    if model is None:
+        return next(iter(read_served(settings.models).items()))
     name, equals, _ = model.partition("=")
     if "," in model or (equals and is_name(name)):
-        return load_single(settings.model_copy(update={"models": model}))
-    return load_source(model, settings)
+        return _single(model)
+    return model, read_source(model)
+
+
+def load_model(model: str | None, settings: Settings) -> Encoder:
+    """Load a model as `find_model` finds it.
+
+    Raises:
+        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `find_model`, `device_for` and `load_encoder`.
+    """
+    name, files = find_model(model, settings)
+    return load_encoder(name, files, device_for([files], settings), settings)
 
 
 def load_single(settings: Settings) -> Encoder:
@@ -84,21 +96,16 @@ def load_single(settings: Settings) -> Encoder:
         BadCheckpoint: the settings name several models, or its files are missing, damaged or not supported.
         NoSuchDevice, BuildDisagrees: as `device_for` and `load_encoder`.
     """
-    served = read_served(settings.models)
-    if len(served) != 1:
-        raise BadCheckpoint(f"name one model, not {len(served)}: {settings.models}")
-    [(name, files)] = served.items()
+    name, files = _single(settings.models)
     return load_encoder(name, files, device_for([files], settings), settings)
 
 
-def load_default(settings: Settings) -> Encoder:
-    """Load the default model of the settings, the first one.
-
-    Raises:
-        BadCheckpoint, NoSuchDevice, BuildDisagrees: as `read_served`, `device_for` and `load_encoder`.
-    """
-    name, files = next(iter(read_served(settings.models).items()))
-    return load_encoder(name, files, device_for([files], settings), settings)
+def _single(served: str) -> tuple[str, ModelFiles]:
+    models = read_served(served)
+    if len(models) != 1:
+        raise BadCheckpoint(f"name one model, not {len(models)}: {served}")
+    [model] = models.items()
+    return model
 
 
 def load_source(source: str, settings: Settings) -> Encoder:

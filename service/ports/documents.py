@@ -159,6 +159,23 @@ class CollectionSize:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenEmbedding:
+    """Embedding of a document of one passage, by an encoder elsewhere.
+
+    Attributes:
+        space: digest of the encoder's space.
+        vector: float32 in little-endian order.
+        codes: token codes, if there are any.
+        code_error: bounds the error of a cosine with one of the tokens.
+    """
+
+    space: str
+    vector: bytes
+    codes: bytes | None
+    code_error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document; its `id` is unique in the collection.
 
@@ -171,6 +188,13 @@ class Document:
     metadata: Metadata
     truncated: bool = False
     version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedDocument(Document):
+    """A document to store with an embedding, so that it need not be encoded."""
+
+    given: GivenEmbedding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,6 +47,7 @@ from tests.support.vectors import one_passage
         "pairs threads",
         "pairs harvest",
         "harvest",
+        "embed",
         "backup",
         "restore",
         "snapshot",

@@ -72,6 +72,7 @@ TRAINED = Parse("it needs a model of a training; test_evaluate.py compares model
 ORIGIN = Parse("it takes minutes; tests/integration/test_origin_chain.py runs the whole chain on a small corpus")
 DEPLOYED = Parse("it needs the deployment; tests/integration/test_backup.py runs these verbs")
 TWEETS = Parse("it needs an archive of tweets; tests/integration/test_pairs.py makes one and runs both")
+BATCHES = Parse("it starts Ray; tests/integration/test_batches.py runs both verbs by it")
 FIGURES = Parse("it takes minutes; tests/integration/test_docs.py compares the figures that it prints with the page")
 
 COMMANDS: Mapping[str, Run | Serve | Parse] = {
@@ -85,6 +86,10 @@ COMMANDS: Mapping[str, Run | Serve | Parse] = {
     "semblance index reembed": Parse("a list of verbs, without arguments"),
     "semblance index verify": Run(),
     "semblance index rebuild": Run(),
+    "semblance embed my-documents.csv vectors/": Run(),
+    "semblance index vectors/ --collection loaded --vectors": Run(service=True),
+    "semblance embed texts/ vectors/ --engine ray": BATCHES,
+    "semblance harvest runs/origin --out runs/harvest --pairs 200000 --size 500 --shards 16 --engine ray": BATCHES,
     "semblance duplicates default --threshold 0.68 --explain": Run(service=True),
     "semblance backup /backups/monday": Run(),
     "semblance restore /backups/monday": Run(answer="y"),

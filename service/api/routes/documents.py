@@ -27,7 +27,6 @@ from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPat
 from semblance.service.api.schemas.warnings import warnings_out
 from semblance.service.errors import UnknownCollection, VersionMismatch, VersionNotReached
 from semblance.service.observability.metrics import Metrics
-from semblance.service.ports.documents import Document
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.duplicates import FindDuplicates
 from semblance.service.usecases.documents.index import IndexDocuments, IndexingResult
@@ -85,6 +84,7 @@ _NOT_STORED = responses(
     "bad_version",
     "document_changed",
     "duplicate_id",
+    "embedding_mismatch",
     "metadata_too_deep",
     "metadata_too_large",
     "not_finite",
@@ -105,7 +105,7 @@ async def store_documents(
 ) -> DocumentsResponse:
     """Store documents in one transaction, all or none; an id that exists is replaced.
 
-    A 422 names every refused document by its position.
+    A 422 names every refused document by its position. A text with an `embedding` is not encoded.
 
     NDJSON, sent as `application/x-ndjson` with one document a line, such as `{"id": "1", "text": "A text."}`, and any
     number of lines, is stored in batches of at most 256. Each batch is answered with a line when it is on disk, which
@@ -113,7 +113,7 @@ async def store_documents(
     lines with the same id in a batch, the last is stored; `upserted` counts all.
     """
     require_at_most("/documents", len(body.documents), settings.max_documents, "documents")
-    documents = [Document(each.id, each.text, each.metadata) for each in body.documents]
+    documents = [each.document() for each in body.documents]
     if_versions = {each.id: each.if_version for each in body.documents if each.if_version is not None}
     result = await index(name, documents, if_versions)
     similar = await _similar(duplicates, name, result, body) if body.if_similar else None

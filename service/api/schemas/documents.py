@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from base64 import b64decode
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from semblance.service.api.schemas.fields import (
@@ -14,6 +15,7 @@ from semblance.service.api.schemas.fields import (
     DocumentId,
     MetadataObject,
     NamedDocument,
+    Space,
     StrictBody,
     String,
     Usage,
@@ -21,7 +23,32 @@ from semblance.service.api.schemas.fields import (
     documented,
 )
 from semblance.service.api.schemas.warnings import WarningOut, Warnings
-from semblance.service.ports.documents import Document
+from semblance.service.ports.documents import Document, EmbeddedDocument, GivenEmbedding
+
+
+def _decoded(value: object) -> bytes:
+    try:
+        return b64decode(value if isinstance(value, str) else "?", validate=True)
+    except ValueError as error:  # also of other characters than ASCII
+        raise PydanticCustomError("invalid_value", "it must be a string in base64") from error
+
+
+Base64 = Annotated[
+    Any,
+    PlainValidator(_decoded),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64", "examples": ["AACAPw=="]}),
+]
+
+
+class EmbeddingIn(StrictBody):
+    """The embedding of a document, by an encoder of the same space as the collection's."""
+
+    space: Space
+    vector: Base64 = Field(description="Its vector at unit length, as float32 in little-endian order, in base64.")
+    codes: Base64 | None = Field(None, description="Its token codes in base64, where the collection keeps them.")
+    code_error: float = Field(
+        0.0, ge=0, le=2, allow_inf_nan=False, description="Largest error of a cosine by the codes."
+    )
 
 
 class DocumentIn(StrictBody):
@@ -30,6 +57,17 @@ class DocumentIn(StrictBody):
     id: DocumentId
     text: Annotated[String, documented(minLength=1, pattern=TEXT_PATTERN)]
     metadata: MetadataObject = Field(default_factory=dict)
+    embedding: EmbeddingIn | None = Field(
+        None, description="As `semblance embed` makes it, so that the text is not encoded again; see docs/batches.md."
+    )
+
+    def document(self) -> Document:
+        """The document."""
+        if self.embedding is None:
+            return Document(self.id, self.text, self.metadata)
+        own = self.embedding
+        given = GivenEmbedding(own.space, own.vector, own.codes, own.code_error)
+        return EmbeddedDocument(self.id, self.text, self.metadata, given=given)
 
 
 class ConditionalDocumentIn(DocumentIn):

@@ -18,7 +18,7 @@ from semblance.models.protocols import Encoder
 from semblance.service.cli.evaluate.data_sets import expand_sets, read_task, renamed_columns
 from semblance.service.cli.evaluate.remote_scorer import RemoteScorer, split_mode
 from semblance.service.cli.toolbox.outputs import raise_on_sigterm
-from semblance.service.model_loading.device import load_default, load_model
+from semblance.service.model_loading.device import load_model
 from semblance.service.settings import Settings, read_settings
 
 
@@ -68,4 +68,4 @@ class EvaluationOptions:
 
     def encoder(self, settings: Settings) -> Encoder:
         """The model in this process. Raises SemblanceError."""
-        return load_default(settings) if self.model is None else load_model(self.model, settings)
+        return load_model(self.model, settings)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +17,7 @@ from semblance_client import Client, NotFound, Retries, StoredBatch
 from semblance_client import SemblanceError as ServiceError
 from semblance_client.calls.upload import RETRY_FOR_S, stored_batch
 
-from semblance.models.errors import SemblanceError
+from semblance.models.errors import BadDataSet, SemblanceError
 from semblance.service.cli.index.documents import DocumentFields
 from semblance.service.cli.index.readers.formats import Format, open_source
 from semblance.service.cli.index.readers.source import RowSource
@@ -25,14 +25,19 @@ from semblance.service.cli.index.rows import DocumentRows
 from semblance.service.cli.toolbox.console import counter_bar, print_line
 from semblance.service.cli.toolbox.options import LOCAL_URL, Url
 from semblance.service.documents.lock import lock_home
-from semblance.service.errors import UnknownCollection
+from semblance.service.errors import SpaceMismatch, UnknownCollection
 from semblance.service.settings import Settings, read_settings
 from semblance.service.usecases.collections import Collections, NewCollection
 from semblance.service.usecases.documents.index_stream import IndexStream
 
+if TYPE_CHECKING:
+    from semblance.service.cli.batches.vector_files import VectorSpace
+
 
 def add(  # noqa: PLR0913 - one parameter an option
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV, TSV, JSONL or Parquet.")],
+    file: Annotated[
+        Path, typer.Argument(exists=True, help="CSV, TSV, JSONL or Parquet; with --vectors, a file or folder of these.")
+    ],
     collection: Annotated[str, typer.Option(help="Collection to fill; created if missing.")],
     *,
     id_field: Annotated[str | None, typer.Option(help="Field with the id.", show_default="id or _id")] = None,
@@ -40,6 +45,9 @@ def add(  # noqa: PLR0913 - one parameter an option
         list[str], typer.Option(help="Field with the text; repeatable, then joined.", show_default="title and text")
     ] = [],  # noqa: B006 - Typer copies it
     format_: Annotated[Format | None, typer.Option("--format", help="Format.", show_default="by the suffix")] = None,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Store files of `semblance embed` with their vectors, encoding nothing.")
+    ] = False,
     url: Url = LOCAL_URL,
     offline: Annotated[
         bool, typer.Option("--offline", help="Write to the folder of documents without a service.")
@@ -57,41 +65,75 @@ def add(  # noqa: PLR0913 - one parameter an option
     away for less than a minute. Repeating the command is safe: unchanged texts are not encoded again. If the service
     requires a key, SEMBLANCE_CLIENT_KEY must have the scopes read and write, and admin to create a collection.
 
+    With --vectors, a missing collection is created for the model of the vectors, with a passage for each document. The
+    vectors of another model are refused, and texts that a collection cuts into several passages.
+
     \b
     Examples:
       semblance index help.csv --collection help
       semblance index tickets.csv --collection tickets --id-field number --text-field subject --text-field body
       semblance index help.jsonl --collection help --offline --home /var/lib/semblance
+      semblance index vectors/ --collection help --vectors
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     console = Console(stderr=True)
     fields = DocumentFields(file.name, id_field, text_field)
     try:
-        source = open_source(file, format_)
-        if source.columns is not None:
-            fields.require(source.columns)
+        uploads = _vector_uploads(file, fields, console) if vectors else [_upload(file, format_, fields, console)]
     except SemblanceError as error:
         raise SystemExit(str(error)) from error
-    upload = _Upload(console, file, source, DocumentRows(source, fields))
     try:
-        if offline:
-            asyncio.run(_store_offline(read_settings(home=home), collection, upload))
-        else:
-            _store_online(url, collection, upload)
+        for upload in uploads:
+            if offline:
+                asyncio.run(_store_offline(read_settings(home=home), collection, upload))
+            else:
+                _store_online(url, collection, upload)
+            upload.print(collection)
     except (ServiceError, SemblanceError) as error:
-        raise SystemExit(f"stopped after {upload.rows.outcome.upserted:,} documents: {error}") from error
-    upload.print(collection)
-    if upload.rows.outcome.refused.count:
+        stored = sum(upload.rows.outcome.upserted for upload in uploads)
+        raise SystemExit(f"stopped after {stored:,} documents: {error}") from error
+    if any(upload.rows.outcome.refused.count for upload in uploads):
         raise typer.Exit(1)
+
+
+def _upload(file: Path, format_: Format | None, fields: DocumentFields, console: Console) -> _Upload:
+    """The upload of a file of texts. Raises BadDataSet."""
+    if file.is_dir():
+        raise BadDataSet(f"{file} is a folder: name a file, or pass --vectors for a folder of vectors")
+    source = open_source(file, format_)
+    if source.columns is not None:
+        fields.require(source.columns)
+    return _Upload(console, file, source, DocumentRows(source, fields))
+
+
+def _vector_uploads(file: Path, fields: DocumentFields, console: Console) -> list[_Upload]:
+    """The uploads of a file of vectors, or of those in a folder. Raises BadDataSet."""
+    from semblance.service.cli.index.readers.vectors import VectorFile  # noqa: PLC0415 - needs pyarrow
+
+    files = sorted(file.glob("*.parquet")) if file.is_dir() else [file]
+    if not files:
+        raise BadDataSet(f"{file} has no files of vectors; make them by `semblance embed`")
+    uploads = []
+    for each in files:
+        source = VectorFile(each)
+        rows = DocumentRows(source, fields)
+        for number, message in source.refused:
+            rows.outcome.refused.add(number, message)
+        uploads.append(_Upload(console, each, source, rows, source.space))
+    return uploads
 
 
 @dataclass(frozen=True, slots=True)
 class _Upload:
-    """The rows of a file, and how far they are, for the console."""
+    """The rows of a file, and how far they are, for the console.
+
+    `space` is that of their vectors, if they have any.
+    """
 
     console: Console
     file: Path
     source: RowSource
     rows: DocumentRows
+    space: VectorSpace | None = None
 
     def infer_types(self) -> None:
         """Read the file once, if its columns need types. Raises BadDataSet."""
@@ -135,9 +177,34 @@ def _store_online(url: str, collection: str, upload: _Upload) -> None:
     upload.infer_types()
     with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client:
         if missing:
-            client.create_collection(collection)
+            model = _served_model(upload.space, {each.name: each.space for each in client.models()})
+            client.create_collection(collection, **_settings(upload.space, model))
         with upload.bar() as acknowledge:
             client.upload(upload.rows, collection, progress=acknowledge)
+
+
+def _served_model(space: VectorSpace | None, served: Mapping[str, str]) -> str | None:
+    """The served model of these vectors, given the space of each; None without vectors.
+
+    Raises:
+        SpaceMismatch: it is not served.
+    """
+    if space is None:
+        return None
+    for name, own in served.items():
+        if own == space.space:
+            return name
+    raise SpaceMismatch(
+        f"the vectors are of model {space.model!r} (space {space.space[:12]}), and the service has only "
+        f"{', '.join(f'{name} ({own[:12]})' for name, own in served.items())}; serve that model too"
+    )
+
+
+def _settings(space: VectorSpace | None, model: str | None) -> dict[str, Any]:
+    """Settings of a collection to create: for vectors, of one passage a document, as they are."""
+    if space is None:
+        return {}
+    return {"model": model, "tokens": "int8" if space.tokens else "none", "passages": "none"}
 
 
 def _is_missing(client: Client, collection: str) -> bool:
@@ -155,11 +222,13 @@ async def _store_offline(settings: Settings, collection: str, upload: _Upload) -
 
     with lock_home(settings.home):
         upload.infer_types()
-        async with open_services(settings, served_models(settings)) as services:
+        models = served_models(settings)
+        async with open_services(settings, models) as services:
             try:
                 await services[Collections].show(collection)
             except UnknownCollection:
-                await services[Collections].create(collection, NewCollection())
+                model = _served_model(upload.space, {name: files.space for name, files in models.files.items()})
+                await services[Collections].create(collection, NewCollection(**_settings(upload.space, model)))
             lines = read_lines(_ended(upload.rows), settings.max_body_bytes)
             with upload.bar() as acknowledge:
                 async for stored in services[IndexStream](collection, lines):

@@ -11,17 +11,19 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from semblance.models.embeddings import Floats, TokenEmbeddings, Want, unit_rows
-from semblance.models.measures.quantized_tokens import quantize
+from semblance.models.measures.quantized_tokens import is_codes, quantize
 from semblance.models.protocols import Encoder
-from semblance.models.text import text_problem
+from semblance.models.text import TokenizedText, text_problem
 from semblance.models.tokenization.passages import Cut, Span, cut_passages, fits
-from semblance.service.ports.documents import DocumentEmbedding, TokenStorage
+from semblance.service.errors import InvalidRequest, Problem
+from semblance.service.ports.documents import DocumentEmbedding, GivenEmbedding, TokenStorage
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings, unread_warning
 
 CHARS_PER_TOKEN = 40  # a text of more than that is cut without being tokenized as a whole first
 PASSAGES = 64  # of one document that are encoded together: 20 MB of token vectors
 INTERACTIVE = 16  # passages; a document of more is background work
+UNIT_TOLERANCE = 1e-4  # of the length of a vector that was given
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,15 @@ class DocumentEmbeddings:
     by_id: Mapping[str, DocumentEmbedding]
     tokens: int
     warnings: Sequence[RequestWarning] = ()
+
+    def joined(self, other: Self) -> Self:
+        """These embeddings and those of other documents."""
+        return replace(
+            self,
+            by_id={**self.by_id, **other.by_id},
+            tokens=self.tokens + other.tokens,
+            warnings=[*self.warnings, *other.warnings],
+        )
 
 
 class _Passage(NamedTuple):
@@ -64,6 +75,49 @@ class DocumentEmbedder:
             await self._texts.check(encoder, list(texts.values()), "document")
         else:
             await self._prepared(encoder, texts, cut)
+
+    async def adopt(
+        self,
+        encoder: Encoder,
+        given: Mapping[str, tuple[InputText, GivenEmbedding]],
+        cut: Cut | None,
+        tokens: TokenStorage,
+    ) -> DocumentEmbeddings:
+        """Embeddings given with their texts, in the encoder's space; nothing is encoded.
+
+        The texts are tokenized, which tells whether they are truncated and how many tokens their codes must have.
+
+        Raises:
+            InvalidRequest: a text cannot be embedded, or an embedding does not fit its text or the settings.
+        """
+        texts = {key: text for key, (text, _) in given.items()}
+        if cut is None:
+            read = await self._texts.tokenize(encoder, list(texts.values()), "document")
+            short = {key: text._replace(tokens=own) for (key, text), own in zip(texts.items(), read, strict=True)}
+        else:
+            short, _ = await self._prepared(encoder, texts, cut)
+        reasons = {
+            key: _misfit(each, encoder.dim, short[key].tokens if key in short else None, tokens)
+            for key, (_, each) in given.items()
+        }
+        if any(reasons.values()):
+            raise InvalidRequest(
+                [
+                    Problem(f"{texts[key].pointer.removesuffix('/text')}/embedding", "embedding_mismatch", reason)
+                    for key, reason in reasons.items()
+                    if reason is not None
+                ]
+            )
+        return DocumentEmbeddings(
+            by_id={key: _adopted(each, short[key].tokens, tokens) for key, (_, each) in given.items()},
+            tokens=sum(len(own) for text in short.values() if (own := text.tokens) is not None),
+            warnings=[
+                warning
+                for text in short.values()
+                if text.tokens is not None
+                for warning in unread_warning(encoder, text.pointer, text.tokens.unread)
+            ],
+        )
 
     async def embed_stored(
         self, encoder: Encoder, texts: Mapping[str, InputText], cut: Cut | None, tokens: TokenStorage
@@ -160,6 +214,37 @@ class DocumentEmbedder:
         return DocumentEmbeddings(
             {doc_id: _storable(made, spans)}, tokens, unread_warning(encoder, text.pointer, share)
         )
+
+
+def _misfit(given: GivenEmbedding, dim: int, text: TokenizedText | None, tokens: TokenStorage) -> str | None:
+    """Why an embedding does not fit its text; None if it fits.
+
+    The text is None if it has several passages.
+    """
+    if text is None:
+        return (
+            "the text has several passages, and this is one vector; send it without the embedding, or store it in a "
+            "collection whose passages are 'none'"
+        )
+    if len(given.vector) != 4 * dim:
+        return f"the vector has {len(given.vector):,} bytes, not the {4 * dim:,} of {dim:,} numbers in float32"
+    length = float(np.linalg.norm(_vector(given).astype(np.float64)))
+    if not abs(length - 1) <= UNIT_TOLERANCE and length != 0:  # a text whose tokens cancel out has the zero vector
+        return f"the vector is of length {length:.6g}, not 1"
+    if tokens == "int8" and (given.codes is None or not is_codes(given.codes, dim, len(text))):
+        return f"the collection keeps token codes, and those sent are not of {len(text):,} tokens of {dim:,} dimensions"
+    return None
+
+
+def _vector(given: GivenEmbedding) -> Floats:
+    return np.frombuffer(given.vector, "<f4").astype(np.float32)
+
+
+def _adopted(given: GivenEmbedding, text: TokenizedText | None, tokens: TokenStorage) -> DocumentEmbedding:
+    """What is stored of an embedding that fits."""
+    assert text is not None
+    codes = [given.codes] if tokens == "int8" and given.codes is not None else None
+    return DocumentEmbedding(_vector(given)[None], text.truncated, None, codes, given.code_error if codes else 0.0)
 
 
 def _passages(found: TextEmbeddings, want: Want) -> list[_Passage]:

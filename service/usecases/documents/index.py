@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from semblance.models.protocols import Encoder
 from semblance.models.tokenization.passages import Cut
-from semblance.service.errors import InvalidRequest, Problem
-from semblance.service.ports.documents import Collection, Document, Version, Write, unknown_document
+from semblance.service.errors import InvalidRequest, Problem, SpaceMismatch
+from semblance.service.ports.documents import (
+    Collection,
+    Document,
+    EmbeddedDocument,
+    GivenEmbedding,
+    Version,
+    Write,
+    unknown_document,
+)
 from semblance.service.replication.access import CollectionAccess
 from semblance.service.replication.retries import retry_on_conflict
 from semblance.service.request_warnings import RequestWarning
 from semblance.service.usecases.collections import Collections
-from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.documents.embed import DocumentEmbedder, DocumentEmbeddings
 from semblance.service.usecases.embed import InputText
 
 
@@ -35,7 +43,8 @@ class IndexingResult:
 class IndexDocuments:
     """Encodes and stores documents, all or none. Texts already stored are not encoded again.
 
-    During a re-embedding, a new text is encoded by both encoders.
+    During a re-embedding, a new text is encoded by both encoders. An embedding that is given with a document, of the
+    collection's space, is stored in place of encoding its text.
     """
 
     def __init__(self, collections: Collections, access: CollectionAccess, embedder: DocumentEmbedder) -> None:
@@ -77,8 +86,15 @@ class IndexDocuments:
         """
         collection = await self._access.read_primary(lambda store: store.collection(name))
         texts = {str(i): InputText(document.text, f"/documents/{i}/text") for i, document in enumerate(documents)}
+        given = {
+            str(i): (texts[str(i)], each.given)
+            for i, each in enumerate(documents)
+            if isinstance(each, EmbeddedDocument)
+        }
         for encoder, cut in await self._encoders(collection):
             await self._embedder.check(encoder, texts, cut)
+            own = {key: each for key, each in given.items() if each[1].space == encoder.space}
+            await self._embedder.adopt(encoder, own, cut, collection.settings.tokens)
 
     async def _store(
         self, name: str, documents: Sequence[Document], if_versions: Mapping[str, Version], *, bulk: bool
@@ -91,9 +107,11 @@ class IndexDocuments:
             for i, document in enumerate(documents)
             if not _same_text(document, stored.get(document.id))
         }
+        given = {each.id: each.given for each in documents if isinstance(each, EmbeddedDocument)}
+        _require_space(collection, given.values())
         embedded = [
-            await self._embedder.embed(encoder, new, cut, collection.settings.tokens, bulk=bulk)
-            for encoder, cut in await self._encoders(collection)
+            await self._embed(collection, generation, new, given, bulk=bulk)
+            for generation in await self._encoders(collection)
         ]
         own, following = embedded[0].by_id, embedded[-1].by_id if len(embedded) > 1 else {}
         writes = [Write(each, own.get(each.id), following.get(each.id), if_versions.get(each.id)) for each in documents]
@@ -106,6 +124,23 @@ class IndexDocuments:
             tokens=sum(each.tokens for each in embedded),
             warnings=[notice for each in embedded for notice in each.warnings],
         )
+
+    async def _embed(
+        self,
+        collection: Collection,
+        generation: tuple[Encoder, Cut | None],
+        texts: Mapping[str, InputText],
+        given: Mapping[str, GivenEmbedding],
+        *,
+        bulk: bool,
+    ) -> DocumentEmbeddings:
+        """Adopt the embeddings that are of the space of a generation, and encode the other texts."""
+        encoder, cut = generation
+        tokens = collection.settings.tokens
+        own = {key: (texts[key], each) for key, each in given.items() if key in texts and each.space == encoder.space}
+        adopted = await self._embedder.adopt(encoder, own, cut, tokens)
+        rest = {key: text for key, text in texts.items() if key not in own}
+        return adopted.joined(await self._embedder.embed(encoder, rest, cut, tokens, bulk=bulk))
 
     async def delete(self, name: str, doc_id: str, if_version: Version | None = None) -> Version:
         """Delete a document.
@@ -144,6 +179,17 @@ class IndexDocuments:
 
 def _same_text(document: Document, stored: Document | None) -> bool:
     return stored is not None and stored.text == document.text
+
+
+def _require_space(collection: Collection, given: Iterable[GivenEmbedding]) -> None:
+    """Raise SpaceMismatch if an embedding is of another space than the collection's."""
+    settings = collection.settings
+    for each in given:
+        if each.space != settings.space:
+            raise SpaceMismatch(
+                f"collection {collection.name!r} is of model {settings.model!r} (space {settings.space[:12]}), and "
+                f"an embedding of space {each.space[:12]!r}: embed the texts by that model, or send them alone"
+            )
 
 
 def check_distinct(ids: Sequence[str]) -> None:

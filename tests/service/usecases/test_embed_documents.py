@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from semblance.models.embeddings import Floats
 from semblance.models.tokenization.passages import Cut
 from semblance.service.caches.memory import MemoryCache
 from semblance.service.errors import InvalidRequest
 from semblance.service.observability.metrics import Metrics
+from semblance.service.ports.documents import GivenEmbedding, TokenStorage
 from semblance.service.usecases.documents.embed import DocumentEmbedder
 from semblance.service.usecases.embed import InputText, TextEmbedder
 from tests.service.usecases.test_embed import RecordingEmbedder
@@ -66,3 +69,57 @@ async def test_of_a_stored_document_its_longest_permitted_start_is_read() -> Non
     assert {doc_id: each.truncated for doc_id, each in stored.by_id.items()} == {"long": True, "short": False}
     with pytest.raises(InvalidRequest, match="70"):
         await embedder.embed(ENCODER, texts, None, "none", bulk=False)
+
+
+UNIT = np.array([0.6, 0.8, 0, 0], "<f4")
+
+
+async def test_given_embeddings_are_kept_and_nothing_is_encoded() -> None:
+    embedder, recorded = document_embedder()
+    texts = documents(a="a cat", b="a dog barks")
+    made = await embedder.embed(ENCODER, texts, None, "int8", bulk=False)
+    codes = {doc_id: (each.codes or [b""])[0] for doc_id, each in made.by_id.items()}
+    given = {
+        doc_id: (texts[doc_id], GivenEmbedding("space", each.vectors[0].astype("<f4").tobytes(), codes[doc_id], 0.01))
+        for doc_id, each in made.by_id.items()
+    }
+    encoded = len(recorded.encoded)
+    ways: list[tuple[TokenStorage, Cut | None]] = [("int8", None), ("int8", CUT), ("none", None)]
+    for tokens, cut in ways:
+        adopted = await embedder.adopt(ENCODER, given, cut, tokens)
+        assert adopted.tokens == made.tokens
+        for doc_id, each in adopted.by_id.items():
+            assert (each.vectors == made.by_id[doc_id].vectors).all()
+            assert each.codes == ([codes[doc_id]] if tokens == "int8" else None)
+            assert each.code_error == (0.01 if tokens == "int8" else 0)
+    assert len(recorded.encoded) == encoded
+
+
+@pytest.mark.parametrize(
+    ("vector", "text", "tokens", "message"),
+    [
+        (UNIT[:3], "a cat", "none", "12 bytes, not the 16 of 4 numbers"),
+        (UNIT * 1.01, "a cat", "none", "of length 1.01, not 1"),
+        (UNIT * np.float32(np.nan), "a cat", "none", "of length nan, not 1"),
+        (UNIT, "a cat", "int8", "those sent are not of"),
+        (UNIT, SENTENCE * 9, "none", "the text has several passages"),
+        (UNIT, SENTENCE * 900, "none", "the text has several passages"),
+    ],
+)
+async def test_a_given_embedding_that_does_not_fit_is_named(
+    vector: Floats, text: str, tokens: TokenStorage, message: str
+) -> None:
+    embedder, _ = document_embedder()
+    other = (await embedder.embed(ENCODER, documents(o="one two three four"), None, "int8", bulk=False)).by_id["o"]
+    codes = (other.codes or [b""])[0]
+    given = {
+        "good": (InputText("a cat", "/documents/0/text"), GivenEmbedding("space", UNIT.tobytes(), None, 0)),
+        "bad": (InputText(text, "/documents/1/text"), GivenEmbedding("space", vector.tobytes(), codes, 0)),
+    }
+    if tokens == "int8":
+        del given["good"]
+    with pytest.raises(InvalidRequest, match=message) as raised:
+        await embedder.adopt(ENCODER, given, CUT, tokens)
+    assert [(each.pointer, each.code) for each in raised.value.problems] == [
+        ("/documents/1/embedding", "embedding_mismatch")
+    ]

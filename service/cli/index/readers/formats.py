@@ -54,9 +54,18 @@ def format_of(file: Path) -> Format:
     Raises:
         BadDataSet: it is unknown.
     """
-    suffix = Path(file.name.removesuffix(".gz")).suffix
+    suffix = _suffix(file)
     if suffix not in SUFFIXES:
         raise BadDataSet(
             f"{file}: no format has the suffix {suffix!r}; pass --format with one of {', '.join(get_args(Format))}"
         )
     return SUFFIXES[suffix]
+
+
+def is_readable(file: Path) -> bool:
+    """Whether the suffix of a file tells its format."""
+    return _suffix(file) in SUFFIXES
+
+
+def _suffix(file: Path) -> str:
+    return Path(file.name.removesuffix(".gz")).suffix

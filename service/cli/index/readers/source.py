@@ -15,7 +15,7 @@ class SourceRow:
 
     Attributes:
         number: of the first line, or of the row where a format has no lines; from 1.
-        fields: the values; or the bytes of a line that is no JSON object, which the service refuses with the reason.
+        fields: the values; or a line to be sent as it is, such as one that is no JSON object and will be refused.
     """
 
     number: int

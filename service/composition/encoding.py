@@ -1,0 +1,46 @@
+"""Opens what encodes texts: the threads of the models, and what embeds documents by them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from semblance.models.model_files.source import ModelFiles
+from semblance.models.processor.usable_cores import usable_cores
+from semblance.service.batching.policy import Limits
+from semblance.service.batching.worker import Worker
+from semblance.service.caches.memory import MemoryCache
+from semblance.service.model_loading.device import device_for
+from semblance.service.observability.metrics import Metrics
+from semblance.service.settings import Settings
+from semblance.service.usecases.documents.embed import DocumentEmbedder
+from semblance.service.usecases.embed import TextEmbedder
+
+
+def open_worker(
+    settings: Settings, models: Iterable[ModelFiles], metrics: Metrics, on_lost: Callable[[], None] = lambda: None
+) -> Worker:
+    """Start the threads that own these models.
+
+    `on_lost` is called if a device or a thread fails for good.
+    """
+    gpu = device_for(models, settings).startswith("cuda")
+    batch_tokens = settings.max_batch_tokens
+    if batch_tokens == "auto":
+        batch_tokens = 16_384 if gpu else 1024
+    limits = Limits(batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
+    # a GPU runs batches one after the other; on a CPU each core runs one
+    return Worker(limits, metrics, settings.idle_check_s, on_lost, 1 if gpu else settings.threads or usable_cores())
+
+
+@contextmanager
+def open_document_embedder(settings: Settings, model: ModelFiles) -> Iterator[DocumentEmbedder]:
+    """Embed documents as the service does, without its cache and its limits on tokens."""
+    unlimited = settings.model_copy(update={"max_request_tokens": sys.maxsize, "max_queued_tokens": sys.maxsize})
+    metrics = Metrics()
+    worker = open_worker(unlimited, [model], metrics)
+    try:
+        yield DocumentEmbedder(TextEmbedder(worker, MemoryCache(0), metrics, settings.max_text_chars))
+    finally:
+        worker.stop()
