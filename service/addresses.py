@@ -11,6 +11,9 @@ from pydantic import AfterValidator, PostgresDsn, RedisDsn, SecretStr
 ANY_HOST = "*"
 
 _NAME = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
+_MILVUS = re.compile(
+    r"milvus://([^:@/?#]+:[^:@/?#]+@)?([a-z0-9_.-]+|\[[0-9a-f:]+\]):\d{1,5}(/[a-z0-9_]*)?", re.IGNORECASE
+)
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
 
@@ -89,6 +92,14 @@ def _postgres_url(url: SecretStr) -> SecretStr:
     return url
 
 
+def _milvus_url(url: SecretStr) -> SecretStr:
+    """`url` of a Milvus server, or empty. Raises ValueError without repeating it."""
+    address = url.get_secret_value()
+    if address and not _MILVUS.fullmatch(address):
+        raise ValueError("it must look like milvus://user:password@host:19530/database, user and database optional")
+    return url
+
+
 def _redis_url(url: SecretStr) -> SecretStr:
     """`url` of a Redis server. Raises ValueError without repeating it."""
     try:
@@ -103,3 +114,4 @@ Networks: TypeAlias = Annotated[str, AfterValidator(_networks)]
 Origins: TypeAlias = Annotated[str, AfterValidator(_origins)]
 PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
+MilvusUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_milvus_url)]

@@ -188,6 +188,18 @@ class StoreUnavailable(SemblanceError):
     code = "store_unavailable"
 
 
+class IndexUnavailable(SemblanceError):
+    """The index on another server does not answer, or is being filled; retry soon."""
+
+    code = "index_unavailable"
+
+
+class NotWithRemoteIndex(SemblanceError):
+    """The request needs an index in the memory of the replica, and SEMBLANCE_INDEX_URL is set."""
+
+    code = "not_with_remote_index"
+
+
 class StoreFull(SemblanceError):
     """The disk of the document store is full; nothing was stored. Free some space."""
 

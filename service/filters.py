@@ -114,6 +114,8 @@ Condition: TypeAlias = OneOf | Between | Prefix
 
 Filter: TypeAlias = Condition | Exists | Not | All | Either
 
+EVERYTHING = All(())  # matches every document
+
 
 def parse_filter(json: object) -> Filter:
     """Parse the JSON form of a filter.

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from semblance.service.addresses import (
     ANY_HOST,
     Hosts,
+    MilvusUrl,
     Networks,
     Origins,
     PostgresUrl,
@@ -75,8 +76,15 @@ class Settings(BaseSettings):
         "`postgresql://user:password@host:5432/name`; each replica keeps a copy in SEMBLANCE_HOME. By default the "
         "documents are stored in SEMBLANCE_HOME only.",
     )
+    index_url: MilvusUrl = Field(
+        SecretStr(""),
+        description="Milvus that finds candidates for replicas of SEMBLANCE_DATABASE_URL, which then keep no copy: "
+        "`milvus://host:19530/database` (docs/deployment/milvus.md). Needs the extra `milvus`.",
+    )
     database_connections: int = Field(4, ge=1, description="Maximum connections of a replica to PostgreSQL.")
-    database_timeout_s: float = Field(10.0, ge=1, description="Seconds that a write to PostgreSQL may take; then 503.")
+    database_timeout_s: float = Field(
+        10.0, ge=1, description="Seconds that a write to PostgreSQL, or a call of Milvus, may take; then 503."
+    )
     poll_s: float = Field(
         1.0, gt=0, description="Seconds between polls for changes in PostgreSQL; LISTEN/NOTIFY usually comes first."
     )
@@ -214,6 +222,8 @@ class Settings(BaseSettings):
             raise ValueError("SEMBLANCE_IDLE_CHECK_S must be less than SEMBLANCE_READY_WITHIN_S")
         if self.max_request_tokens > self.max_queued_tokens:
             raise ValueError("SEMBLANCE_MAX_REQUEST_TOKENS must not exceed SEMBLANCE_MAX_QUEUED_TOKENS")
+        if self.index_url.get_secret_value() and not self.database_url.get_secret_value():
+            raise ValueError("SEMBLANCE_INDEX_URL needs SEMBLANCE_DATABASE_URL: the index holds no documents")
         if not is_loopback(self.host) and not self.has_keys and not self.allow_anonymous:
             raise ValueError(
                 f"SEMBLANCE_HOST={self.host} would give the whole network access: keep 127.0.0.1, set "
@@ -284,5 +294,6 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def _known_variables() -> set[str]:
-    tests_only = "SEMBLANCE_DATA"  # folder of data of benchmarks and tests; the service does not read it
-    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | {tests_only, CLIENT_KEY}
+    # a folder of data and a server of benchmarks and tests; the service does not read them
+    tests_only = {"SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS"}
+    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | tests_only | {CLIENT_KEY}

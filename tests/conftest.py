@@ -6,6 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +19,7 @@ from semblance.models.model_files.checkpoint import Checkpoint, read_checkpoint
 from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from tests.support.project import PROJECT
+from tests.support.servers.milvus_server import MilvusServer, milvus_elsewhere
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
 from tests.support.small_model import BUILT_IN_FOLDER
@@ -87,6 +89,36 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture
+def milvus_server(tmp_path: Path) -> Iterator[MilvusServer]:
+    """A Milvus Lite of this test's own, empty and running."""
+    _require_milvus()
+    (tmp_path / "milvus").mkdir()
+    server = MilvusServer(tmp_path / "milvus")
+    server.start()
+    yield server
+    server.resume()
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Milvus that runs, whatever it holds: the one of SEMBLANCE_TEST_MILVUS, or Milvus Lite."""
+    if elsewhere := milvus_elsewhere():
+        yield elsewhere
+        return
+    _require_milvus()
+    server = MilvusServer(tmp_path_factory.mktemp("milvus"))
+    server.start()
+    yield server.url
+    server.kill()
+
+
+def _require_milvus() -> None:
+    if find_spec("milvus_lite") is None:
+        missing("the package milvus-lite")
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ MODEL = ("unknown_model", "model_loading", "model_unavailable")
 ENCODING = ("model_loading", "model_unavailable", "overloaded", "too_many_tokens")
 READ = ("store_damaged", "store_failed", "store_unavailable", "version_not_reached")
 WRITE = (*READ, "store_full")
+INDEX = ("index_unavailable", "not_with_remote_index")
 
 
 def responses(*codes: str, also: Shape | None = None) -> dict[int | str, dict[str, Any]]:

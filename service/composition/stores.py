@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from shlex import quote
 
 from sqlalchemy import Engine
 
+from semblance.models.errors import MissingExtra
 from semblance.service.documents.database import DatabaseHealth
 from semblance.service.documents.databases.sqlite import has_tables, sqlite_engine
 from semblance.service.documents.lock import lock_home
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder
+from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.model_loading.device import torch_device
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.device import Device
@@ -26,6 +29,7 @@ from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
 from semblance.service.replication.recovering_replica import RecoveringReplica, running
 from semblance.service.replication.replica import Replica
+from semblance.service.replication.thin.thin_replica import ThinReplica
 from semblance.service.settings import Settings
 
 
@@ -48,9 +52,11 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
 
     `on_lost` is called if the device of an index fails.
 
-    Raises StoreTooNew, StoreMissing, StoreDamaged, StoreFailed, NoSuchDevice, on entering it.
+    Raises StoreTooNew, StoreMissing, StoreDamaged, StoreFailed, NoSuchDevice, MissingExtra, on entering it.
     """
     indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost))
+    if settings.index_url.get_secret_value():
+        return _thin_replica(settings)
     return _replica(settings, indexes) if settings.database_url.get_secret_value() else _embedded(settings, indexes)
 
 
@@ -121,13 +127,53 @@ async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[St
 def _open_replica(settings: Settings, indexes: IndexFolder, on_damage: Callable[[], None]) -> tuple[LocalNode, Replica]:
     copy = SqlDocumentStore(sqlite_engine(settings.copy_file), on_damage=on_damage)
     local = LocalNode(copy, indexes)
-    timeouts = Timeouts(
+    return local, Replica(_primary(settings)[0], copy, local, settings.database_connections, _timeouts(settings))
+
+
+@asynccontextmanager
+async def _thin_replica(settings: Settings) -> AsyncIterator[Stores]:
+    replica = _open_thin_replica(settings)
+    try:
+        await replica.start()
+        async with running(replica.keep_following()):
+            yield Stores(
+                replica,
+                required={"store_reachable": lambda: replica.reachable},
+                optional={
+                    "store_writable": lambda: replica.writable,
+                    "index_reachable": lambda: replica.index_reachable,
+                    "collections": lambda: not replica.failed_collections,
+                },
+                show=lambda metrics: metrics.set_store(
+                    reachable=replica.reachable,
+                    seconds_since_contact=replica.seconds_since_contact,
+                    left_out=replica.failed_collections,
+                ),
+            )
+    finally:
+        await asyncio.to_thread(replica.close)
+
+
+def _open_thin_replica(settings: Settings) -> ThinReplica:
+    from semblance.service.documents.databases.index_marks import LockedMarks, StoredMarks  # noqa: PLC0415 - slow
+
+    try:
+        from semblance.service.indexes.remote.milvus_index import MilvusIndex  # noqa: PLC0415 - an extra, and slow
+    except ModuleNotFoundError as error:
+        raise MissingExtra("SEMBLANCE_INDEX_URL", "pymilvus", "milvus") from error
+    index = MilvusIndex(MilvusAddress.parse(settings.index_url.get_secret_value()), settings.database_timeout_s)
+    primary, engine, health = _primary(settings, more_connections=settings.database_connections)
+    marks, leadership = StoredMarks(engine, health), LockedMarks(engine)
+    return ThinReplica(primary, marks, leadership, index, settings.database_connections, _timeouts(settings))
+
+
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
         write_s=settings.database_timeout_s,
         poll_s=settings.poll_s,
         version_s=settings.min_version_wait_s,
         lag_s=settings.ready_lag_s,
     )
-    return local, Replica(_primary(settings), copy, local, settings.database_connections, timeouts)
 
 
 def _discard_copy(file: Path) -> None:
@@ -135,13 +181,16 @@ def _discard_copy(file: Path) -> None:
         part.unlink()
 
 
-def _primary(settings: Settings) -> Primary:
+def _primary(settings: Settings, more_connections: int = 0) -> tuple[Primary, Engine, DatabaseHealth]:
+    """The primary and its engine, with a connection for the thread that follows it."""
     from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine  # noqa: PLC0415 - slow
 
     url = settings.database_url.get_secret_value()
     health = DatabaseHealth(settings.database_timeout_s)
-    engine = postgresql_engine(url, settings.database_connections + 1, settings.database_timeout_s)  # 1 for the copier
-    return Primary(SqlDocumentStore(engine, health), health, Notifications(url, settings.database_timeout_s))
+    connections = settings.database_connections + 1 + more_connections
+    engine = postgresql_engine(url, connections, settings.database_timeout_s)
+    notices = Notifications(url, settings.database_timeout_s)
+    return Primary(SqlDocumentStore(engine, health), health, notices), engine, health
 
 
 @contextmanager

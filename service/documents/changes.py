@@ -20,9 +20,11 @@ from semblance.service.documents.rows import (
     to_vectors,
 )
 from semblance.service.documents.schema import documents, token_codes, vectors
+from semblance.service.documents.writes import IDS_PER_STATEMENT
 from semblance.service.ports.documents import (
     AnyChange,
     ChangePage,
+    Collection,
     Cursor,
     DocumentChange,
     DocumentEmbedding,
@@ -67,6 +69,23 @@ def vector_changes(
     )
     rows, following = read_page(connection, query, limit)
     return _page(connection, collection, [_vector_change(row) for row in rows], rows, following)
+
+
+def vector_states(
+    connection: Connection, name: str, ids: Sequence[str], generation: str
+) -> tuple[Collection, dict[str, VectorChange]]:
+    """Documents as `vector_changes` reads them, without texts; deleted ones are left out."""
+    collection = to_collection(select_collection(connection, name))
+    of_document = and_(vectors.c.collection == documents.c.collection, vectors.c.id == documents.c.id)
+    columns = (documents.c.id, documents.c.version, documents.c.metadata, vectors.c.vector, vectors.c.passages)
+    states: dict[str, VectorChange] = {}
+    for start in range(0, len(ids), IDS_PER_STATEMENT):
+        some = documents.c.id.in_(ids[start : start + IDS_PER_STATEMENT])
+        query = select(*columns).join(vectors, of_document).where(documents.c.collection == name, some)
+        for row in connection.execute(query.where(vectors.c.space == generation)).mappings():
+            found = to_vectors(row["vector"], row["passages"])
+            states[row["id"]] = VectorChange(row["id"], row["version"], found, row["metadata"])
+    return collection, states
 
 
 def document_changes(

@@ -110,3 +110,14 @@ token_codes = Table(
     _digest(),
     ForeignKeyConstraint(["collection", "id"], ["documents.collection", "documents.id"], ondelete="CASCADE"),
 )
+
+index_marks = Table(
+    "index_marks",
+    metadata,
+    Column("key", String, primary_key=True),  # of a collection on the server of a remote index
+    Column("collection", NAME, nullable=False),  # which may be gone: then what is left on the server is deleted
+    Column("epoch", String, nullable=False),
+    Column("version", Integer, nullable=False),  # up to which the server has acknowledged all changes
+    Column("last_commit", String, nullable=False),
+    Column("complete", Boolean, nullable=False),
+)

@@ -198,6 +198,12 @@ class SqlDocumentStore:
         with self._database.reading() as connection:
             return changes.vector_changes(connection, name, since, cursor, limit, generation)
 
+    def vector_states(
+        self, name: str, ids: Sequence[str], generation: str
+    ) -> tuple[Collection, dict[str, VectorChange]]:
+        with self._database.reading() as connection:
+            return changes.vector_states(connection, name, ids, generation)
+
     def document_changes(
         self, name: str, since: Version, cursor: Cursor | None, limit: int
     ) -> ChangePage[DocumentChange]:

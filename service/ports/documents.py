@@ -438,6 +438,14 @@ class DocumentStore(Protocol):
             HistoryLost: it was never at `since`, or no longer has the state in which the page before was read.
         """
 
+    def vector_states(
+        self, name: str, ids: Sequence[str], generation: str
+    ) -> tuple[Collection, dict[str, VectorChange]]:
+        """Get documents with vectors of a generation, without texts; others are left out.
+
+        The collection is as it was at the same moment. Raises UnknownCollection.
+        """
+
     def document_changes(
         self, name: str, since: Version, cursor: Cursor | None, limit: int
     ) -> ChangePage[DocumentChange]:

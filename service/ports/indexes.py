@@ -196,7 +196,7 @@ class VectorIndex(Protocol):
         """
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """Warnings of the conditions that no document can meet.
+        """Warnings of conditions that no document can meet, and of what a search may have missed.
 
         Takes time per condition, not per document.
         """

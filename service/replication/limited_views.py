@@ -9,7 +9,7 @@ from typing import NoReturn, cast
 from semblance.models.embeddings import Floats
 from semblance.service.callers import Permission
 from semblance.service.errors import Forbidden, shorten
-from semblance.service.filters import All, Filter
+from semblance.service.filters import EVERYTHING, All, Filter
 from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
@@ -232,9 +232,9 @@ class LimitedIndex(_Limited):
         return self._index.search_hybrid(query, k, self._visible(where), passages)
 
     def mismatches(self, where: Filter) -> list[RequestWarning]:
-        """None: they would tell of the metadata of other documents."""
+        """Those of the search alone: others would tell of the metadata of other documents."""
         del where
-        return []
+        return self._index.mismatches(EVERYTHING)
 
     def count(self, where: Filter | None, facets: Mapping[str, int], among: Sequence[str] | None = None) -> Counted:
         """Count visible documents, without warnings."""

@@ -103,7 +103,7 @@ class LocalNode:
             indexed = self._indexes.get(name)
             now = indexed.collection if indexed is not None else await self.read(lambda store: store.collection(name))
             if min_version is not None and min_version.epoch != now.version.epoch:
-                raise _never_at(name, min_version)
+                raise never_at(name, min_version)
             needed = min_version.number if min_version is not None else 0
             if indexed is None or indexed.index.version.number < needed:
                 # A write under way may be about to reach that version: the refresh waits for its turn, then checks.
@@ -112,7 +112,7 @@ class LocalNode:
             if indexed is None or indexed.collection.version.epoch != now.version.epoch:  # dropped or recreated since
                 continue
             if min_version is not None and not await self._has_version(name, min_version, indexed.index.version):
-                raise _never_at(name, min_version)
+                raise never_at(name, min_version)
             return indexed.collection, indexed.index
 
     async def _has_version(self, name: str, version: Version, now: Version) -> bool:
@@ -352,7 +352,8 @@ class LocalNode:
         return partial(self._store.vectors, collection.name, generation=collection.settings.generation)
 
 
-def _never_at(name: str, version: Version) -> VersionMismatch:
+def never_at(name: str, version: Version) -> VersionMismatch:
+    """Error for a `min_version` that a collection was never at."""
     return VersionMismatch(
         f"collection {name!r} was never at min_version {version}: it was recreated or restored, or its database "
         "recovered; leave min_version out"

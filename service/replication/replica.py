@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from semblance.service.replication.change_feed import Stopped
 from semblance.service.replication.copier import Copier
 from semblance.service.replication.local_node import LocalNode
 from semblance.service.replication.primary import Primary, Timeouts
-from semblance.service.threads import with_deadline
+from semblance.service.replication.primary_queries import PrimaryQueries
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,7 @@ class Replica:
         self._timeouts = timeouts
         self._closing = threading.Event()
         self._copier = Copier(primary.store, copy, local, self._closing)
-        self._client = ThreadPoolExecutor(connections, "primary")
-        self._pending: set[Future[Any]] = set()
+        self._queries = PrimaryQueries(primary.store, connections, "primary")
         self._follower = ThreadPoolExecutor(1, "follower")
         self._listener = ThreadPoolExecutor(1, "listener")
         self._primary_versions: dict[str, Version] = {}  # as last read
@@ -154,14 +153,14 @@ class Replica:
 
     async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the primary. Raises StoreUnavailable."""
-        return await self._query_primary(query, self._timeouts.write_s)
+        return await self._queries.run(query, self._timeouts.write_s)
 
     async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
         """Change the primary; a committed write succeeds even if the copy cannot catch up at once."""
         return await self._write(name, change, self._timeouts.write_s)
 
     async def _write(self, name: str, change: Callable[[DocumentStore], Result], timeout_s: float) -> Result:
-        result = await self._query_primary(change, timeout_s)
+        result = await self._queries.run(change, timeout_s)
         try:
             await self._catch_up(name)
         except StoreUnavailable as error:
@@ -212,11 +211,11 @@ class Replica:
         """Disconnect from the primary; the copy and its indexes are closed with `local`."""
         self._closing.set()
         self._listener.submit(self._primary.notices.close)  # in the thread that uses it
-        last = self._follower.submit(int)
-        wait({last, *self._pending}, STOP_S)  # they stop at their next page or answer, unless the primary hangs
+        until = time.monotonic() + STOP_S
+        wait({self._follower.submit(int)}, STOP_S)  # it stops at its next page or answer, unless the primary hangs
+        self._queries.close(max(0.0, until - time.monotonic()))
         self._listener.shutdown(wait=False)
         self._follower.shutdown(wait=False, cancel_futures=True)
-        self._client.shutdown(wait=False, cancel_futures=True)
         self._primary.store.close()
 
     async def _catch_up(self, name: str) -> None:
@@ -228,16 +227,6 @@ class Replica:
 
     async def _in_follower(self, act: Callable[[], Any]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._follower, act)
-
-    async def _query_primary(self, query: Callable[[DocumentStore], Result], timeout_s: float) -> Result:
-        """Run a query within a timeout; after it, nothing is committed. Raises StoreUnavailable."""
-        future = self._client.submit(with_deadline(lambda: query(self._primary.store), timeout_s))
-        self._pending.add(future)
-        future.add_done_callback(self._pending.discard)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
-        except TimeoutError:
-            raise StoreUnavailable("the database does not answer in time; retry") from None
 
     async def _wait_for_change(self) -> None:
         """Wait for a notification, or until the next poll is due."""

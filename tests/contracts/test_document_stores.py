@@ -116,7 +116,16 @@ def test_passages_are_read_one_by_one(store: SqlDocumentStore) -> None:
     assert size.bytes_per_document == 5 * (4 * DIM + 6) / 3
     [changes] = [store.vector_changes("c", Version(store.collection("c").version.epoch, 0), None, 9).changes]
     assert [each.vectors is not None and each.vectors.shape for each in changes] == [(2, DIM), (2, DIM), (1, DIM)]
+    collection, states = store.vector_states("c", [*(each.id for each in changes), "missing"], cut.generation)
+    assert collection == store.collection("c")
+    assert {doc_id: (each.version, each.metadata) for doc_id, each in states.items()} == {
+        each.id: (each.version, each.metadata) for each in changes
+    }
+    for each in changes:
+        assert np.asarray(states[each.id].vectors).tolist() == np.asarray(each.vectors).tolist()
+    assert store.vector_states("c", ["cut"], "another generation") == (collection, {})
     store.delete("c", "cut")
+    assert store.vector_states("c", ["cut"], cut.generation)[1] == {}
     assert store.codes("c", keys, cut.generation).keys() == {keys[0], keys[2]}
     assert store.sizes(["c"])[0][1].passages == 3
 
@@ -168,6 +177,7 @@ def test_errors_name_what_is_missing(store: SqlDocumentStore) -> None:
         lambda: store.get("no", ["d"]),
         lambda: store.scan("no", "", 1),
         lambda: store.vector_changes("no", Version("e", 0), None, 1),
+        lambda: store.vector_states("no", [], "g"),
         lambda: upsert(store, [new("d")], "no"),
     ):
         with pytest.raises(UnknownCollection, match="'no'"):

@@ -25,7 +25,13 @@ from semblance.service.api.schemas.documents import (
 )
 from semblance.service.api.schemas.fields import CURSOR_PATTERN, CollectionInPath, DocumentInPath, Usage, VersionText
 from semblance.service.api.schemas.warnings import warnings_out
-from semblance.service.errors import UnknownCollection, VersionMismatch, VersionNotReached
+from semblance.service.errors import (
+    IndexUnavailable,
+    StoreUnavailable,
+    UnknownCollection,
+    VersionMismatch,
+    VersionNotReached,
+)
 from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.duplicates import FindDuplicates
@@ -74,6 +80,8 @@ _NDJSON_DOCS = {
     },
 }
 
+
+_WITHOUT_INDEX = (IndexUnavailable, StoreUnavailable, UnknownCollection, VersionMismatch, VersionNotReached)
 
 _NOT_STORED = responses(
     *FIELDS,
@@ -135,7 +143,7 @@ async def _similar(
     wanted, ids = body.if_similar, [document.id for document in body.documents]
     try:
         found = await duplicates.similar(name, stored.version, ids, wanted.min_score, wanted.most)
-    except (UnknownCollection, VersionMismatch, VersionNotReached):  # the documents are stored, whatever follows
+    except _WITHOUT_INDEX:  # the documents are stored, whatever follows
         return None
     return [SimilarOut(id=own, like=near.id, score=near.score) for own, each in found.items() for near in each]
 

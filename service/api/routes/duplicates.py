@@ -11,7 +11,7 @@ from semblance.service.api.cursors import Place, read_cursor, write_cursor
 from semblance.service.api.formats import accepted_format
 from semblance.service.api.ndjson import MEDIA_TYPE as NDJSON
 from semblance.service.api.ndjson import StreamAnswer, answer_lines
-from semblance.service.api.refusals import ENCODING, FIELDS, READ, responses
+from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, READ, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.duplicates import (
     DuplicatesBroken,
@@ -38,6 +38,7 @@ _REFUSALS = responses(
     *FIELDS,
     *ENCODING,
     *READ,
+    *INDEX,
     "bad_cursor",
     "bad_filter",
     "bad_version",

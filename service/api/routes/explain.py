@@ -12,7 +12,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
-from semblance.service.api.refusals import ENCODING, FIELDS, MODEL, READ, TEXTS, responses
+from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, MODEL, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.explain import ExplainQuery, ExplainRequest, ExplainResponse, explain_response
 from semblance.service.rendering.caption import Caption, Probable
@@ -48,6 +48,7 @@ _DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
     *MODEL,
     *ENCODING,
     *READ,
+    *INDEX,
     "not_acceptable",
     "not_explainable",
     "space_mismatch",

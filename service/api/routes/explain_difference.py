@@ -12,7 +12,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from semblance.models import catalogue
 from semblance.service.api.formats import PICTURE_HEADERS, accepted_format, documented_formats
 from semblance.service.api.playground_links import playground_address
-from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
+from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, READ, TEXTS, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer
 from semblance.service.api.schemas.difference import (
     DifferenceQuery,
@@ -41,6 +41,7 @@ _DOCUMENTED = documented_formats(MEDIA_TYPES) | responses(
     *TEXTS,
     *ENCODING,
     *READ,
+    *INDEX,
     "not_acceptable",
     "not_explainable",
     "space_mismatch",

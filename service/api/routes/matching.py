@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from semblance.service.api.cursors import Place, read_cursor, write_cursor
-from semblance.service.api.refusals import FIELDS, READ, WRITE, responses
+from semblance.service.api.refusals import FIELDS, INDEX, READ, WRITE, responses
 from semblance.service.api.routing import StrictRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.documents import document_out
 from semblance.service.api.schemas.fields import CollectionInPath
@@ -31,7 +31,15 @@ from semblance.service.usecases.documents.listing import ListDocuments
 
 router = APIRouter(prefix="/collections/{name}", tags=["documents"], route_class=StrictRoute)
 
-_MATCHING = ("bad_filter", "bad_version", "ill_formed_text", "not_finite", "unknown_collection", "version_mismatch")
+_MATCHING = (
+    *INDEX,
+    "bad_filter",
+    "bad_version",
+    "ill_formed_text",
+    "not_finite",
+    "unknown_collection",
+    "version_mismatch",
+)
 
 
 @router.post("/count", summary="Count documents by a filter", responses=responses(*FIELDS, *READ, *_MATCHING))

@@ -72,6 +72,7 @@ async def step_reembedding(name: CollectionInPath, reembedder: Use[Reembedder]) 
     summary="Switch a collection to the next model",
     responses=responses(
         *WRITE,
+        "index_unavailable",
         "model_loading",
         "model_unavailable",
         "no_reembedding",

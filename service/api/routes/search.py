@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from semblance.models.measures.highlight import Highlight
 from semblance.models.tokenization.terms import document_terms
-from semblance.service.api.refusals import ENCODING, FIELDS, READ, TEXTS, responses
+from semblance.service.api.refusals import ENCODING, FIELDS, INDEX, READ, TEXTS, responses
 from semblance.service.api.routing import JsonRoute, Use, json_answer, require_at_most
 from semblance.service.api.schemas.calibration import calibration_out, probability_of
 from semblance.service.api.schemas.explain import word_links_out
@@ -47,6 +47,7 @@ _REFUSALS = responses(
     *TEXTS,
     *ENCODING,
     *READ,
+    *INDEX,
     "bad_filter",
     "bad_version",
     "not_explainable",

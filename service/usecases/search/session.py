@@ -14,6 +14,7 @@ from semblance.models.measures.highlight import HighlightOptions, highlight
 from semblance.models.protocols import Explainable
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.errors import CollectionReplaced
+from semblance.service.filters import EVERYTHING
 from semblance.service.observability.stages import timed
 from semblance.service.ports.calibration import Calibration
 from semblance.service.ports.documents import Collection, DocumentStore, PassageKey
@@ -198,11 +199,11 @@ class SearchSession:
 
     def _find(self, k: int, passages: int) -> IndexHits:
         where, mode = self.params.where, self.params.mode
-        warnings = [] if where is None else self.index.mismatches(where)
         directions = unit_rows(np.stack([query.pooled() for query in self.queries.embeddings])).astype(np.float32)
         if mode == "vector":
             version, hits = self.index.search(directions, k, where, passages)
-            return IndexHits(version, [[_without_terms(*each) for each in enumerate(own, 1)] for own in hits], warnings)
+            ranked = [[_without_terms(*each) for each in enumerate(own, 1)] for own in hits]
+            return IndexHits(version, ranked, self.index.mismatches(where or EVERYTHING))
         found = [
             self.index.search_hybrid(
                 HybridQuery(
@@ -217,6 +218,7 @@ class SearchSession:
             )
             for vector, text in zip(directions, self.params.queries, strict=True)
         ]
+        warnings = self.index.mismatches(where or EVERYTHING)
         return IndexHits(found[0].version, [each.hits for each in found], warnings)
 
     async def _explain(

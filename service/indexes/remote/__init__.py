@@ -1,0 +1,1 @@
+"""Indexes on a server of their own."""

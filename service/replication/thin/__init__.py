@@ -1,0 +1,1 @@
+"""A replica without a copy: it reads the primary and searches a remote index."""

@@ -1,0 +1,201 @@
+"""Fill a remote index from the primary, as the one process of all replicas that does."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+
+from semblance.service.errors import (
+    HistoryLost,
+    IndexUnavailable,
+    StoreUnavailable,
+    UnknownCollection,
+    VersionMismatch,
+)
+from semblance.service.ports.documents import Collection, DocumentStore, Version
+from semblance.service.ports.remote_index import IndexLeadership, IndexMark, RemoteCollection, RemoteIndex
+from semblance.service.replication.change_feed import Stopped, read_pages
+
+log = logging.getLogger(__name__)
+
+CHECK_S = 5.0  # between comparisons of the server's record with ours
+PAGES_PER_TURN = 8  # of a collection, before the others have theirs
+COUNT_S = 600.0  # between counts of the passages on the server, which take long in large collections
+
+
+@dataclass(slots=True)
+class _Checks:
+    """When a collection on the server was last compared."""
+
+    position_at: float = float("-inf")
+    count_at: float = float("-inf")
+    refilled: bool = False  # since the last time that its passages were as many as expected
+
+
+class IndexWriter:
+    """Brings the index up to the primary, while this process leads. For one thread.
+
+    The marks in the primary never run ahead of the record on the server, which is written first. A record that is
+    missing, behind its mark, or of another history shows that the server has lost its data or was set back; too few
+    or too many passages show it, too. Then the collection is filled from the start, and searches are refused
+    meanwhile.
+
+    Args:
+        store: the primary.
+        index: the server.
+        leadership: the right to fill it, and the marks.
+        stop: ends a round between pages.
+    """
+
+    def __init__(self, store: DocumentStore, index: RemoteIndex, leadership: IndexLeadership, stop: Event) -> None:
+        self._store = store
+        self._index = index
+        self._leadership = leadership
+        self._stop = stop
+        self._checks: dict[str, _Checks] = {}
+        self._failed: dict[str, None] = {}  # keys that failed in their last turn, and have the last turn in a round
+
+    @property
+    def failed(self) -> int:
+        """Number of collections that could not be brought up to the primary; see the log."""
+        return len(self._failed)
+
+    def round(self) -> bool:
+        """Bring every collection nearer to the primary, or ping the server if another one leads.
+
+        Returns whether that is done; large collections take several rounds, so that the others need not wait.
+        """
+        try:
+            if self._leadership.acquire():
+                return self._lead()
+            self._checks.clear()
+            self._failed.clear()
+            self._index.ping()
+        except (IndexUnavailable, StoreUnavailable):  # logged where they are noticed
+            self._checks.clear()
+        except Stopped:
+            pass
+        except Exception:
+            log.exception("the index could not be brought up to the database; retrying")
+        return True
+
+    def _lead(self) -> bool:
+        wanted = _targets(self._store.collections())
+        marks = self._leadership.marks()
+        for key in marks.keys() - wanted.keys():
+            self._index.drop(key)
+            self._leadership.remove(key)
+        self._failed = {key: None for key in self._failed if key in wanted}
+        done = True
+        for key in sorted(wanted, key=lambda key: key in self._failed):
+            self._failed[key] = None
+            try:
+                done &= self._bring_up(*wanted[key], marks.get(key))
+            except (UnknownCollection, VersionMismatch):  # deleted or recreated meanwhile: the next round sees it
+                continue
+            except (IndexUnavailable, StoreUnavailable, Stopped):
+                raise
+            except Exception:
+                log.exception("collection %s could not be brought into the index; retrying", wanted[key][0].name)
+                continue
+            del self._failed[key]
+        return done
+
+    def _bring_up(self, collection: Collection, target: RemoteCollection, mark: IndexMark | None) -> bool:
+        """Apply some pages of changes. Returns whether these were all."""
+        checks = self._checks.setdefault(target.key, _Checks())
+        if mark is None or not self._has_record(collection, target, mark, checks):
+            mark = self._begin(collection, target, found=mark)
+        if mark.version != collection.version or not mark.complete:
+            try:
+                mark, done = self._follow(collection, target, mark)
+            except HistoryLost:
+                log.warning("the database of collection %s was set back", collection.name)
+                self._begin(collection, target, found=mark)
+                return False
+            if not done:
+                return False
+        if self._has_passages(collection, target, mark, checks):
+            return True
+        if checks.refilled:
+            log.error("the server does not count the passages of collection %s as expected", collection.name)
+            checks.count_at = math.inf  # filling it again and again would not help
+            return True
+        checks.refilled = True
+        self._begin(collection, target, found=mark)
+        return False
+
+    def _begin(self, collection: Collection, target: RemoteCollection, found: IndexMark | None) -> IndexMark:
+        """Create a collection on the server; from the mark on, no search uses what was there."""
+        if found is not None:
+            log.warning("filling the index of collection %s again: it does not agree with its mark", collection.name)
+        mark = IndexMark(target.key, collection.name, Version(collection.version.epoch, 0), complete=False)
+        self._leadership.set(mark)
+        self._index.create(target)
+        return mark
+
+    def _follow(self, collection: Collection, target: RemoteCollection, mark: IndexMark) -> tuple[IndexMark, bool]:
+        """Apply some pages of the changes after a mark; the flag says whether these were all.
+
+        Raises HistoryLost, VersionMismatch, UnknownCollection, Stopped.
+        """
+        read = partial(self._store.vector_changes, collection.name, generation=target.generation)
+        began = mark.version.number
+        for number, page in enumerate(read_pages(read, mark.version, self._stop), 1):
+            self._index.apply(target, page.changes)
+            self._index.advance(target, page.complete)
+            complete = mark.complete or page.cursor is None
+            mark = IndexMark(target.key, collection.name, page.complete, complete)
+            self._leadership.set(mark)
+            if number >= PAGES_PER_TURN and page.complete.number > began and page.cursor is not None:
+                return mark, False
+        return mark, True
+
+    def _has_record(self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks) -> bool:
+        """Whether the server's record agrees with the mark, or is ahead of it in the same history.
+
+        Always asked before the record is replaced: a new one would hide that the server was set back.
+        """
+        if mark.version == collection.version and time.monotonic() - checks.position_at < CHECK_S:
+            return True
+        position = self._index.position(target)
+        if position is None:
+            return False
+        if position != mark.version:  # a former leader may have ended between the record and the mark
+            ahead = position.epoch == mark.version.epoch and position.number >= mark.version.number
+            if not ahead or not self._store.has_version(collection.name, position):
+                return False
+        checks.position_at = time.monotonic()
+        return True
+
+    def _has_passages(self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks) -> bool:
+        """Whether the server has as many passages as the primary, as far as both are of one version."""
+        if time.monotonic() - checks.count_at < COUNT_S or target.generation != collection.settings.generation:
+            return True
+        try:
+            count = self._index.count(target)
+            [(now, size)] = self._store.sizes([collection.name])
+        except (IndexUnavailable, StoreUnavailable):  # too many to count in time
+            checks.count_at = time.monotonic()
+            return True
+        if now.version != mark.version:  # written to meanwhile: the next round counts
+            return True
+        if count != size.passages:
+            return False
+        checks.count_at, checks.refilled = time.monotonic(), False
+        return True
+
+
+def _targets(collections: list[Collection]) -> Mapping[str, tuple[Collection, RemoteCollection]]:
+    """What belongs on the server: vectors of each collection's encoder, and of its next one."""
+    wanted: dict[str, tuple[Collection, RemoteCollection]] = {}
+    for each in collections:
+        for target in (RemoteCollection.of(each), each.reembedding and RemoteCollection.of(each, each.reembedding)):
+            if target:
+                wanted[target.key] = (each, target)
+    return wanted

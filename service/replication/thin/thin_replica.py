@@ -1,0 +1,269 @@
+"""Serve a primary database and a remote index, without a copy of either."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import TypeVar
+
+from semblance.service.errors import (
+    IndexUnavailable,
+    StoreUnavailable,
+    UnknownCollection,
+    VersionMismatch,
+    VersionNotReached,
+)
+from semblance.service.ports.documents import Collection, DocumentStore, Reembedding, Version
+from semblance.service.ports.indexes import IndexState, VectorIndex
+from semblance.service.ports.remote_index import IndexLeadership, IndexMark, IndexMarks, RemoteCollection, RemoteIndex
+from semblance.service.replication.local_node import never_at
+from semblance.service.replication.primary import Primary, Timeouts
+from semblance.service.replication.primary_queries import PrimaryQueries
+from semblance.service.replication.replica import LONG_WRITE_FACTOR, STOP_S
+from semblance.service.replication.thin.index_writer import IndexWriter
+from semblance.service.replication.thin.remote_view import RemoteView
+
+log = logging.getLogger(__name__)
+
+SWITCH_WAITS = 10  # times as long as a search waits for a version: until the next encoder's vectors are in the index
+
+Result = TypeVar("Result")
+
+
+class ThinReplica:
+    """`CollectionAccess` that reads and writes the primary, and searches a remote index.
+
+    One of all replicas fills the index; which one, a lock in the primary decides. The others wait for its marks.
+
+    Args:
+        primary: the database of all replicas.
+        marks: what the index has of it.
+        leadership: the right to fill the index.
+        index: the server of the index.
+        threads: concurrent queries of the primary, and as many searches.
+        timeouts: how long to wait for what.
+    """
+
+    def __init__(
+        self,
+        primary: Primary,
+        marks: IndexMarks,
+        leadership: IndexLeadership,
+        index: RemoteIndex,
+        threads: int,
+        timeouts: Timeouts,
+    ) -> None:
+        self._primary = primary
+        self._marks = marks
+        self._leadership = leadership
+        self._index = index
+        self._timeouts = timeouts
+        self._closing = threading.Event()
+        self._writer = IndexWriter(primary.store, index, leadership, self._closing)
+        self._queries = PrimaryQueries(primary.store, threads, "primary")
+        self._searcher = ThreadPoolExecutor(threads, "searcher")
+        self._filler = ThreadPoolExecutor(1, "filler")
+        self._listener = ThreadPoolExecutor(1, "listener")
+        self._news = asyncio.Event()  # set at the next notification, then replaced
+        self._due = asyncio.Event()  # whether to fill the index again
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the primary answers."""
+        return self._primary.health.healthy
+
+    @property
+    def writable(self) -> bool:
+        """Whether the last write of this replica met no failure of the primary's disk."""
+        return self._primary.store.writable
+
+    @property
+    def seconds_since_contact(self) -> float:
+        """Seconds since the primary last answered."""
+        return self._primary.health.seconds_since_answer
+
+    @property
+    def index_reachable(self) -> bool:
+        """Whether the index answers."""
+        return self._index.reachable
+
+    @property
+    def failed_collections(self) -> int:
+        """Number of collections that this replica, if it fills the index, could not fill."""
+        return self._writer.failed
+
+    async def start(self) -> None:
+        """Wait for the primary, and look for the index, without which documents are served."""
+        warned = False
+        while True:
+            try:
+                await self.read(lambda store: store.collections())
+                break
+            except StoreUnavailable as error:
+                if not warned:
+                    log.warning("waiting for the database: %s", error)
+                warned = True
+                await asyncio.sleep(self._timeouts.poll_s)
+        with suppress(IndexUnavailable):  # already logged; searches are refused until it answers
+            await asyncio.get_running_loop().run_in_executor(self._filler, self._index.ping)
+
+    async def keep_following(self) -> None:
+        """Wake requests that wait for a version, and fill the index if leading, until cancelled."""
+        filling = asyncio.create_task(self._keep_filling())
+        try:
+            while True:
+                await self._wait_for_change()
+                self._due.set()
+                news, self._news = self._news, asyncio.Event()
+                news.set()
+        finally:
+            filling.cancel()
+
+    async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query on the primary. Raises StoreUnavailable."""
+        return await self._queries.run(query, self._timeouts.write_s)
+
+    async def read_primary(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """As `read`."""
+        return await self.read(query)
+
+    async def write(self, name: str, change: Callable[[DocumentStore], Result]) -> Result:
+        """Change the primary, and wait for the index a while; a committed write succeeds anyway."""
+        return await self._write(name, change, self._timeouts.write_s)
+
+    async def search(self, query: Callable[[DocumentStore], Result]) -> Result:
+        """Run a query on the index and the primary, in a separate pool that never delays reads."""
+        return await asyncio.get_running_loop().run_in_executor(self._searcher, query, self._primary.store)
+
+    async def refresh_index(self, name: str) -> VectorIndex:
+        """Wait a while for what the primary has now. Raises UnknownCollection, IndexUnavailable."""
+        with suppress(VersionNotReached, VersionMismatch):  # recreated meanwhile, the next request sees that
+            await self._wait_for(name, (await self._state(name))[0].version)
+        return (await self.current(name, None))[1]
+
+    async def current(self, name: str, min_version: Version | None) -> tuple[Collection, VectorIndex]:
+        """Get a collection and its view of the index, at `min_version` or later.
+
+        Raises:
+            UnknownCollection: there is no collection of that name.
+            VersionMismatch: the primary was never at `min_version`.
+            VersionNotReached: the index has not acknowledged it in time.
+            IndexUnavailable: the index does not answer, or is being filled.
+        """
+        if not self._index.reachable:
+            raise IndexUnavailable("the index does not answer: try again")
+        collection, mark = await self._wait_for(name, min_version)
+        if min_version is not None:
+            known = min_version == mark.version or await self.read(lambda store: store.has_version(name, min_version))
+            if not known:
+                raise never_at(name, min_version)
+        return collection, RemoteView(self._primary.store, self._index, collection, mark.version)
+
+    async def switch(self, name: str) -> Version:
+        """Switch a collection to its next encoder, once the index has that one's vectors.
+
+        Raises UnknownCollection, NoReembedding, ReembeddingUnfinished, StoreUnavailable, IndexUnavailable.
+        """
+        size = (await self.read(lambda store: store.sizes([name])))[0]
+        if size[0].reembedding is not None and not size[1].unfilled:
+            longest_s = SWITCH_WAITS * self._timeouts.version_s
+            await self._wait_for(name, size[0].version, next_encoder=size[0].reembedding, longest_s=longest_s)
+        return await self._write(name, lambda store: store.switch(name), LONG_WRITE_FACTOR * self._timeouts.write_s)
+
+    async def drop(self, name: str) -> None:
+        """Delete a collection, and later its index. Raises UnknownCollection, StoreUnavailable."""
+        await self._write(name, lambda store: store.drop(name), LONG_WRITE_FACTOR * self._timeouts.write_s)
+
+    async def states(self) -> list[IndexState]:
+        """List the state of every index; empty while the primary is unreachable."""
+
+        def query(store: DocumentStore) -> list[IndexState]:
+            states = []
+            for collection, size in store.sizes():
+                with suppress(UnknownCollection):  # deleted meanwhile
+                    now, marks = self._marks.read(collection.name)
+                    mark = marks.get(RemoteCollection.of(now).key)
+                    behind = now.version.number - (0 if mark is None else mark.version.number)
+                    states.append(IndexState(now, size, size.passages, max(0, behind)))
+            return states
+
+        with suppress(StoreUnavailable):
+            return await self.read(query)
+        return []
+
+    def close(self) -> None:
+        """Disconnect from the primary and the index."""
+        self._closing.set()
+        self._listener.submit(self._primary.notices.close)  # in the thread that uses it
+        until = time.monotonic() + STOP_S
+        wait({self._filler.submit(self._leadership.release)}, STOP_S)
+        self._queries.close(max(0.0, until - time.monotonic()))
+        self._searcher.shutdown(wait=False, cancel_futures=True)
+        self._filler.shutdown(wait=False)  # the right is given up after a round that still runs
+        self._listener.shutdown(wait=False)
+        self._index.close()
+        self._primary.store.close()
+
+    async def _write(self, name: str, change: Callable[[DocumentStore], Result], timeout_s: float) -> Result:
+        result = await self._queries.run(change, timeout_s)
+        try:
+            if self._index.reachable:
+                await self._wait_for(name, (await self._state(name))[0].version)
+        except UnknownCollection:  # it was deleted
+            pass
+        except (IndexUnavailable, StoreUnavailable, VersionMismatch, VersionNotReached) as error:
+            log.warning("a write to %s is stored in the primary, but not in the index yet: %s", name, error)
+        return result
+
+    async def _wait_for(
+        self,
+        name: str,
+        version: Version | None,
+        next_encoder: Reembedding | None = None,
+        longest_s: float | None = None,
+    ) -> tuple[Collection, IndexMark]:
+        """Wait until the index is complete, and has acknowledged a version.
+
+        Raises UnknownCollection, VersionMismatch, VersionNotReached, IndexUnavailable, StoreUnavailable.
+        """
+        until = time.monotonic() + (self._timeouts.version_s if longest_s is None else longest_s)
+        while True:
+            news = self._news
+            collection, marks = await self._state(name)
+            if version is not None and version.epoch != collection.version.epoch:
+                raise never_at(name, version)
+            mark = marks.get(RemoteCollection.of(collection, next_encoder).key)
+            complete = mark is not None and mark.complete
+            if mark is not None and complete and (version is None or mark.version.number >= version.number):
+                return collection, mark
+            try:
+                await asyncio.wait_for(news.wait(), max(0.0, until - time.monotonic()))
+            except TimeoutError:
+                if not complete:
+                    raise IndexUnavailable(f"the index of collection {name!r} is being filled: try again") from None
+                raise VersionNotReached(f"the index of collection {name!r} is not yet at {version}; retry") from None
+
+    async def _state(self, name: str) -> tuple[Collection, Mapping[str, IndexMark]]:
+        return await self.read(lambda _: self._marks.read(name))
+
+    async def _keep_filling(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            if not await loop.run_in_executor(self._filler, self._writer.round):
+                self._due.set()
+
+    async def _wait_for_change(self) -> None:
+        """Wait for a notification, or until the next poll is due."""
+        poll_s = self._timeouts.poll_s
+        notified = asyncio.get_running_loop().run_in_executor(
+            self._listener, self._primary.notices.wait, poll_s, self._closing
+        )
+        with suppress(TimeoutError):  # its connection may hang
+            await asyncio.wait_for(notified, poll_s + self._timeouts.write_s)

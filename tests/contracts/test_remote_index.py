@@ -1,0 +1,114 @@
+"""Contract of a remote index: the same results as an exhaustive search of the primary."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semblance.models.embeddings import Floats, unit_rows
+from semblance.service.errors import NotWithRemoteIndex
+from semblance.service.filters import parse_filter
+from semblance.service.ports.documents import DocumentStore, Version
+from semblance.service.ports.indexes import DocumentSelection, Hit, HybridQuery
+from semblance.service.replication.thin.thin_replica import ThinReplica
+from tests.contracts.test_indexes import FILTERS
+from tests.support.servers.postgres_server import PostgresServer
+from tests.support.thin_replicas import DIM, SETTINGS, exhaustive, passages_in, search, thin_replica, upsert
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = 60
+K = 10
+
+
+def vectors(rng: np.random.Generator, most: int) -> Floats:
+    drawn: Floats = unit_rows(rng.normal(size=(rng.integers(1, most + 1), DIM))).astype(np.float32)
+    return drawn
+
+
+def metadata(rng: random.Random) -> dict[str, Any]:
+    fields = {
+        "color": rng.choice(["red", "green", "blue"]),
+        "size": rng.choice([-2, -1, 0, 0.5, 1, 3]),
+        "flag": rng.choice([True, False, None, 1]),
+        "tags": rng.sample(["a", "b", "c"], rng.randint(0, 3)),
+        "name": rng.choice(["a", "a\uffff", "b", "ab\U0001f642", {"nested": "a"}]),
+    }
+    return {field: value for field, value in fields.items() if rng.random() < 0.7}
+
+
+async def agrees(one: ThinReplica, queries: Floats, at: Version, passages: int = 1) -> list[list[Hit]]:
+    """Compare searches with and without filters with the primary."""
+    found = []
+    for query in queries:
+        for json in FILTERS:
+            where = None if json is None else parse_filter(json)
+            hits = await search(one, query, K, where, at, passages)
+            expected = await one.read(lambda store: exhaustive(store, query, K, where))  # noqa: B023 - at once
+            assert [hit.id for hit in hits] == [doc_id for doc_id, _ in expected], json
+            assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], abs=1e-6)
+            found.append(hits)
+    return found
+
+
+async def test_results_equal_those_of_an_exhaustive_search(database: PostgresServer, milvus: str) -> None:
+    """After writes, updates of text and of metadata, deletions, and a new collection of the same name."""
+    rng, choices = np.random.default_rng(0), random.Random(0)
+    queries = unit_rows(rng.normal(size=(2, DIM))).astype(np.float32)
+    async with thin_replica(database.url, milvus) as one:
+        for most in (3, 1):  # passages of a document
+            await one.write("c", lambda store: store.create("c", SETTINGS.cut_as(None)))
+            for number in range(DOCUMENTS):
+                write = upsert(f'd"{number}\\', vectors(rng, most), metadata(choices))
+                version = await one.write("c", write)
+            await agrees(one, queries, version)
+            for number in range(0, DOCUMENTS, 3):
+                version = await one.write("c", upsert(f'd"{number}\\', vectors(rng, most), metadata(choices)))
+            for number in range(1, DOCUMENTS, 7):
+                version = await one.write("c", delete(f'd"{number}\\'))
+            assert any(await agrees(one, queries, version))
+            store = await one.read(lambda store: store)
+            size = store.sizes(["c"])[0][1]
+            assert passages_in(milvus, store) == size.passages, "no passage of a former version is left"
+            await one.drop("c")
+
+
+def delete(doc_id: str) -> Callable[[DocumentStore], Version]:
+    return lambda store: store.delete("c", doc_id)
+
+
+async def test_hits_have_their_best_passages(database: PostgresServer, milvus: str) -> None:
+    rng = np.random.default_rng(1)
+    async with thin_replica(database.url, milvus) as one:
+        await one.write("c", lambda store: store.create("c", SETTINGS))
+        own = unit_rows(rng.normal(size=(5, DIM))).astype(np.float32)
+        await one.write("c", upsert("d", own, {}))
+        [hit] = await search(one, own[3], 1, passages=2)
+        products = own.astype(np.float64) @ own[3].astype(np.float64)
+        best = np.argsort(-products)[:2].tolist()
+        assert [each.number for each in hit.passages] == best
+        assert [each.score for each in hit.passages] == pytest.approx(products[best].tolist(), abs=1e-6)
+
+
+async def test_what_needs_a_local_index_is_refused(database: PostgresServer, milvus: str) -> None:
+    async with thin_replica(database.url, milvus) as one:
+        await one.write("c", lambda store: store.create("c", SETTINGS))
+        _, index = await one.current("c", None)
+        where = parse_filter({"color": "red"})
+        refused: list[Callable[[], object]] = [
+            lambda: index.count(where, {}),
+            lambda: index.count(None, {"color": 3}, ["d"]),
+            lambda: index.select(DocumentSelection(where, 10)),
+            lambda: index.search_hybrid(HybridQuery(np.zeros(DIM, np.float32), ["a"]), 3, None, 1),
+            lambda: index.terms_of(["a"], []),
+            lambda: len(index),
+            lambda: index.apply([]),
+            lambda: index.advance(index.version),
+        ]
+        for call in refused:
+            with pytest.raises(NotWithRemoteIndex, match="SEMBLANCE_INDEX_URL"):
+                call()

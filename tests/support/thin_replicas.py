@@ -1,0 +1,115 @@
+"""Thin replicas in this process, on a real PostgreSQL and a real server of an index."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+
+from semblance.models.embeddings import Floats
+from semblance.service.documents.database import DatabaseHealth
+from semblance.service.documents.databases.index_marks import LockedMarks, StoredMarks
+from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
+from semblance.service.documents.sql import SqlDocumentStore
+from semblance.service.errors import IndexUnavailable, VersionNotReached
+from semblance.service.filters import Filter, matches
+from semblance.service.indexes.remote.milvus_address import MilvusAddress
+from semblance.service.indexes.remote.milvus_index import MilvusIndex
+from semblance.service.ports.documents import (
+    CollectionSettings,
+    Document,
+    DocumentEmbedding,
+    DocumentStore,
+    Version,
+    Write,
+)
+from semblance.service.ports.indexes import Hit
+from semblance.service.ports.remote_index import RemoteCollection
+from semblance.service.replication.primary import Primary, Timeouts
+from semblance.service.replication.thin.thin_replica import ThinReplica
+
+DIM = 8
+SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
+TIMEOUTS = Timeouts(write_s=3.0, poll_s=0.1, version_s=5.0, lag_s=30.0)
+EVENTUALLY_S = 30.0
+
+
+@asynccontextmanager
+async def thin_replica(
+    database: str, milvus: str, timeouts: Timeouts = TIMEOUTS, *, follows: bool = True
+) -> AsyncIterator[ThinReplica]:
+    """A replica until the block ends; one that does not follow the primary never fills the index."""
+    health = DatabaseHealth(timeouts.write_s)
+    engine = postgresql_engine(database, 9, timeouts.write_s)
+    primary = Primary(SqlDocumentStore(engine, health), health, Notifications(database, timeouts.write_s))
+    index = MilvusIndex(MilvusAddress.parse(milvus), timeouts.write_s)
+    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, 4, timeouts)
+    await made.start()
+    following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))
+    try:
+        yield made
+    finally:
+        following.cancel()
+        await asyncio.to_thread(made.close)
+        await asyncio.gather(following, return_exceptions=True)
+
+
+def upsert(doc_id: str, vectors: Floats, metadata: Mapping[str, Any]) -> Callable[[DocumentStore], Version]:
+    """A write of a document with (p, d) vectors."""
+    text = "x" * len(vectors)
+    spans = None if len(vectors) == 1 else np.array([[i, i + 1] for i in range(len(vectors))], np.int32)
+    write = Write(Document(doc_id, text, metadata), DocumentEmbedding(vectors, truncated=False, spans=spans))
+    return lambda store: store.upsert(store.collection("c"), [write])
+
+
+async def search(
+    one: ThinReplica,
+    query: Floats,
+    k: int,
+    where: Filter | None = None,
+    at: Version | None = None,
+    passages: int = 1,
+) -> list[Hit]:
+    """Hits of a query in the collection `c`."""
+    _, index = await one.current("c", at)
+    _, [hits] = await one.search(lambda _: index.search(query[None], k, where, passages))
+    return hits
+
+
+def exhaustive(store: DocumentStore, query: Floats, k: int, where: Filter | None) -> list[tuple[str, float]]:
+    """The k best documents of the primary and their scores, compared one by one."""
+    collection = store.collection("c")
+    ids = [each.id for each in store.scan("c", "", 10_000)[0]]
+    _, states = store.vector_states("c", ids, collection.settings.generation)
+    scores = {
+        doc_id: max(float(each @ query) for each in state.vectors)
+        for doc_id, state in states.items()
+        if state.vectors is not None and (where is None or matches(where, state.metadata))
+    }
+    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:k]
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]], seconds: float = EVENTUALLY_S) -> float:
+    """Wait until something holds, and return the seconds that it took; an index that is away does not hold."""
+    began = time.monotonic()
+    while True:
+        try:
+            if await holds():
+                return time.monotonic() - began
+        except (IndexUnavailable, VersionNotReached):
+            pass
+        assert time.monotonic() - began < seconds
+        await asyncio.sleep(0.05)
+
+
+def passages_in(milvus: str, store: DocumentStore) -> int:
+    """Number of passages of the collection `c` on the server."""
+    index = MilvusIndex(MilvusAddress.parse(milvus), TIMEOUTS.write_s)
+    try:
+        return index.count(RemoteCollection.of(store.collection("c")))
+    finally:
+        index.close()
