@@ -113,6 +113,11 @@ class RemoteView:
         del terms, passages
         self._refuse("explanations by terms")
 
+    def differing(self, changes: Sequence[VectorChange]) -> list[str]:
+        """Refused."""
+        del changes
+        self._refuse("verifications of the index")
+
     def __len__(self) -> int:  # noqa: PLE0303 - it raises
         self._refuse("counts, duplicates and maps")
 
