@@ -21,6 +21,7 @@ from semblance.models.runtimes.openvino import OpenVino
 from semblance.models.runtimes.torch import Torch
 from semblance.service.model_loading.device import load_encoder, load_source
 from semblance.service.settings import Settings
+from tests.support.devices import computes_in_bfloat16
 from tests.support.small_model import draw_weights, edit, make_small
 
 pytestmark = pytest.mark.slow
@@ -116,6 +117,7 @@ def test_a_configured_runtime_has_no_fallback(exported: Path, settings: Settings
         loaded_by(exported, settings.model_copy(update={"runtime": "openvino"}))
 
 
+@pytest.mark.skipif(not computes_in_bfloat16(), reason="this CPU computes in float32 only, and so rounds nothing")
 def test_a_network_sensitive_to_rounding_runs_in_float32(
     small: Path, settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
