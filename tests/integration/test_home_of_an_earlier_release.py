@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from semblance.service.indexes import snapshots
 from tests.integration.conftest import Api
 from tests.support.project import PROJECT
 from tests.support.running_service import Service
@@ -51,7 +52,7 @@ def test_models_keep_the_digests_of_their_spaces(opened: Api) -> None:
 
 def test_indexes_without_terms_are_built_again(opened: Api, service: Service) -> None:
     opened.http.get("/ready").raise_for_status()
-    reason = "its snapshot is not used: its format is 1, this release reads 3"
+    reason = f"its snapshot is not used: its format is 1, this release reads {snapshots.FORMAT}"
     assert service.log.read_text("utf-8").count(reason) == len(EXPECTED["collections"])
 
 

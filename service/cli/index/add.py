@@ -177,7 +177,8 @@ def _store_online(url: str, collection: str, upload: _Upload) -> None:
     upload.infer_types()
     with Client(url, retries=Retries(attempts=sys.maxsize, total_s=RETRY_FOR_S)) as client:
         if missing:
-            model = _served_model(upload.space, {each.name: each.space for each in client.models()})
+            served = {} if upload.space is None else {each.name: each.space for each in client.models()}
+            model = _served_model(upload.space, served)
             client.create_collection(collection, **_settings(upload.space, model))
         with upload.bar() as acknowledge:
             client.upload(upload.rows, collection, progress=acknowledge)
