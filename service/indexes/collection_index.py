@@ -351,7 +351,7 @@ class CollectionIndex:
 def rescored_rows(k: int) -> int:
     """Rows to score by their stored vectors, so that the k nearest are among them.
 
-    Measured on sentence vectors rounded to a byte a number: benchmarks/quality/index_recall.py
+    Measured on sentence vectors rounded to a byte a number: benchmarks/speed/index_memory.py
     """
     return 2 * k + 10
 

@@ -19,10 +19,10 @@ MARGIN = 0.1  # of the range, added at both ends for later rows
 
 
 class FaissIvfSq8(FaissIvf):
-    """`faiss.IndexIVFScalarQuantizer`: as `faiss_ivf`, in a quarter of its memory.
+    """`faiss.IndexIVFScalarQuantizer`: as `faiss_ivf`, with vectors of a quarter of the size.
 
     Each number is rounded to one of 256 values between the least and the largest one that it has in the first 10,000
-    rows, with a margin; rows before are kept as they are. The rounding moves cosines by about 0.001, so more than the k
+    rows, with a margin; rows before are kept as they are. The rounding moves cosines a little, so more than the k
     nearest rows are found, and scored by their vectors in the store.
 
     Source: douze-etal-2024-faiss.
