@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 import yaml
-from accelerate import PartialState
 from datasets import Dataset
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
@@ -27,6 +26,7 @@ from semblance.models.training.errors import BadRecipe, BadTrainingData, Checkpo
 from semblance.models.training.losses.aligned_words import AlignedWords
 from semblance.models.training.losses.encoded_loss import EncodedLoss
 from semblance.models.training.losses.kept_vectors import KeptVectors
+from semblance.models.training.processes import join_processes
 from semblance.models.training.run import Run, RunProgress, curves_from_log, draw_curves
 from semblance.models.training.sentence_model import build_model, merge_adapters, save_adapter, special_ids
 from semblance.models.training.trainer import ProgressCallback, Trainer, last_checkpoint
@@ -50,8 +50,8 @@ def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
         TrainingDiverged: the loss is no longer finite.
         CheckpointNotSaved: a checkpoint could not be written, as on a full disk; the one before is kept.
     """
-    _check_run(run)
-    processes = PartialState(cpu=run.device == "cpu")
+    processes = join_processes(run.device)
+    _check_run(run, processes.num_processes)
     with resumable_folder(run.work / RUN, run.about(), BadRecipe) if processes.is_main_process else nullcontext():
         processes.wait_for_everyone()
         try:
@@ -66,8 +66,14 @@ def train(run: Run, report: Callable[[RunProgress], None]) -> RunProgress:
     return progress
 
 
-def _check_run(run: Run) -> None:
+def _check_run(run: Run, processes: int) -> None:
     batch = run.recipe.batch_size
+    if batch % processes:
+        raise BadRecipe(
+            f"a batch of {batch} rows cannot be shared by {processes} processes: set batch_size to a multiple"
+        )
+    if min(_drawn(run), default=processes) < processes:
+        raise BadRecipe(f"keep and align need at least one text or pair of a batch for each of {processes} processes")
     if len(run.rows) < batch:
         raise BadTrainingData(f"{len(run.rows)} rows are fewer than a batch of {batch}: set a smaller batch_size")
     if os.path.lexists(run.out):
@@ -78,10 +84,18 @@ def _check_run(run: Run) -> None:
         raise BadRecipe(f"training uses the first GPU, not {run.device}: select it by CUDA_VISIBLE_DEVICES")
 
 
+def _drawn(run: Run) -> list[int]:
+    """Texts or pairs in a batch of each further loss."""
+    keep, align, texts = run.recipe.keep, run.recipe.align, run.running_text
+    kept = [] if keep is None or texts is None else [min(keep.batch_size, len(texts))]
+    return kept if align is None else [*kept, min(align.batch_size, len(run.aligned))]
+
+
 def _run_trainer(run: Run, report: Callable[[RunProgress], None]) -> Trainer:
     """Train to the last step, and load the weights of the selected checkpoint."""
     torch.manual_seed(run.recipe.seed)  # before new weights are drawn
     trainer = _build_trainer(run, report)
+    torch.manual_seed(run.recipe.seed + trainer.args.process_index)  # else processes would drop out the same numbers
     start = last_checkpoint(run.work)
     trainer.args.eval_on_start = bool(run.dev) and start is None
     try:
@@ -159,6 +173,7 @@ def _arguments(run: Run) -> SentenceTransformerTrainingArguments:
         output_dir=str(run.work),
         num_train_epochs=recipe.epochs,
         per_device_train_batch_size=recipe.batch_size,
+        accelerator_config={"split_batches": True},  # it is the batch of all processes
         gradient_accumulation_steps=recipe.accumulate,
         learning_rate=recipe.learning_rate,
         lr_scheduler_type="linear",

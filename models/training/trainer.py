@@ -20,6 +20,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from semblance.models.training.errors import CheckpointNotSaved, TrainingDiverged
 from semblance.models.training.losses.encoded_loss import EncodedLoss
+from semblance.models.training.processes import average_gradients
 from semblance.models.training.sentence_model import merge_adapters
 
 TRAINED = "trained.safetensors"
@@ -78,6 +79,7 @@ class Trainer(SentenceTransformerTrainer):
         self._lengths = lengths
         self._share = share
         super().__init__(**options)
+        self.add_callback(EpochCallback(self))
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Do nothing: the card is written once, at the end, without access to the hub."""
@@ -86,7 +88,8 @@ class Trainer(SentenceTransformerTrainer):
         self, dataset: Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> SeededBatchSampler:
         """Create our sampler."""
-        return SeededBatchSampler(dataset, self._lengths, batch_size=batch_size, drop_last=drop_last, **options)
+        self.sampler = SeededBatchSampler(dataset, self._lengths, batch_size=batch_size, drop_last=drop_last, **options)
+        return self.sampler
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         del state_dict
@@ -95,14 +98,21 @@ class Trainer(SentenceTransformerTrainer):
         merge_adapters(self.model, self._share).save_pretrained(folder, create_model_card=False)
         save_file(trained, Path(folder, TRAINED))
 
-    def training_step(self, *arguments: Any, **options: Any) -> Tensor:
-        """Process one batch; averages the objective's gradients over processes, too."""
-        loss: Tensor = super().training_step(*arguments, **options)
-        if self.accelerator.num_processes > 1 and self.accelerator.sync_gradients:
-            for weights in self._objective_weights().values():
-                if weights.grad is not None:
-                    weights.grad = self.accelerator.reduce(weights.grad, "mean")
+    def training_step(self, model: nn.Module, *arguments: Any, **options: Any) -> Tensor:
+        """Process one batch; gradients are averaged over processes once, at the end of a step.
+
+        DistributedDataParallel would average after each backward pass, of which cached gradients have many, and would
+        miss the weights of the objective.
+        """
+        with self.accelerator.no_sync(model):
+            loss: Tensor = super().training_step(model, *arguments, **options)
+        if self.accelerator.sync_gradients:
+            average_gradients(weights for _, weights in self._trained_weights())
         return loss
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        super()._save_rng_state(output_dir)
+        self.accelerator.wait_for_everyone()  # only then is the checkpoint marked as complete
 
     def _load_best_model(self) -> None:
         """Do nothing: `load` runs afterwards and reports failures."""
@@ -176,6 +186,23 @@ class ProgressCallback(TrainerCallback):
         """Report, after every evaluation and every logged loss."""
         del args, control, others
         self._report(state)
+
+
+class EpochCallback(TrainerCallback):
+    """Tells the sampler its epoch.
+
+    The trainer does not reach it below the wrappers of a run that resumes in several processes.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others: Any
+    ) -> None:
+        """Set the epoch of the sampler."""
+        del args, control, others
+        self._trainer.sampler.set_epoch(int(state.epoch or 0))
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -99,14 +99,13 @@ def run_training(options: TrainingOptions, console: Console) -> None:
     Raises:
         SemblanceError: an option, a file or the state of an earlier run is invalid.
     """
-    from accelerate import PartialState  # noqa: PLC0415 - imports torch, which takes seconds
-
+    from semblance.models.training.processes import join_processes  # noqa: PLC0415 - imports torch, which takes seconds
     from semblance.models.training.trainer import last_checkpoint  # noqa: PLC0415 - likewise
 
     # deprecated calls between these libraries are none of the user's business
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers|accelerate|peft")
     run = plan_run(options)
-    processes = PartialState(cpu=run.device == "cpu")
+    processes = join_processes(run.device)
     console.quiet = not processes.is_main_process  # under torchrun every process gets here
     rows = run.rows
     removed = f"{rows.removed:,} left out by --exclude, {rows.unlabeled:,} without a label"

@@ -173,7 +173,7 @@ PROGRAMS: Mapping[str, str] = {
     ),
     **dict.fromkeys(("pip", "uvx", "/opt/semblance-0.1.0/bin/python"), "it installs; the extras must exist"),
     "python": "a benchmark that trains; tests/benchmarks/test_default_model.py checks its inputs",
-    "torchrun": "it trains on several GPUs; test_train.py trains in two processes",
+    "torchrun": "it trains on several GPUs; test_train_processes.py trains in two processes",
 }
 
 WORDS = ("a", "cat", "sleeps", "on", "the", "red", "sofa", "today", "house")  # 504 texts of three: more than dimensions

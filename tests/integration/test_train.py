@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -164,22 +162,6 @@ def test_a_stopped_run_resumes_when_started_again(how: signal.Signals, small: Pa
     again = semblance(*command)
     assert again.returncode == 1
     assert again.stderr.strip().endswith(f"{out} already exists: choose another folder, or remove it")
-
-
-def test_two_processes_train_one_model(small: Path, data: Path, tmp_path: Path) -> None:
-    rows, config = rows_for("sbert_nli", tmp_path / "rows.tsv"), config_for(tmp_path / "config.yaml", small)
-    out = tmp_path / "out"
-    torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
-    verb = [sys.executable, "-m", "semblance.service.cli.main", "train", "sbert_nli"]
-    options = ["--rows", str(rows), "--config", str(config), "--out", str(out), "--data", str(data)]
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(
-        [*torchrun, "--no-python", *verb, *options], env=one_thread, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.count(f"{out}: 2 steps") == 1, "40 rows are 5 batches of 8, 2 for each of two processes"
-    assert not np.allclose(vectors(out), vectors(small), atol=1e-4)
-    assert not (tmp_path / "out.training").exists()
 
 
 BAD: dict[str, tuple[str, list[str], str, str]] = {

@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from semblance.models.evaluation.metrics.token_contributions import word_overlaps
 from semblance.models.evaluation.tasks import WordAlignedPair
 from semblance.models.training.losses.draws import draw, encode, tokenize
+from semblance.models.training.processes import share_of_mean
 
 _NEVER = -1e4  # added to a logit that must not count
 
@@ -66,8 +67,7 @@ class AlignedWords:
             _cross_entropy(logits, sure & both, both & ~possible),
             _cross_entropy(*(each.transpose(1, 2) for each in (logits, sure & both, both & ~possible))),
         ]
-        all_words = torch.cat(losses)
-        return self.weight * all_words.sum() / max(1, len(all_words))
+        return self.weight * share_of_mean(torch.cat(losses))
 
     def _word_vectors(self, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
         """(b, n, d) unit vectors of up to n words, and (b, n) bool, those that have tokens."""

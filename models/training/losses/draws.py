@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import BatchEncoding
 
 from semblance.models.training.objective import EncodedColumn
+from semblance.models.training.processes import own_part
 
 T = TypeVar("T")
 
@@ -18,9 +19,11 @@ T = TypeVar("T")
 def draw(items: Sequence[T], size: int) -> list[T]:
     """Different items at random, all if there are fewer than `size`.
 
+    With several processes, each gets its part of them.
+
     By torch's global generator, whose state is part of a checkpoint, so that a run that resumes draws the same.
     """
-    return [items[i] for i in torch.randperm(len(items))[:size].tolist()]
+    return [items[i] for i in own_part(torch.randperm(len(items))[:size]).tolist()]
 
 
 def tokenize(model: SentenceTransformer, texts: Sequence[str], max_tokens: int) -> tuple[BatchEncoding, Tensor]:

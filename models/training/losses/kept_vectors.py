@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from semblance.models.training.losses.draws import draw, encode, tokenize
+from semblance.models.training.processes import share_of_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class KeptVectors:
             before = encode(self.model, batch)
         after = encode(self.model, batch)
         cosines = cosine_similarity(after.tokens[after.mask].float(), before.tokens[before.mask].float())
-        return self.weight * (1 - cosines).mean()
+        return self.weight * share_of_mean(1 - cosines)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from torch import Tensor
 from semblance.models.training.losses.pairwise_rcmd import TokenBatch, pairwise_rcmd
 from semblance.models.training.objective import EncodedColumn, in_batch_cross_entropy
 from semblance.models.training.objectives.multiple_negatives_ranking import MultipleNegativesRanking
+from semblance.models.training.processes import gather_tokens
 
 
 class Clrcmd:
@@ -19,7 +20,8 @@ class Clrcmd:
 
         loss = mean_i - log( exp(s(a_i, p_i) / t) / sum_j (exp(s(a_i, p_j) / t) + exp(s(a_i, n_j) / t)) )   in (0, inf)
 
-    Columns: anchor, positive, and zero or more columns of hard negatives. No labels.
+    Columns: anchor, positive, and zero or more columns of hard negatives. No labels. With several processes the
+    candidates of all are compared.
 
     log(2 b) if all similarities are equal, as for a batch of one repeated text, and log b without hard negatives; near
     0 if every positive equals its anchor and other texts differ. Not symmetric: only anchors choose.
@@ -57,7 +59,9 @@ class Clrcmd:
 
     def __call__(self, columns: Sequence[EncodedColumn], labels: Tensor | None = None) -> Tensor:
         """Mean loss of a batch, a scalar."""
-        anchor, positive, *negatives = (TokenBatch(column.tokens, column.mask) for column in columns)
-        scores = [pairwise_rcmd(anchor, candidates) for candidates in (positive, *negatives)]
+        anchors, positives, *negatives = columns
+        anchor = TokenBatch(anchors.tokens, anchors.mask)
+        gathered = [TokenBatch(*gather_tokens(each.tokens, each.mask)) for each in (positives, *negatives)]
+        scores = [pairwise_rcmd(anchor, candidates) for candidates in gathered]
         loss = in_batch_cross_entropy(scores, 1 / self.temperature)
         return loss + self.pooled_weight * self._of_pooled(columns, labels) if self.pooled_weight else loss

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from semblance.models.training.objective import EncodedColumn, in_batch_cross_entropy
+from semblance.models.training.processes import gather
 
 
 class MultipleNegativesRanking:
@@ -19,7 +20,7 @@ class MultipleNegativesRanking:
         loss = mean_i - log( exp(scale cos(a_i, p_i)) / sum_j exp(scale cos(a_i, p_j)) )          in (0, inf)
 
     Columns: anchor, positive, and any number of columns of hard negatives, which are candidates of every anchor. No
-    labels.
+    labels. With several processes the candidates of all are compared.
 
     log b if all cosines are equal, as for a batch of one repeated text; log(1 + (b - 1) exp(-scale)) if every positive
     equals its anchor and all others are orthogonal. Not symmetric: only anchors choose. A positive that another row
@@ -51,5 +52,5 @@ class MultipleNegativesRanking:
         """Mean loss of a batch, a scalar."""
         anchor, positive, *negatives = (normalize(column.pooled.float(), dim=1) for column in columns)
         with torch.autocast(anchor.device.type, enabled=False):
-            cosines = [anchor @ candidates.T for candidates in (positive, *negatives)]
+            cosines = [anchor @ gather(candidates).T for candidates in (positive, *negatives)]
         return in_batch_cross_entropy(cosines, self.scale)

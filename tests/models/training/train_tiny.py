@@ -1,0 +1,32 @@
+"""Train a recipe on the rows of `tiny_runs`, in a process of its own or several by torchrun.
+
+python -m tests.models.training.train_tiny RECIPE SETTINGS MODEL OUT
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from semblance.models import catalogue
+from semblance.models.errors import SemblanceError
+from semblance.models.training.recipe import Recipe
+from semblance.models.training.train import train
+from semblance.service.cli.train import RECIPES
+from tests.models.training.tiny_runs import ignore_progress, rows, run
+
+
+def main(name: str, settings: str, model: str, out: str) -> None:
+    """Run from the command line."""
+    kind: type[Recipe] = catalogue.find(RECIPES, name)
+    recipe = kind.model_validate({"dev": (), **json.loads(settings)})
+    data = rows(len(kind.columns), labels=None if recipe.label is None else lambda i: i % 3)
+    try:
+        train(run(recipe, Path(model), data, Path(out)), ignore_progress)
+    except SemblanceError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
