@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ _NUMPY = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
 
 
 def read_tensors(file: Path) -> dict[str, Floats]:
-    """Tensors of floating-point numbers by name, writable.
+    """Tensors of floating-point numbers by name, in the order of their names, writable.
 
     Others, such as saved indices, are left out.
 
@@ -28,7 +29,7 @@ def read_tensors(file: Path) -> dict[str, Floats]:
     except (OSError, SafetensorError) as error:
         raise BadCheckpoint(f"cannot load {file} ({error}): copy it again") from error
     found: dict[str, Floats] = {}
-    for name, tensor in tensors:
+    for name, tensor in sorted(tensors, key=itemgetter(0)):  # the library hands them out in random order
         data, shape = tensor["data"], tensor["shape"]
         if tensor["dtype"] == "BF16":
             found[name] = (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
