@@ -11,10 +11,12 @@ COPY assets assets
 COPY clients/python clients/python
 
 # Of OpenVINO, the plugins for GPUs and NPUs of Intel and the readers of other formats are not used; of NumPy, the tests.
+# `--build-arg EXTRAS=tracing,milvus` adds the client of Milvus.
 FROM source AS install-cpu
+ARG EXTRAS=tracing
 RUN python -m venv /opt/semblance \
     && /opt/semblance/bin/python assets/fetch.py \
-    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[tracing]" \
+    && /opt/semblance/bin/python -m pip install --no-cache-dir --constraint constraints.txt ./assets ./clients/python ".[$EXTRAS]" \
     && /opt/semblance/bin/python -m pip uninstall --yes setuptools pip \
     && rm /opt/semblance/lib/python*/site-packages/openvino/libs/libopenvino_intel_[gn]pu_plugin.so \
     && find /opt/semblance -name "libopenvino_*_frontend.so*" ! -name "*_ir_*" -delete \

@@ -193,9 +193,7 @@ class Settings(BaseSettings):
     max_candidates: int = Field(10_000, ge=1, description="Maximum candidates that a search rescores.")
 
     ready_within_s: float = Field(60.0, gt=0, description="Seconds without an answer of the model until not ready.")
-    idle_check_s: float = Field(
-        10.0, gt=0, description="Seconds without work until the model is probed with one token."
-    )
+    idle_check_s: float = Field(10.0, gt=0, description="Seconds without work until the model is probed by one token.")
     ready_lag_s: float = Field(30.0, gt=0, description="Seconds of replica lag behind PostgreSQL until not ready.")
     drain_s: float = Field(20.0, ge=1, description="Seconds from SIGTERM to exit; requests still running are aborted.")
     drain_notice_s: float = Field(
@@ -227,7 +225,9 @@ class Settings(BaseSettings):
         if not is_loopback(self.host) and not self.has_keys and not self.allow_anonymous:
             raise ValueError(
                 f"SEMBLANCE_HOST={self.host} would give the whole network access: keep 127.0.0.1, set "
-                "SEMBLANCE_API_KEYS, or set SEMBLANCE_ALLOW_ANONYMOUS=1 if a proxy controls access"
+                "SEMBLANCE_API_KEYS (semblance key new), or SEMBLANCE_ALLOW_ANONYMOUS=1 if access is controlled: "
+                "docker run --env SEMBLANCE_ALLOW_ANONYMOUS=1 --env SEMBLANCE_ALLOWED_HOSTS=localhost "
+                "--publish 127.0.0.1:8000:8000 semblance:cpu"
             )
         return self
 

@@ -123,7 +123,9 @@ def first_steps(address: str, *, keys: bool, sample: bool) -> str:
 
 def _store(settings: Settings) -> str:
     home = settings.home.expanduser()
-    return f"PostgreSQL, with a copy in {home}" if settings.database_url.get_secret_value() else str(home)
+    if not settings.database_url.get_secret_value():
+        return str(home)
+    return "PostgreSQL" if settings.index_url.get_secret_value() else f"PostgreSQL, with a copy in {home}"
 
 
 def _bind(settings: Settings) -> socket.socket:

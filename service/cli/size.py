@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.models import catalogue
+from semblance.service.cli.milvus_size import MilvusEstimate, Prices, estimate_milvus
 from semblance.service.indexes.engine_choice import engine_for
 from semblance.service.ports.indexes import AUTO, ENGINES
 
@@ -66,14 +67,23 @@ def size(  # noqa: PLR0913 - one parameter an option
     terms: Annotated[int, typer.Option(min=0, help="Different terms of a document.")] = 20,
     metadata: Annotated[int, typer.Option(min=0, help="Bytes of the metadata and id of a document.")] = 60,
     token_codes: Annotated[int, typer.Option(min=0, help="Stored token vectors of a document.")] = 0,
+    milvus: Annotated[
+        bool, typer.Option("--milvus", help="Estimate thin replicas on Milvus, with their cost.")
+    ] = False,
+    machine_gb: Annotated[float, typer.Option(min=1, help="Memory of a machine, with --milvus.")] = 128,
+    machine_price: Annotated[float, typer.Option(min=0, help="A month of such a machine, with --milvus.")] = 500,
+    terabyte_price: Annotated[float, typer.Option(min=0, help="A month of a stored terabyte, with --milvus.")] = 50,
 ) -> None:
     """Estimate the memory and disk that a collection needs.
+
+    With --milvus, its replicas keep no copy: how many machines that takes, what they cost, and how long a fill lasts.
 
     \b
     Examples:
       semblance size 1000000
       semblance size 200000 --passages 12 --chars 9000 --terms 700
       semblance size 10000000 --token-codes 30
+      semblance size 1000000000 --milvus --machine-gb 256 --machine-price 900
     """  # noqa: D301 - click reads this backspace: keep the lines as they are
     engines = catalogue.names(ENGINES)
     if engine not in (AUTO, *engines):
@@ -88,11 +98,33 @@ def size(  # noqa: PLR0913 - one parameter an option
         metadata=metadata,
         token_codes=token_codes,
     )
+    if milvus:
+        prices = Prices(machine_gb * 1e9, machine_price, terabyte_price)
+        _show_milvus(
+            documents, estimate_milvus(round(documents * passages), dim, metadata, needed.database, prices), needed
+        )
+        return
     table = Table("what", "GB", title=f"{documents:,} documents in {needed.engine}", title_justify="left")
     table.add_row("memory of a replica", _gb(needed.memory))
     table.add_row("file cache that speeds up searches by terms", _gb(needed.cached))
     table.add_row("database, in each replica and in PostgreSQL", _gb(needed.database))
     table.add_row("snapshot of the index, twice while it is replaced", _gb(needed.snapshot))
+    Console().print(table)
+
+
+def _show_milvus(documents: int, needed: MilvusEstimate, alone: SizeEstimate) -> None:
+    """Print what a collection needs on Milvus."""
+    table = Table("what", "how much", title=f"{documents:,} documents on Milvus", title_justify="left")
+    table.add_row("memory of Milvus, GB", _gb(needed.memory))
+    table.add_row("object storage of Milvus, GB", _gb(needed.objects))
+    table.add_row("database of PostgreSQL, GB", _gb(alone.database))
+    table.add_row("memory of a replica, GB", _gb(PROCESS))
+    for kind, count in needed.machines.items():
+        table.add_row(f"machines: {kind}", f"{count:,}")
+    table.add_row("hours of a fill from PostgreSQL", f"{needed.fill_h:,.1f}")
+    table.add_row("hours of one core to encode all", f"{needed.encoding_h:,.1f}")
+    table.add_row("price of a month", f"{needed.cost:,.0f}")
+    table.add_row("memory of a replica with a copy instead, GB", _gb(alone.memory))
     Console().print(table)
 
 

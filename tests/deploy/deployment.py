@@ -15,18 +15,22 @@ DEPLOY = PROJECT / "deploy"
 DOCKERFILE = PROJECT / "Dockerfile"
 ENV_EXAMPLE = PROJECT / ".env.example"
 COMPOSE_FILE = PROJECT / "docker-compose.yml"
-MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml")
+MILVUS_COMPOSE_FILE = PROJECT / "docker-compose.milvus.yml"
+KUBERNETES = DEPLOY / "kubernetes"
+MILVUS_CLUSTER = KUBERNETES / "milvus" / "milvus.yaml"  # of a kind that Kubernetes has from the operator of Milvus
+MANIFESTS = sorted(set(KUBERNETES.rglob("*.yaml")) - set(KUBERNETES.rglob("kustomization.yaml")) - {MILVUS_CLUSTER})
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
 def every_file() -> list[Path]:
     """All deployment files."""
-    return [DOCKERFILE, COMPOSE_FILE, ENV_EXAMPLE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
+    compose_files = [COMPOSE_FILE, MILVUS_COMPOSE_FILE]
+    return [DOCKERFILE, *compose_files, ENV_EXAMPLE, *(path for path in DEPLOY.rglob("*") if path.is_file())]
 
 
-def compose(variables: Mapping[str, str] | None = None) -> Any:
-    """docker-compose.yml, with variables inserted as compose does if they are given."""
-    text = COMPOSE_FILE.read_text()
+def compose(variables: Mapping[str, str] | None = None, file: Path = COMPOSE_FILE) -> Any:
+    """docker-compose.yml or another file, with variables inserted as compose does if they are given."""
+    text = file.read_text()
     return yaml.safe_load(text if variables is None else _interpolated(text, variables))
 
 

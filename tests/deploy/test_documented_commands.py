@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import re
 import shlex
 
@@ -12,10 +13,14 @@ import pytest
 from semblance.service.api.edge.hosts import AllowedHosts
 from semblance.service.settings import Settings
 from tests.deploy.deployment import instructions, stages
+from tests.support.command_line import semblance_process
 from tests.support.project import PROJECT
 
 PAGES = [PROJECT / "README.md", PROJECT / "docs" / "deployment.md", *(PROJECT / "docs" / "deployment").glob("*.md")]
-IMAGES = {"semblance", "semblance:cpu", "semblance:gpu", "REGISTRY/semblance:0.1.0"}
+IMAGES = {
+    *("semblance", "semblance:cpu", "semblance:gpu", "semblance:milvus"),
+    *("REGISTRY/semblance:0.1.0", "REGISTRY/semblance:0.1.0-milvus"),
+}
 DIGEST = 64 * "0"
 
 
@@ -83,6 +88,24 @@ def test_a_container_starts_and_is_reached_from_this_machine_only(
         hosts = AllowedHosts(settings.hosts)
         assert hosts.allow("127.0.0.1:8000")
         assert not hosts.allow("evil.example"), "a page may point its name to this machine"
+
+
+def test_the_image_without_keys_says_how_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, whose command starts it for this machine only."""
+    runtime = dict(stages()["runtime"])
+    assert json.loads(runtime["ENTRYPOINT"]) == ["semblance"]
+    arguments: list[str] = json.loads(runtime["CMD"])
+    variables = {name: value for name, value in runtime_environment().items() if name.startswith("SEMBLANCE_")}
+    refused = semblance_process(*arguments, **variables)
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert "SEMBLANCE_API_KEYS (semblance key new)" in line
+    run = parsed_run(shlex.split(line.partition("docker run ")[2]))
+    for variable, value in (variables | dict(pair.split("=", 1) for pair in run.env)).items():
+        monkeypatch.setenv(variable, value)
+    settings = Settings()  # it raises if the service would refuse again
+    assert run.publish == [f"127.0.0.1:8000:{settings.port}"]
+    assert settings.hosts == ("localhost",)
 
 
 def test_images_are_built_by_arguments_that_exist() -> None:

@@ -12,10 +12,11 @@ import pytest
 from semblance.service.api.edge.key_entries import KeyRing
 from semblance.service.api.edge.keys import Guard
 from semblance.service.settings import Settings
-from tests.deploy.deployment import COMPOSE_FILE, DEPLOY, ENV_EXAMPLE, compose, variables_of
+from tests.deploy.deployment import COMPOSE_FILE, DEPLOY, ENV_EXAMPLE, MILVUS_COMPOSE_FILE, compose, variables_of
 from tests.support.project import PROJECT
 
-SECRETS = {"SEMBLANCE_API_KEYS", "DATABASE_ADMIN_PASSWORD", "DATABASE_PASSWORD", "REDIS_PASSWORD", "GRAFANA_PASSWORD"}
+STORES = ("DATABASE_ADMIN", "DATABASE", "REDIS", "GRAFANA", "MILVUS")
+SECRETS = {"SEMBLANCE_API_KEYS", *(f"{store}_PASSWORD" for store in STORES)}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def write_env(project: Path, shell: str = "sh") -> subprocess.CompletedProcess[s
 
 
 def test_the_example_has_every_variable_and_no_secret() -> None:
-    used = set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text()))
+    used = set(re.findall(r"\$\{(\w+)", COMPOSE_FILE.read_text() + MILVUS_COMPOSE_FILE.read_text()))
     example = variables_of(ENV_EXAMPLE)
     assert example.keys() == used | {"COMPOSE_PROFILES"}
     assert {name for name, value in example.items() if not value} == SECRETS
@@ -52,7 +53,7 @@ def test_it_fills_the_example_and_prints_the_key(project: Path, shell: str) -> N
     }
     passwords = [written[name] for name in SECRETS if name != "SEMBLANCE_API_KEYS"]
     assert all(re.fullmatch("[0-9a-f]{48}", password) for password in passwords)
-    assert len(set(passwords)) == 4
+    assert len(set(passwords)) == len(STORES)
     [key] = re.findall(r"^export SEMBLANCE_CLIENT_KEY=(smb_[0-9a-f]{64})$", ran.stdout, re.MULTILINE)
     guard = Guard(KeyRing(written["SEMBLANCE_API_KEYS"]))
     for method, path in (("POST", "/search"), ("POST", "/collections/c/documents"), ("PUT", "/collections/c")):

@@ -19,7 +19,9 @@ from tests.deploy.deployment import (
     COMPOSE_FILE,
     DEPLOY,
     DOCKERFILE,
+    KUBERNETES,
     MANIFESTS,
+    MILVUS_COMPOSE_FILE,
     UNITS,
     compose,
     every_file,
@@ -35,6 +37,7 @@ REQUIRED = set(re.findall(r"\$\{(\w+):\?", COMPOSE_FILE.read_text()))
 REPLICAS = [
     DEPLOY / "nginx" / name for name in ("upstreams.conf", "upstreams.compose.conf", "upstreams.kubernetes.conf")
 ]
+THIN_REPLICAS = KUBERNETES / "thin" / "upstreams.conf"
 
 
 def check(*command: str) -> None:
@@ -44,11 +47,12 @@ def check(*command: str) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_compose_follows_its_schema() -> None:
-    check("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE_FILE))
+@pytest.mark.parametrize("path", [COMPOSE_FILE, MILVUS_COMPOSE_FILE], ids=lambda path: path.name)
+def test_compose_follows_its_schema(path: Path) -> None:
+    check("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(path))
 
 
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: str(path.relative_to(KUBERNETES)))
 def test_manifests_follow_the_kubernetes_schemas(path: Path) -> None:
     check("kubernetes-validate", "--strict", str(path))
 
@@ -71,13 +75,13 @@ def test_systemd_units_are_valid_and_hardened(path: Path, tmp_path: Path) -> Non
         assert not run.stderr
 
 
-@pytest.mark.parametrize("path", REPLICAS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*REPLICAS, THIN_REPLICAS], ids=lambda path: path.name)
 @pytest.mark.parametrize("listen", ["listen.conf", "listen.container.conf"])
 def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Path) -> None:
     if shutil.which("nginx") is None:
         missing("nginx")
     shutil.copy(DEPLOY / "nginx" / "nginx.conf", tmp_path)
-    names = path.read_text().replace("semblance-0", "127.0.0.1").replace("semblance-1", "127.0.0.2")
+    names = re.sub(r"semblance-(0|1|replicas):", "127.0.0.1:", path.read_text())
     (tmp_path / "upstreams.conf").write_text(names)  # the names do not resolve here
     listener = (DEPLOY / "nginx" / listen).read_text()
     (tmp_path / "listen.conf").write_text(
@@ -251,8 +255,9 @@ def test_the_image_runs_unprivileged_with_serving_dependencies_only() -> None:
     for name, steps in stages().items():
         for instruction, rest in steps:
             if instruction == "RUN" and "pip install" in rest:
-                extras = {"install-cpu": "tracing", "install-gpu": "models,tracing"}[name]
+                extras = {"install-cpu": "$EXTRAS", "install-gpu": "models,tracing"}[name]
                 assert f'--constraint constraints.txt ./assets ./clients/python ".[{extras}]"' in rest
+    assert dict(stages()["install-cpu"])["ARG"] == "EXTRAS=tracing"
     runtime = dict(stages()["runtime"])
     assert runtime["USER"] == "10001:10001"
     assert "/ready" in runtime["HEALTHCHECK"]

@@ -100,7 +100,7 @@ class MilvusIndex:
             return
         newest = max(change.version for change in changes)
         docs = [_digest(change.id) for change in changes]
-        rows = [row for change in changes for row in _rows(change)]
+        rows = [row for change in changes for row in rows_of(change)]
 
         def write(client: MilvusClient) -> None:
             for start in range(0, len(docs), ROWS_PER_CALL):
@@ -210,7 +210,7 @@ class MilvusIndex:
             self._client = None
 
 
-def _rows(change: VectorChange) -> list[dict[str, Any]]:
+def rows_of(change: VectorChange) -> list[dict[str, Any]]:
     """A row for each passage; none of a deleted document."""
     if change.vectors is None:
         return []
