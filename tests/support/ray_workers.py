@@ -7,19 +7,15 @@ import random
 import signal
 import subprocess
 import time
-from contextlib import suppress
-from pathlib import Path
 
-BUSY = b"ray::_in_worker"  # how Ray names a process while it runs a task of service/cli/batches/engines.py
+from tests.support.servers.server_process import command_line, process_tree
+
+BUSY = "ray::_in_worker"  # how Ray names a process while it runs a task of service/cli/batches/engines.py
 
 
 def busy_workers(ancestor: int) -> list[int]:
     """Processes below `ancestor` that run a task now."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    return [pid for pid in parents if _is_below(pid, ancestor, parents) and _name(pid).startswith(BUSY)]
+    return [pid for pid in process_tree(ancestor) if _is_busy(pid)]
 
 
 def kill_workers(driver: subprocess.Popen[str], count: int, rng: random.Random, most_s: float) -> list[int]:
@@ -29,23 +25,12 @@ def kill_workers(driver: subprocess.Popen[str], count: int, rng: random.Random, 
         if busy := [pid for pid in busy_workers(driver.pid) if pid not in killed]:
             time.sleep(rng.uniform(0, most_s))
             victim = rng.choice(busy)
-            if _name(victim).startswith(BUSY):
+            if _is_busy(victim):
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
         time.sleep(0.05)
     return killed
 
 
-def _is_below(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
-    while pid in parents:
-        if pid == ancestor:
-            return True
-        pid = parents[pid]
-    return False
-
-
-def _name(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+def _is_busy(pid: int) -> bool:
+    return "".join(command_line(pid)).startswith(BUSY)

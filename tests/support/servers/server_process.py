@@ -93,6 +93,15 @@ def process_tree(pid: int) -> list[int]:
     """The process and all its descendants."""
     pids = [pid]
     for each in pids:  # grows during the loop
-        with suppress(OSError):
-            pids += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            with suppress(OSError):
+                pids += map(int, children.read_text().split())
     return pids
+
+
+def command_line(pid: int) -> list[str]:
+    """The command of a process, or of a thread; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+    except OSError:
+        return []
