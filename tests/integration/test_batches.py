@@ -26,7 +26,8 @@ from semblance.service.ports.documents import Collection, PassageKey, Version
 from tests.conftest import missing
 from tests.models.origin.untrained_origin import write_untrained
 from tests.support.command_line import semblance
-from tests.support.ray_workers import kill_workers
+from tests.support.ray_workers import kill_workers, local_cluster
+from tests.support.running_service import SEMBLANCE
 from tests.support.servers.word_models import sentence, write_model
 
 ROWS = 700  # of a file: several blocks
@@ -199,6 +200,32 @@ def test_killed_ray_workers_lose_and_repeat_no_row(tmp_path: Path) -> None:
         file.name for file in (tmp_path / "local").iterdir()
     )
     assert_same(rows, read_rows(tmp_path / "local"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_installed")
+def test_a_client_without_the_token_cannot_use_the_cluster(tmp_path: Path) -> None:
+    """Ray's processes listen on all addresses, and run whatever code a client sends."""
+    write_texts(tmp_path / "in", files=8, rows=1500)
+    command = [sys.executable, "-m", SEMBLANCE, "embed", str(tmp_path / "in"), str(tmp_path / "out")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    options = ["--model", "minilm", "--engine", "ray"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=environment) as driver:
+        try:
+            address, token = local_cluster(driver)
+            client = [sys.executable, "-c", f"import ray; ray.init(address={address!r}); print(len(ray.nodes()))"]
+            with_token = environment | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+            ran = [
+                subprocess.run(client, env=each, capture_output=True, text=True, check=False, timeout=120)
+                for each in (environment, with_token)
+            ]
+            assert driver.poll() is None, "the batch was over before the clients had called"
+        finally:
+            driver.terminate()
+            driver.communicate()
+    assert [each.returncode for each in ran] == [1, 0], ran[1].stderr
+    assert "Failed to connect to Ray cluster" in ran[0].stderr
+    assert ran[1].stdout == "1\n"
 
 
 @pytest.mark.slow

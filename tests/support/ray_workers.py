@@ -1,4 +1,4 @@
-"""Worker processes of Ray below a process, to be killed."""
+"""Processes of Ray below a process: workers to be killed, and how its cluster is reached."""
 
 from __future__ import annotations
 
@@ -8,14 +8,27 @@ import signal
 import subprocess
 import time
 
-from tests.support.servers.server_process import command_line, process_tree
+from tests.support.servers.server_process import command_line, environment_of, process_tree
 
+ADDRESS = "--gcs-address="  # option of the process that starts workers
 BUSY = "ray::_in_worker"  # how Ray names a process while it runs a task of service/cli/batches/engines.py
 
 
 def busy_workers(ancestor: int) -> list[int]:
     """Processes below `ancestor` that run a task now."""
     return [pid for pid in process_tree(ancestor) if _is_busy(pid)]
+
+
+def local_cluster(driver: subprocess.Popen[str]) -> tuple[str, str]:
+    """Address and token of the cluster that a running command has started, once it is there."""
+    while driver.poll() is None:
+        for pid in process_tree(driver.pid):
+            addresses = [option for option in command_line(pid) if option.startswith(ADDRESS)]
+            environment = dict(entry.split("=", 1) for entry in environment_of(pid) if "=" in entry)
+            if addresses and "RAY_AUTH_TOKEN" in environment:
+                return addresses[0].removeprefix(ADDRESS), environment["RAY_AUTH_TOKEN"]
+        time.sleep(0.05)
+    raise RuntimeError("the command ended before it had started a cluster")
 
 
 def kill_workers(driver: subprocess.Popen[str], count: int, rng: random.Random, most_s: float) -> list[int]:

@@ -124,8 +124,7 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
     """Encode what is not there, print counts, and return messages of unreadable files."""
     from semblance.service.cli.batches.encode_file import encode_file  # noqa: PLC0415 - imports much of the service
 
-    for partial in out.glob("*.partial"):  # of a run that was killed
-        partial.unlink(missing_ok=True)
+    _remove_partial_files(out)
     left = [each for each in tasks if not each.target.exists()]
     counts: list[FileCounts] = []
     start = time.monotonic()
@@ -134,6 +133,7 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
             shown = bar.add_task(f"{len(left):,} files", total=sum(each.size for each in left))
             for _, result in runner.run(encode_file, left, lambda done: bar.update(shown, completed=done)):
                 counts.append(result)
+        _remove_partial_files(out)
     seconds = time.monotonic() - start
     problems = [each.problem for each in counts if each.problem is not None]
     for problem in problems:
@@ -141,6 +141,12 @@ def _run(tasks: Sequence[EmbedTask], runner: Runner, out: Path, console: Console
     for line in _summary(counts, len(tasks) - len(left), seconds):
         print_line(console, f"{out}: {line}")
     return problems
+
+
+def _remove_partial_files(out: Path) -> None:
+    """Remove what a killed run, or a killed worker process, was writing."""
+    for partial in out.glob("*.partial"):
+        partial.unlink(missing_ok=True)
 
 
 def _summary(counts: Sequence[FileCounts], earlier: int, seconds: float) -> Iterator[str]:

@@ -100,8 +100,17 @@ def process_tree(pid: int) -> list[int]:
 
 
 def command_line(pid: int) -> list[str]:
-    """The command of a process, or of a thread; empty if it has ended."""
+    """The command of a process; empty if it has ended."""
+    return _entries(Path(f"/proc/{pid}/cmdline"))
+
+
+def environment_of(pid: int) -> list[str]:
+    """The variables with which a process began, as NAME=VALUE; empty if it has ended."""
+    return _entries(Path(f"/proc/{pid}/environ"))
+
+
+def _entries(file: Path) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+        return file.read_text(errors="replace").rstrip("\0").split("\0")
     except OSError:
         return []
