@@ -44,7 +44,7 @@ from tests.support.wide_console import wide_console
 
 K = 10
 SHARES = (1.0, 0.5, 0.02, 0.001)
-QUERIES = 100
+QUERIES = 50
 SPARE = 500  # sentences that are no documents
 MAX_CHARS = 200  # of a query
 PAGE = 2048

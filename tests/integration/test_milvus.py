@@ -197,6 +197,16 @@ def test_without_milvus_documents_are_served_and_searches_refused(
     until(lambda: http.get("/ready").json()["status"] == "ready")
 
 
+def test_all_replicas_are_ready_again_after_postgresql(clients: list[httpx2.Client], database: PostgresServer) -> None:
+    """Also the one that does not fill the index, though nothing else is asked of it."""
+    database.kill()
+    for http in clients:
+        until(lambda http=http: http.get("/ready").status_code == 503)  # type: ignore[misc]
+    database.start()
+    for http in clients:
+        until(lambda http=http: http.get("/ready").status_code == 200)  # type: ignore[misc]
+
+
 def test_a_wrong_address_of_milvus_leaves_documents_readable(database: PostgresServer, tmp_path: Path) -> None:
     pytest.importorskip("pymilvus")
     settings = {

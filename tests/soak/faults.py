@@ -1,9 +1,11 @@
 """Does a deployment keep its guarantees, whatever fails in it?
 
     python -m tests.soak.faults --seconds 600 --seed 1
+    python -m tests.soak.faults --thin
 
 runs two minutes of a mixed load without faults, then random faults one after the other, then two minutes without. After
 each fault, the documents of every replica are compared with the acknowledged writes. Memory is the sum over replicas.
+With `--thin`, replicas keep no copy and search a Milvus Lite, and faults are those of Milvus.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tests.soak.fault_injection import milvus
 from tests.soak.fault_injection.catalogue import FAULTS
 from tests.soak.fault_injection.fault import Fault
 from tests.soak.fault_injection.harness import NO_FAULT, FaultHarness, FaultOutcome
@@ -74,11 +77,11 @@ def possible(faults: Sequence[Fault], deployment: Deployment, console: Console) 
 
 
 def run(
-    faults: Sequence[Fault], seconds: float, seed: int, quiet_s: float, console: Console
+    faults: Sequence[Fault], seconds: float, seed: int, quiet_s: float, console: Console, *, thin: bool = False
 ) -> tuple[list[FaultOutcome], dict[str, float]]:
     """Run faults between two quiet periods; returns outcomes, and memory before and after."""
     rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS) as deployment:
+    with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder), REPLICAS, thin=thin) as deployment:
         harness = FaultHarness(deployment, rng.getrandbits(32))
         harness.fill()
         with _sampling_memory(deployment.replicas) as memory:
@@ -151,18 +154,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=600, help="duration of the faults")
     parser.add_argument("--quiet", type=float, default=QUIET_S, help="seconds without faults, before and after")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
-    parser.add_argument("--only", choices=[fault.name for fault in FAULTS], help="inject only this fault")
+    parser.add_argument("--only", help="inject only the fault of this name")
+    parser.add_argument("--thin", action="store_true", help="replicas without copies, and faults of Milvus")
     options = parser.parse_args(arguments)
     console = wide_console()
-    faults = [fault for fault in FAULTS if options.only in (None, fault.name)]
-    outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console)
+    all_faults = milvus.FAULTS if options.thin else FAULTS
+    faults = [fault for fault in all_faults if options.only in (None, fault.name)]
+    if not faults:
+        parser.error(f"--only is one of {', '.join(repr(fault.name) for fault in all_faults)}")
+    outcomes, memory = run(faults, options.seconds, options.seed, options.quiet, console, thin=options.thin)
     tables: list[list[dict[str, Any]]] = [by_kind(outcomes), report(outcomes), [memory]]
     for rows in tables:
         table = Table(*(name.replace("_", " ") for name in rows[0]))
         for row in rows:
             table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else str(value) for value in row.values()))
         console.print(table)
-    save_results("faults", tables)
+    save_results("thin_faults" if options.thin else "faults", tables)
     violations = [f"{outcome.fault.name}: {violation}" for outcome in outcomes for violation in outcome.violations]
     if memory["memory_at_the_end_mb"] > GROWTH * memory["memory_after_warm_up_mb"]:
         violations.append(f"memory grew by more than {GROWTH - 1:.0%}")

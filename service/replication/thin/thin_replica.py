@@ -118,6 +118,7 @@ class ThinReplica:
         try:
             while True:
                 await self._wait_for_change()
+                await self._contact_primary()
                 self._due.set()
                 news, self._news = self._news, asyncio.Event()
                 news.set()
@@ -258,6 +259,15 @@ class ThinReplica:
             self._due.clear()
             if not await loop.run_in_executor(self._filler, self._writer.round):
                 self._due.set()
+
+    async def _contact_primary(self) -> None:
+        """Ask the primary something, unless a request just did.
+
+        While it is away, all requests are refused, so that none would notice its return.
+        """
+        if not self.reachable or self.seconds_since_contact > self._timeouts.poll_s:
+            with suppress(StoreUnavailable):  # already logged
+                await self.read(lambda store: store.collections())
 
     async def _wait_for_change(self) -> None:
         """Wait for a notification, or until the next poll is due."""

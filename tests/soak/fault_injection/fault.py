@@ -68,7 +68,9 @@ class Fault:
         lasts_s: duration in a long run.
         readers_may_see: permitted reasons of failed reads, as status and code; after a kind of request for that kind.
         writers_may_see: permitted reasons of failed writes.
+        reads_within_s: maximum duration of a read, successful or not.
         writes_within_s: maximum duration of a write, successful or not.
+        may_miss: whether searches may lack documents while it lasts, as those of an index that lost them.
         lacks: what a deployment needs for this fault and does not have.
     """
 
@@ -77,5 +79,7 @@ class Fault:
     lasts_s: float = 0.0
     readers_may_see: frozenset[str] = frozenset()
     writers_may_see: frozenset[str] = frozenset()
+    reads_within_s: float = math.inf
     writes_within_s: float = math.inf
+    may_miss: bool = False
     lacks: Callable[[Deployment], str | None] = lambda _: None

@@ -100,6 +100,11 @@ class Ledger:
         before = bisect_right(history, at.number, key=lambda since: since.number)
         return {*history[max(before, 1) - 1].states, *self._open.get(doc_id, [])}
 
+    def may_hold_since(self, doc_id: str, at: Version) -> set[State]:
+        """The possible states of a document at a version or later."""
+        later = (since.states for since in self._history(at.epoch, doc_id) if since.number > at.number)
+        return self.may_hold(doc_id, at).union(*later)
+
     def rewritten_after(self, doc_id: str, at: Version) -> bool:
         """Whether a document was, or may have been, written after a version."""
         return doc_id in self._open or self._history(at.epoch, doc_id)[-1].number > at.number

@@ -6,7 +6,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx2
@@ -36,6 +36,7 @@ WEIGHTS = {
     "list": 2,
     "duplicates": 1,
 }
+REFUSED_BY_THIN = frozenset({"search terms", "list", "duplicates"})  # by replicas that keep no copy
 TERMS = {"mode": "hybrid", "highlight": True, "facets": [{"field": "number"}], "passages": 2}
 SIMILAR = 0.95  # least cosine of duplicates
 ROUNDING = 1e-6  # of sums
@@ -65,12 +66,11 @@ class Reader:
             "duplicates": self._duplicates,
         }
 
-    def run(self) -> None:
-        """Send requests until `stop` is set."""
-        kinds, weights = [*WEIGHTS], [*WEIGHTS.values()]
+    def run(self, weights: Mapping[str, int] = WEIGHTS) -> None:
+        """Send requests of these kinds until `stop` is set."""
         with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S, headers=client_headers()) as http:
             while not self._stop.wait(PAUSE_S):
-                [kind] = self._rng.choices(kinds, weights)
+                [kind] = self._rng.choices([*weights], [*weights.values()])
                 self._send(kind, http)
 
     def _send(self, kind: str, http: httpx2.Client) -> None:
@@ -84,9 +84,11 @@ class Reader:
     def _search(self, http: httpx2.Client, k: int, after: str | None = None) -> httpx2.Response:
         query = sentence(self._rng)
         body = {"query": query, "collection": self._collection, "k": k, "min_version": after}
+        known = self._ledger.latest
         answer = http.post("/search", json=body)
         if answer.is_success:
-            self._log.searches.append(search_answer(query, answer.json(), complete=k == ALL, after=after))
+            found = search_answer(query, answer.json(), complete=k == ALL, after=after, known=known)
+            self._log.searches.append(found)
         return answer
 
     def _search_terms(self, http: httpx2.Client) -> httpx2.Response:
@@ -162,8 +164,10 @@ def _sums(hit: Any) -> Iterator[tuple[float, list[float]]]:
         yield lexical["bonus"], [each["bonus"] for each in lexical["terms"]]
 
 
-def search_answer(query: str, body: Any, *, complete: bool, after: str | None = None) -> SearchAnswer:
+def search_answer(
+    query: str, body: Any, *, complete: bool, after: str | None = None, known: str | None = None
+) -> SearchAnswer:
     """The checked parts of an answer to /search."""
     [result] = body["results"]
     hits = [(hit["id"], hit["text"], hit["score"]) for hit in result["hits"]]
-    return SearchAnswer(query, body["version"], body["space"], hits, complete, after)
+    return SearchAnswer(query, body["version"], body["space"], hits, complete, after, known)

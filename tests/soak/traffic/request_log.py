@@ -17,7 +17,13 @@ WRITES = ("upsert", "upsert lines", "metadata", "delete", "delete many")
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """A search and its hits (id, text, score); `complete` if it asked for all documents."""
+    """A search and its hits (id, text, score).
+
+    Attributes:
+        complete: whether it asked for all documents.
+        after: version that was demanded.
+        known: version of a write that was acknowledged before it was sent.
+    """
 
     query: str
     version: str
@@ -25,6 +31,7 @@ class SearchAnswer:
     hits: list[tuple[str, str, float]]
     complete: bool
     after: str | None = None
+    known: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Self
 
 from tests.soak.traffic.ledger import Ledger
-from tests.soak.traffic.reader import Reader
+from tests.soak.traffic.reader import REFUSED_BY_THIN, WEIGHTS, Reader
 from tests.soak.traffic.request_log import RequestLog
 from tests.soak.traffic.writer import Writer
 
@@ -26,13 +27,15 @@ class Traffic:
         collection: name of the collection.
         ledger: acknowledged writes.
         seed: seed of all random choices.
+        thin: whether the replicas keep no copy.
     """
 
-    def __init__(self, url: str, collection: str, ledger: Ledger, seed: int) -> None:
+    def __init__(self, url: str, collection: str, ledger: Ledger, seed: int, *, thin: bool = False) -> None:
         self.log = RequestLog()
         self._url = url
         self._collection = collection
         self._ledger = ledger
+        self._kinds = {kind: weight for kind, weight in WEIGHTS.items() if not (thin and kind in REFUSED_BY_THIN)}
         self._rng = random.Random(seed)
         self._no_writes, self._no_reads = threading.Event(), threading.Event()
         self._writers: list[threading.Thread] = []
@@ -43,7 +46,7 @@ class Traffic:
             Reader(self._url, self._collection, self._ledger, self.log, self._no_reads, self._rng.getrandbits(32))
             for _ in range(READERS)
         ]
-        self._readers = [_start(reader.run) for reader in readers]
+        self._readers = [_start(partial(reader.run, self._kinds)) for reader in readers]
         self._start_writers()
         return self
 

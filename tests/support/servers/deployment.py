@@ -12,9 +12,11 @@ import httpx2
 
 from tests.support.project import PROJECT
 from tests.support.running_service import SEMBLANCE, Service
+from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.nginx_server import NginxServer
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.redis_server import RedisServer
+from tests.support.servers.relay import Relay
 from tests.support.servers.word_models import write_model
 
 DATABASE_TIMEOUT_S = 2.0
@@ -36,32 +38,41 @@ class Unhealthy(Exception):
 
 
 class Deployment:
-    """Runs while the block runs; the file `clock` shifts the clock of the last replica.
+    """Runs while the block runs; the file `clock` shifts the clock of the last replica, unless they are thin.
 
     Args:
         folder: folder for models and for the home folders of replicas.
         replicas: number of replicas.
+        thin: whether they keep no copy, and search a Milvus behind a relay.
     """
 
-    def __init__(self, folder: Path, replicas: int) -> None:
+    def __init__(self, folder: Path, replicas: int, *, thin: bool = False) -> None:
+        self.thin = thin
         self.models = {name: write_model(folder / f"{name}.npz", seed) for seed, name in enumerate(("plain", "other"))}
         (folder / "redis").mkdir()
         self.redis = RedisServer(folder / "redis")
         self.postgres = PostgresServer()
+        (folder / "milvus").mkdir()
+        self.milvus = MilvusServer(folder / "milvus")
+        self.relay = Relay(self.milvus.port)
         self.clock = folder / "clock"
         self.settings = SETTINGS | {
             "database_url": self.postgres.url,
             "redis_url": self.redis.url,
             "models": ",".join(f"{name}={file}" for name, file in self.models.items()),
         }
-        self.replicas = [self._replica(folder / f"replica-{i}", last=i == replicas - 1) for i in range(replicas)]
+        if thin:
+            self.settings["index_url"] = f"milvus://127.0.0.1:{self.relay.port}"
+        self.replicas = [
+            self._replica(folder / f"replica-{i}", shifts=i == replicas - 1 and not thin) for i in range(replicas)
+        ]
         self.nginx = NginxServer([replica.url.removeprefix("http://") for replica in self.replicas])
         self.url = self.nginx.url
 
-    def _replica(self, home: Path, *, last: bool) -> Service:
+    def _replica(self, home: Path, *, shifts: bool) -> Service:
         home.mkdir()
         environment = {"OMP_NUM_THREADS": "1"}
-        if last:
+        if shifts:
             environment |= {
                 "LD_PRELOAD": str(FAKETIME),
                 "FAKETIME_TIMESTAMP_FILE": str(self.clock),
@@ -78,6 +89,9 @@ class Deployment:
             self.postgres.start()
             self.postgres.use_small_disk(DISK_BYTES)
             self.postgres.create_database()
+            if self.thin:
+                self.milvus.start()
+                self.relay.start()
             with ThreadPoolExecutor() as pool:  # concurrently: each of them may be the one that creates the tables
                 list(pool.map(Service.start, self.replicas))
             self.nginx.start()
@@ -92,6 +106,8 @@ class Deployment:
             replica.kill()
         self.redis.kill()
         self.nginx.remove()
+        self.relay.stop()
+        self.milvus.kill()
         self.postgres.remove()
 
     @property

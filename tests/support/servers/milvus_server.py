@@ -47,6 +47,7 @@ class MilvusServer:
     def save_state(self) -> Path:
         """Copy the data of the stopped server to a new folder."""
         saved = self._folder / "saved"
+        shutil.rmtree(saved, ignore_errors=True)
         shutil.copytree(self._data, saved)
         return saved
 
