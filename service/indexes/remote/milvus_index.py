@@ -51,6 +51,7 @@ class MilvusIndex:
         self._client: MilvusClient | None = None
         self._lock = threading.Lock()
         self._reachable = True
+        self._failing = False  # whether the last call failed, which is logged once
 
     @property
     def reachable(self) -> bool:
@@ -181,13 +182,14 @@ class MilvusIndex:
             result = act(self._connected())
         except (MilvusException, grpc.RpcError) as error:
             reason = error.message if isinstance(error, MilvusException) else error.code().name
-            if self._reachable:
+            if not self._failing:
                 log.warning("the index fails: %s", reason)
+            self._failing = True
             self._reachable = isinstance(error, MilvusException) and error.code in ANSWERS
             raise IndexUnavailable("the index does not answer, or not in time: try again") from error
-        if not self._reachable:
+        if self._failing:
             log.info("the index answers again")
-        self._reachable = True
+        self._failing, self._reachable = False, True
         return result
 
     def _connected(self) -> MilvusClient:

@@ -323,6 +323,22 @@ async def test_late_writes_replace_no_newer_passages(milvus: str) -> None:
     index.close()
 
 
+async def test_searches_that_fail_alike_are_logged_once(milvus: str, caplog: pytest.LogCaptureFixture) -> None:
+    """As after a restart of the server, until the replica that fills the index has loaded the collection."""
+    index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
+    missing = RemoteCollection("semblance_test_missing", "g", DIM, exhaustive=True)
+    for _ in range(3):
+        with pytest.raises(IndexUnavailable):
+            index.search(missing, QUERY[None], 9, None)
+    assert index.reachable
+    assert caplog.text.count("the index fails") == 1
+    index.ping()
+    with pytest.raises(IndexUnavailable):
+        index.search(missing, QUERY[None], 9, None)
+    assert caplog.text.count("the index fails") == 2
+    index.close()
+
+
 async def test_a_record_ahead_of_its_mark_is_no_loss(
     database: PostgresServer, milvus: str, caplog: pytest.LogCaptureFixture
 ) -> None:
