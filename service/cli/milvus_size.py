@@ -15,7 +15,7 @@ OTHER_MACHINES = 3  # of Milvus: coordinators and etcd, writers and mergers, the
 DATABASES = 2  # a primary and a standby
 REPLICAS = 2  # of Semblance; more as its queue grows
 FILLED_PER_S = 1000  # benchmarks/speed/remote_index.py
-ENCODED_PER_CORE_S = 250  # sentences; benchmarks/speed/batches.py
+ENCODED_PER_CORE_S = 75  # sentences; benchmarks/speed/batches.py
 
 TB = 1e12
 
