@@ -259,7 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             figures.append(IndexFigures(engine=engine, rescored=rescored, searches=searches, **measured))
             shutil.rmtree(folder / engine)
     show(figures, wide_console())
-    save_results("index_memory", [asdict(each) for each in figures])
+    held = [{name: value for name, value in asdict(each).items() if name != "searches"} for each in figures]
+    found = [{"engine": each.engine, **asdict(search)} for each in figures for search in each.searches]
+    save_results("index_memory", {"held": held, "searches": found})
 
 
 if __name__ == "__main__":

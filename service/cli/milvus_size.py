@@ -14,7 +14,7 @@ LOADED = 0.7  # of the memory of a machine; the rest is for new segments, merges
 OTHER_MACHINES = 3  # of Milvus: coordinators and etcd, writers and mergers, the log
 DATABASES = 2  # a primary and a standby
 REPLICAS = 2  # of Semblance; more as its queue grows
-FILLED_PER_S = 1000  # benchmarks/speed/remote_index.py
+FILLED_PER_S = 1000  # benchmarks/speed/remote_index.py --documents 2000, on Milvus Lite
 ENCODED_PER_CORE_S = 75  # sentences; benchmarks/speed/batches.py
 
 TB = 1e12
