@@ -45,16 +45,10 @@ def image() -> Iterator[Path]:
             copy(rest.split()[:-1], folder / rest.split()[-1])
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, NOBODY_UID, NOBODY_UID)
-    for instruction, rest in stages()["install-cpu"]:
-        if instruction == "RUN":
-            as_nobody(
-                folder,
-                [
-                    "sh",
-                    "-euc",
-                    rest.replace("/opt/semblance", str(folder / "venv")).replace("python -m venv", f"{PYTHON} -m venv"),
-                ],
-            )
+    install = stages()["install-cpu"]
+    [step] = [rest for instruction, rest in install if instruction == "RUN"]
+    step = step.replace("/opt/semblance", str(folder / "venv")).replace("python -m venv", f"{PYTHON} -m venv")
+    as_nobody(folder, ["env", dict(install)["ARG"], "sh", "-euc", step])
     yield folder
     shutil.rmtree(folder)
 
