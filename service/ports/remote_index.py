@@ -68,8 +68,11 @@ class RemoteIndex(Protocol):
     def drop(self, key: str) -> None:
         """Delete a collection, if it exists."""
 
-    def apply(self, target: RemoteCollection, changes: Sequence[VectorChange]) -> None:
-        """Store the latest state of some documents; idempotent."""
+    def apply(self, target: RemoteCollection, changes: Sequence[VectorChange], *, new_until: int = -1) -> None:
+        """Store the latest state of some documents; idempotent.
+
+        Changes of versions up to `new_until` are of documents that the collection does not have yet.
+        """
 
     def advance(self, target: RemoteCollection, version: Version) -> None:
         """Record beside the vectors that every change up to `version` was applied."""

@@ -95,12 +95,10 @@ class MilvusIndex:
         """Delete a collection, if it exists."""
         self._call(lambda client: client.drop_collection(key, timeout=self._timeout_s))
 
-    def apply(self, target: RemoteCollection, changes: Sequence[VectorChange]) -> None:
+    def apply(self, target: RemoteCollection, changes: Sequence[VectorChange], *, new_until: int = -1) -> None:
         """Replace the rows of some documents, without touching rows of later versions."""
-        if not changes:
-            return
-        newest = max(change.version for change in changes)
-        docs = [_digest(change.id) for change in changes]
+        newest = max((change.version for change in changes), default=0)
+        docs = [_digest(change.id) for change in changes if change.version > new_until]
         rows = [row for change in changes for row in rows_of(change)]
 
         def write(client: MilvusClient) -> None:

@@ -30,11 +30,17 @@ COUNT_S = 600.0  # between counts of the passages on the server, which take long
 
 @dataclass(slots=True)
 class _Checks:
-    """When a collection on the server was last compared."""
+    """When a collection on the server was last compared.
+
+    Attributes:
+        new_until: version of the primary when the collection was created on the server, by this process: each document
+            is written there once for all versions up to it. -1 if that is not known.
+    """
 
     position_at: float = float("-inf")
     count_at: float = float("-inf")
     refilled: bool = False  # since the last time that its passages were as many as expected
+    new_until: int = -1
 
 
 class IndexWriter:
@@ -110,13 +116,13 @@ class IndexWriter:
         """Apply some pages of changes. Returns whether these were all."""
         checks = self._checks.setdefault(target.key, _Checks())
         if mark is None or not self._has_record(collection, target, mark, checks):
-            mark = self._begin(collection, target, found=mark)
+            mark = self._begin(collection, target, checks, found=mark)
         if mark.version != collection.version or not mark.complete:
             try:
-                mark, done = self._follow(collection, target, mark)
+                mark, done = self._follow(collection, target, mark, checks)
             except HistoryLost:
                 log.warning("the database of collection %s was set back", collection.name)
-                self._begin(collection, target, found=mark)
+                self._begin(collection, target, checks, found=mark)
                 return False
             if not done:
                 return False
@@ -127,19 +133,25 @@ class IndexWriter:
             checks.count_at = math.inf  # filling it again and again would not help
             return True
         checks.refilled = True
-        self._begin(collection, target, found=mark)
+        self._begin(collection, target, checks, found=mark)
         return False
 
-    def _begin(self, collection: Collection, target: RemoteCollection, found: IndexMark | None) -> IndexMark:
+    def _begin(
+        self, collection: Collection, target: RemoteCollection, checks: _Checks, found: IndexMark | None
+    ) -> IndexMark:
         """Create a collection on the server; from the mark on, no search uses what was there."""
         if found is not None:
             log.warning("filling the index of collection %s again: it does not agree with its mark", collection.name)
         mark = IndexMark(target.key, collection.name, Version(collection.version.epoch, 0), complete=False)
         self._leadership.set(mark)
         self._index.create(target)
+        if target.generation == collection.settings.generation:  # the next encoder's vectors come in another order
+            checks.new_until = collection.version.number
         return mark
 
-    def _follow(self, collection: Collection, target: RemoteCollection, mark: IndexMark) -> tuple[IndexMark, bool]:
+    def _follow(
+        self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks
+    ) -> tuple[IndexMark, bool]:
         """Apply some pages of the changes after a mark; the flag says whether these were all.
 
         Raises HistoryLost, VersionMismatch, UnknownCollection, Stopped.
@@ -147,7 +159,7 @@ class IndexWriter:
         read = partial(self._store.vector_changes, collection.name, generation=target.generation)
         began = mark.version.number
         for number, page in enumerate(read_pages(read, mark.version, self._stop), 1):
-            self._index.apply(target, page.changes)
+            self._index.apply(target, page.changes, new_until=checks.new_until)
             self._index.advance(target, page.complete)
             complete = mark.complete or page.cursor is None
             mark = IndexMark(target.key, collection.name, page.complete, complete)

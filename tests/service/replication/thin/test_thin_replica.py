@@ -317,6 +317,10 @@ async def test_late_writes_replace_no_newer_passages(milvus: str) -> None:
     assert sorted(index.search(target, vector(1), 9, None)[0]) == [RemoteCandidate("d", 7), RemoteCandidate("e", 5)]
     index.apply(target, [VectorChange("d", 8, None, {})])
     assert index.count(target) == 1
+    index.apply(target, [replace(other, version=9), VectorChange("f", 10, vector(4), {})], new_until=9)
+    assert index.count(target) == 3, "what is said to be new is not looked for"
+    index.apply(target, [replace(other, version=11), VectorChange("f", 12, None, {})], new_until=9)
+    assert index.search(target, vector(1), 9, None)[0] == [RemoteCandidate("e", 11)]
     index.drop(target.key)
     assert index.position(target) is None
     index.drop(target.key)
