@@ -103,8 +103,8 @@ def test_a_first_start_without_keys_says_how_to_allow_it(container: str) -> None
     assert "docker run --env SEMBLANCE_ALLOW_ANONYMOUS=1" in refused.stderr.splitlines()[0]
 
 
-def test_the_configuration_is_that_of_the_dockerfile(container: str) -> None:
-    assert container
+@pytest.mark.usefixtures("container")
+def test_the_configuration_is_that_of_the_dockerfile() -> None:
     config, runtime = configuration()["OCIv1"]["config"], dict(stages()["runtime"])
     assert config["User"] == runtime["USER"] == f"{UID}:{UID}"
     assert config["Entrypoint"] == json.loads(runtime["ENTRYPOINT"])

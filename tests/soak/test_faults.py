@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -29,8 +30,9 @@ SHORT_FAULT_S = 2.0
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
-@pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
+@contextmanager
+def filled_deployment(folder: Path, *, thin: bool) -> Iterator[FaultHarness]:
+    """A deployment with documents; the test is skipped, or fails, where a program is missing."""
     for command in ("nginx", "redis-server"):
         if shutil.which(command) is None:
             missing(command)
@@ -38,12 +40,18 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
         find_program("postgres")
     except FileNotFoundError:
         missing("PostgreSQL")
-    if not FAKETIME.exists():
-        missing("libfaketime")
-    with Deployment(tmp_path_factory.mktemp("deployment"), replicas=3 if LONG else 2) as deployment:
+    with Deployment(folder, replicas=3 if LONG else 2, thin=thin) as deployment:
         harness = FaultHarness(deployment, seed=1)
         harness.fill()
         yield harness
+
+
+@pytest.fixture(scope="module")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
+    if not FAKETIME.exists():
+        missing("libfaketime")
+    with filled_deployment(tmp_path_factory.mktemp("deployment"), thin=False) as filled:
+        yield filled
 
 
 def exercise(harness: FaultHarness, fault: Fault) -> FaultOutcome:

@@ -5,7 +5,6 @@ Each test takes a few seconds, with LONG_FAULTS=1 a minute. `python -m tests.soa
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -14,9 +13,7 @@ import pytest
 from tests.conftest import missing
 from tests.soak.fault_injection.harness import FaultHarness
 from tests.soak.fault_injection.milvus import FAULTS
-from tests.soak.test_faults import exercise
-from tests.support.servers.deployment import Deployment
-from tests.support.servers.postgres_server import find_program
+from tests.soak.test_faults import exercise, filled_deployment
 
 pytestmark = [pytest.mark.timed, pytest.mark.timeout(600)]
 
@@ -28,17 +25,8 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     for module in ("milvus_lite", "pymilvus"):
         if find_spec(module) is None:
             missing(module)
-    for command in ("nginx", "redis-server"):
-        if shutil.which(command) is None:
-            missing(command)
-    try:
-        find_program("postgres")
-    except FileNotFoundError:
-        missing("PostgreSQL")
-    with Deployment(tmp_path_factory.mktemp("deployment"), replicas=2, thin=True) as deployment:
-        harness = FaultHarness(deployment, seed=1)
-        harness.fill()
-        yield harness
+    with filled_deployment(tmp_path_factory.mktemp("deployment"), thin=True) as filled:
+        yield filled
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -108,7 +108,8 @@ class MilvusIndex:
             for start in range(0, len(rows), ROWS_PER_CALL):
                 client.upsert(target.key, rows[start : start + ROWS_PER_CALL], timeout=self._timeout_s)
 
-        self._call(write)
+        if docs or rows:  # otherwise nothing is sent, which would show a server that is away as reachable
+            self._call(write)
 
     def advance(self, target: RemoteCollection, version: Version) -> None:
         """Record beside the vectors that every change up to `version` was applied."""

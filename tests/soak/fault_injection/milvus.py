@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tests.soak.fault_injection.fault import Fault, FaultContext, together
+import time
+
+from tests.soak.fault_injection.fault import Fault, FaultContext
 from tests.soak.fault_injection.replicas import kill_replica, suspend_replica
-from tests.soak.fault_injection.stores import kill_database, restart_database
+from tests.soak.fault_injection.stores import await_degraded, kill_database, restart_database
 from tests.support.servers.deployment import DATABASE_TIMEOUT_S
 
 REFUSED = frozenset({"503 index_unavailable", "503 version_not_reached"})
@@ -15,30 +17,30 @@ WITHIN_S = 2 * DATABASE_TIMEOUT_S + 3.0  # nginx asks another replica once the f
 
 def kill(context: FaultContext) -> None:
     """Kill Milvus, and start it again on its data."""
-    milvus = context.deployment.milvus
-    milvus.kill()
-    context.wait()
-    milvus.start()
+    start = time.monotonic()
+    context.deployment.milvus.kill()
+    await_degraded(context, start)
+    context.deployment.milvus.start()
 
 
 def suspend(context: FaultContext) -> None:
     """Suspend Milvus: it accepts connections and answers nothing."""
-    milvus = context.deployment.milvus
-    milvus.pause()
+    start = time.monotonic()
+    context.deployment.milvus.pause()
     try:
-        context.wait()
+        await_degraded(context, start)
     finally:
-        milvus.resume()
+        context.deployment.milvus.resume()
 
 
 def lose_answers(context: FaultContext) -> None:
     """Pass requests to Milvus, which carries them out, and lose its answers."""
-    relay = context.deployment.relay
-    relay.lose_answers()
+    start = time.monotonic()
+    context.deployment.relay.lose_answers()
     try:
-        context.wait()
+        await_degraded(context, start)
     finally:
-        relay.recover()
+        context.deployment.relay.recover()
 
 
 def restore_earlier(context: FaultContext) -> None:
@@ -55,11 +57,19 @@ def restore_earlier(context: FaultContext) -> None:
 
 def lose_data(context: FaultContext) -> None:
     """Replace Milvus by an empty one."""
-    milvus = context.deployment.milvus
-    milvus.kill()
-    milvus.lose_state()
+    start = time.monotonic()
+    context.deployment.milvus.kill()
+    context.deployment.milvus.lose_state()
+    await_degraded(context, start)
+    context.deployment.milvus.start()
+
+
+def kill_while_database_restarts(context: FaultContext) -> None:
+    """Kill Milvus, restart PostgreSQL meanwhile, and start Milvus again."""
+    context.deployment.milvus.kill()
+    restart_database(context)
     context.wait()
-    milvus.start()
+    context.deployment.milvus.start()
 
 
 FAULTS = (
@@ -73,7 +83,7 @@ FAULTS = (
     Fault("PostgreSQL killed and restarted", kill_database, 2, REFUSED | NO_DATABASE, NO_DATABASE),
     Fault(
         "Milvus killed while PostgreSQL restarts",
-        together(kill, restart_database),
+        kill_while_database_restarts,
         3,
         REFUSED | NO_DATABASE,
         NO_DATABASE,

@@ -70,7 +70,7 @@ def stop_database(context: FaultContext) -> None:
     start = time.monotonic()
     context.deployment.postgres.stop()
     try:
-        _await_degraded(context, start)
+        await_degraded(context, start)
     finally:
         context.deployment.postgres.start()
     context.deployment.await_health()
@@ -81,7 +81,7 @@ def suspend_database(context: FaultContext) -> None:
     start = time.monotonic()
     context.deployment.postgres.pause()
     try:
-        _await_degraded(context, start)
+        await_degraded(context, start)
     finally:
         context.deployment.postgres.resume()
     context.deployment.await_health()
@@ -190,11 +190,11 @@ def _search(context: FaultContext, replica: Service, min_version: str) -> int:
     return httpx2.post(f"{replica.url}/search", json=body, timeout=30).status_code
 
 
-def _await_degraded(context: FaultContext, start: float) -> None:
+def await_degraded(context: FaultContext, start: float) -> None:
     """Wait until every replica reports 200 `degraded`, and for the duration of the fault."""
     for replica in context.deployment.replicas:
         while (state := readiness(replica)) != (200, "degraded"):
             if state[0] != 200 or time.monotonic() > start + NOTICED_S:
-                raise Violation(f"without its database {replica.url} reports {state}, not 200 degraded")
+                raise Violation(f"without a server that it needs {replica.url} reports {state}, not 200 degraded")
             time.sleep(0.05)
     time.sleep(max(0.0, start + context.lasts_s - time.monotonic()))

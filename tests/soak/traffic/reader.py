@@ -66,7 +66,7 @@ class Reader:
             "duplicates": self._duplicates,
         }
 
-    def run(self, weights: Mapping[str, int] = WEIGHTS) -> None:
+    def run(self, weights: Mapping[str, int]) -> None:
         """Send requests of these kinds until `stop` is set."""
         with httpx2.Client(base_url=self._url, timeout=TIMEOUT_S, headers=client_headers()) as http:
             while not self._stop.wait(PAUSE_S):

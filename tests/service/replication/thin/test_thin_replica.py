@@ -343,6 +343,19 @@ async def test_searches_that_fail_alike_are_logged_once(milvus: str, caplog: pyt
     index.close()
 
 
+def test_an_empty_change_shows_no_reachable_server(milvus_server: MilvusServer) -> None:
+    index = MilvusIndex(MilvusAddress.parse(milvus_server.url), 2.0)
+    index.ping()
+    milvus_server.kill()
+    with pytest.raises(IndexUnavailable):
+        index.ping()
+    target = RemoteCollection("semblance_test_empty", "g", DIM, exhaustive=True)
+    index.apply(target, [])
+    index.apply(target, [VectorChange("d", 3, None, {})], new_until=3)
+    assert not index.reachable
+    index.close()
+
+
 async def test_a_record_ahead_of_its_mark_is_no_loss(
     database: PostgresServer, milvus: str, caplog: pytest.LogCaptureFixture
 ) -> None:
