@@ -12,7 +12,7 @@ from tests.support.service_monitor import ServiceMonitor
 pytestmark = pytest.mark.alone
 
 LARGEST = 2**20
-BUSY_P99_MS = 250.0  # for /live beside other work on the machine; the soak test requires 100
+BUSY_P50_MS, BUSY_P99_MS = 50.0, 1000.0  # for /live beside other work; the soak test requires a p99 of 100
 GROWING_MB = 250.0  # a few seconds are too short for memory to settle
 
 
@@ -23,7 +23,9 @@ def test_answers_under_load_are_right_and_nothing_hangs_or_leaks() -> None:
     assert set(report.latency) == {"embeddings", "explain", "hybrid search", "search", "similarity", "store"}
     assert 0.15 < report.stats.cancelled / report.stats.sent < 0.25
     assert report.texts_per_batch > 2, "texts of different clients share batches"
-    assert report.monitor.live_percentiles.count > 200
+    live = report.monitor.live_percentiles
+    assert live.count > 200
+    assert live.p50_ms < BUSY_P50_MS, "encoding does not hold up the event loop"
 
 
 def test_misbehaving_clients_do_not_affect_other_clients() -> None:

@@ -73,7 +73,7 @@ export class Collection {
       const file = event.dataTransfer?.files[0];
       return file && this.index(file);
     });
-    this.list = element("ul", { class: "documents", "aria-label": "Documents" });
+    this.list = element("div", { class: "documents" });
     this.shown = element("span", { class: "faint" });
     /** @type {string | null} after the documents that are shown */
     this.cursor = null;
@@ -224,9 +224,9 @@ export class Collection {
     const path = `${collectionPath(this.collection.value)}/list`;
     const page = await this.paging.run((signal) => post(path, { limit: PAGE, cursor }, signal));
     if (!page) return;
-    this.list.append(...page.documents.map(documentRow));
+    this.list.append(element("ul", {}, page.documents.map(documentRow)));
     this.cursor = page.cursor;
-    fill(this.shown, `${grouped(this.list.children.length)} shown`);
+    fill(this.shown, `${grouped(this.list.querySelectorAll("li").length)} shown`);
     this.more.hidden = !page.cursor;
   }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from decimal import Decimal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from semblance_client import Client
 
 from tests.end_to_end.playground.conftest import OpenPage
@@ -268,8 +269,8 @@ def transferred(page: Page) -> int:
 
 
 @pytest.mark.alone
-def test_ten_thousand_documents_stay_responsive(open_page: OpenPage, url: str) -> None:
-    """All of them are listed; no task of the page takes longer than 200 ms."""
+def test_ten_thousand_documents_stay_responsive(browser: Browser, open_page: OpenPage, url: str) -> None:
+    """All of them are listed; no task of the page computes longer than 200 ms."""
     with Client(url, timeout_s=600) as client:
         client.create_collection("many")
         entries = (
@@ -279,14 +280,10 @@ def test_ten_thousand_documents_stay_responsive(open_page: OpenPage, url: str) -
     page = open_page("#collection?collection=many")
     rows = page.locator(".documents li")
     expect(rows).to_have_count(100)
-    page.evaluate(
-        """window.tasks = [];
-        new PerformanceObserver((list) => tasks.push(...list.getEntries().map((each) => each.duration)))
-            .observe({type: "longtask"});"""
-    )
+    browser.start_tracing(page=page, categories=["toplevel"])
     for shown in range(200, MANY + 1, 100):
         page.get_by_role("button", name="Show more").click()
-        expect(rows).to_have_count(shown)
+        expect(rows).to_have_count(shown, timeout=30_000)
     expect(page.get_by_role("button", name="Show more")).to_have_count(0)
     page.mouse.wheel(0, 100_000)
     page.get_by_label("Least similarity").fill("0.9")
@@ -294,4 +291,15 @@ def test_ten_thousand_documents_stay_responsive(open_page: OpenPage, url: str) -
     expect(page.get_by_role("region", name="Map")).to_contain_text("5,000 of 10,000 documents")
     page.locator(".map").hover()
     page.get_by_role("group", name="Values").get_by_role("button").first.click()
-    assert max(page.evaluate("window.tasks"), default=0) < LONGEST_TASK_MS
+    assert 0 < max(task_times_ms(browser.stop_tracing())) < LONGEST_TASK_MS
+
+
+def task_times_ms(trace: bytes) -> list[float]:
+    """Processor time of each task on the main thread of a page; other work on the machine does not lengthen it."""
+    events = json.loads(trace)["traceEvents"]
+    main = {
+        (each["pid"], each["tid"])
+        for each in events
+        if each["name"] == "thread_name" and each["args"]["name"] == "CrRendererMain"
+    }
+    return [each["tdur"] / 1000 for each in events if (each["pid"], each["tid"]) in main and "tdur" in each]
