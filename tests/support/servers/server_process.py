@@ -90,12 +90,13 @@ class ServerProcess:
 
 
 def process_tree(pid: int) -> list[int]:
-    """The process and all its descendants."""
+    """The process and all its descendants, of which some may have ended since."""
     pids = [pid]
     for each in pids:  # grows during the loop
-        for children in Path(f"/proc/{each}/task").glob("*/children"):
-            with suppress(OSError):
-                pids += map(int, children.read_text().split())
+        with suppress(OSError):
+            for children in Path(f"/proc/{each}/task").glob("*/children"):
+                with suppress(OSError):
+                    pids += map(int, children.read_text().split())
     return pids
 
 
