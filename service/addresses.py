@@ -12,7 +12,7 @@ ANY_HOST = "*"
 
 _NAME = re.compile(r"[a-z0-9_.-]+", re.IGNORECASE)
 _MILVUS = re.compile(
-    r"milvus://([^:@/?#]+:[^:@/?#]+@)?([a-z0-9_.-]+|\[[0-9a-f:]+\]):\d{1,5}(/[a-z0-9_]*)?", re.IGNORECASE
+    r"milvuss?://([^:@/?#]+:[^:@/?#]+@)?([a-z0-9_.-]+|\[[0-9a-f:]+\]):\d{1,5}(/[a-z0-9_]*)?", re.IGNORECASE
 )
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")  # in lower case, as browsers send it
 
@@ -96,7 +96,10 @@ def _milvus_url(url: SecretStr) -> SecretStr:
     """`url` of a Milvus server, or empty. Raises ValueError without repeating it."""
     address = url.get_secret_value()
     if address and not _MILVUS.fullmatch(address):
-        raise ValueError("it must look like milvus://user:password@host:19530/database, user and database optional")
+        raise ValueError(
+            "it must look like milvus://user:password@host:19530/database, user and database optional, "
+            "or milvuss:// for TLS"
+        )
     return url
 
 

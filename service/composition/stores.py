@@ -108,19 +108,10 @@ async def _replica(settings: Settings, indexes: IndexFolder) -> AsyncIterator[St
         partial(_open_replica, settings, indexes), partial(_discard_copy, settings.copy_file), settings.snapshot_s
     )
     async with replica.running():
-        yield Stores(
+        yield _replicated(
             replica,
             required={"caught_up": lambda: replica.complete, "keeps_up": lambda: replica.keeps_up},
-            optional={
-                "store_reachable": lambda: replica.reachable,
-                "store_writable": lambda: replica.writable,
-                "collections": lambda: not replica.failed_copies,
-            },
-            show=lambda metrics: metrics.set_store(
-                reachable=replica.reachable,
-                seconds_since_contact=replica.seconds_since_contact,
-                left_out=replica.failed_copies,
-            ),
+            optional={"store_reachable": lambda: replica.reachable},
         )
 
 
@@ -136,19 +127,10 @@ async def _thin_replica(settings: Settings) -> AsyncIterator[Stores]:
     try:
         await replica.start()
         async with running(replica.keep_following()):
-            yield Stores(
+            yield _replicated(
                 replica,
                 required={"store_reachable": lambda: replica.reachable},
-                optional={
-                    "store_writable": lambda: replica.writable,
-                    "index_reachable": lambda: replica.index_reachable,
-                    "collections": lambda: not replica.failed_collections,
-                },
-                show=lambda metrics: metrics.set_store(
-                    reachable=replica.reachable,
-                    seconds_since_contact=replica.seconds_since_contact,
-                    left_out=replica.failed_collections,
-                ),
+                optional={"index_reachable": lambda: replica.index_reachable},
             )
     finally:
         await asyncio.to_thread(replica.close)
@@ -165,6 +147,24 @@ def _open_thin_replica(settings: Settings) -> ThinReplica:
     primary, engine, health = _primary(settings, more_connections=settings.database_connections)
     marks, leadership = StoredMarks(engine, health), LockedMarks(engine)
     return ThinReplica(primary, marks, leadership, index, settings.database_connections, _timeouts(settings))
+
+
+def _replicated(replica: RecoveringReplica | ThinReplica, required: Checks, optional: Checks) -> Stores:
+    """A replica with its checks, those that any replica has, and its metrics."""
+    return Stores(
+        replica,
+        required=required,
+        optional={
+            **optional,
+            "store_writable": lambda: replica.writable,
+            "collections": lambda: not replica.failed_collections,
+        },
+        show=lambda metrics: metrics.set_store(
+            reachable=replica.reachable,
+            seconds_since_contact=replica.seconds_since_contact,
+            left_out=replica.failed_collections,
+        ),
+    )
 
 
 def _timeouts(settings: Settings) -> Timeouts:

@@ -95,9 +95,9 @@ class RecoveringReplica:
         return self._replica.seconds_since_contact if self._replica is not None else 0.0
 
     @property
-    def failed_copies(self) -> int:
+    def failed_collections(self) -> int:
         """Number of collections of the primary that could not be copied."""
-        return self._replica.failed_copies if self._replica is not None else 0
+        return self._replica.failed_collections if self._replica is not None else 0
 
     async def read(self, query: Callable[[DocumentStore], Result]) -> Result:
         """Run a query on the copy."""

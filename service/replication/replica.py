@@ -97,7 +97,7 @@ class Replica:
         return not self.reachable or time.monotonic() - caught_up_at <= self._timeouts.lag_s
 
     @property
-    def failed_copies(self) -> int:
+    def failed_collections(self) -> int:
         """Number of collections of the primary that could not be copied; the log has the reasons."""
         return len(self._failed)
 

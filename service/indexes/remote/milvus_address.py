@@ -12,6 +12,8 @@ class MilvusAddress:
 
     >>> MilvusAddress.parse("milvus://me:secret@search:19530/texts")
     MilvusAddress(uri='http://search:19530', database='texts', user='me')
+    >>> MilvusAddress.parse("milvuss://search:19530").uri
+    'https://search:19530'
     """
 
     uri: str
@@ -21,8 +23,9 @@ class MilvusAddress:
 
     @classmethod
     def parse(cls, url: str) -> MilvusAddress:
-        """The parts of `milvus://user:password@host:port/database`, as settings were checked to be."""
+        """The parts of milvus://user:password@host:port/database, or milvuss: for TLS."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        return cls(f"http://{host}", unquote(parts.path.strip("/")), user, password)
+        scheme = "https" if parts.scheme == "milvuss" else "http"
+        return cls(f"{scheme}://{host}", unquote(parts.path.strip("/")), user, password)

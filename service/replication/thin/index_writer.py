@@ -29,8 +29,8 @@ COUNT_S = 600.0  # between counts of the passages on the server, which take long
 
 
 @dataclass(slots=True)
-class _Checks:
-    """When a collection on the server was last compared.
+class _Progress:
+    """What this process knows of a collection on the server, and when it compared it.
 
     Attributes:
         new_until: version of the primary when the collection was created on the server, by this process: each document
@@ -63,7 +63,7 @@ class IndexWriter:
         self._index = index
         self._leadership = leadership
         self._stop = stop
-        self._checks: dict[str, _Checks] = {}
+        self._progress: dict[str, _Progress] = {}
         self._failed: dict[str, None] = {}  # keys that failed in their last turn, and have the last turn in a round
 
     @property
@@ -79,11 +79,11 @@ class IndexWriter:
         try:
             if self._leadership.acquire():
                 return self._lead()
-            self._checks.clear()
+            self._progress.clear()
             self._failed.clear()
             self._index.ping()
         except (IndexUnavailable, StoreUnavailable):  # logged where they are noticed
-            self._checks.clear()
+            self._progress.clear()
         except Stopped:
             pass
         except Exception:
@@ -114,30 +114,30 @@ class IndexWriter:
 
     def _bring_up(self, collection: Collection, target: RemoteCollection, mark: IndexMark | None) -> bool:
         """Apply some pages of changes. Returns whether these were all."""
-        checks = self._checks.setdefault(target.key, _Checks())
-        if mark is None or not self._has_record(collection, target, mark, checks):
-            mark = self._begin(collection, target, checks, found=mark)
+        progress = self._progress.setdefault(target.key, _Progress())
+        if mark is None or not self._has_record(collection, target, mark, progress):
+            mark = self._begin(collection, target, progress, found=mark)
         if mark.version != collection.version or not mark.complete:
             try:
-                mark, done = self._follow(collection, target, mark, checks)
+                mark, done = self._follow(collection, target, mark, progress)
             except HistoryLost:
                 log.warning("the database of collection %s was set back", collection.name)
-                self._begin(collection, target, checks, found=mark)
+                self._begin(collection, target, progress, found=mark)
                 return False
             if not done:
                 return False
-        if self._has_passages(collection, target, mark, checks):
+        if self._has_passages(collection, target, mark, progress):
             return True
-        if checks.refilled:
+        if progress.refilled:
             log.error("the server does not count the passages of collection %s as expected", collection.name)
-            checks.count_at = math.inf  # filling it again and again would not help
+            progress.count_at = math.inf  # filling it again and again would not help
             return True
-        checks.refilled = True
-        self._begin(collection, target, checks, found=mark)
+        progress.refilled = True
+        self._begin(collection, target, progress, found=mark)
         return False
 
     def _begin(
-        self, collection: Collection, target: RemoteCollection, checks: _Checks, found: IndexMark | None
+        self, collection: Collection, target: RemoteCollection, progress: _Progress, found: IndexMark | None
     ) -> IndexMark:
         """Create a collection on the server; from the mark on, no search uses what was there."""
         if found is not None:
@@ -146,11 +146,11 @@ class IndexWriter:
         self._leadership.set(mark)
         self._index.create(target)
         if target.generation == collection.settings.generation:  # the next encoder's vectors come in another order
-            checks.new_until = collection.version.number
+            progress.new_until = collection.version.number
         return mark
 
     def _follow(
-        self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks
+        self, collection: Collection, target: RemoteCollection, mark: IndexMark, progress: _Progress
     ) -> tuple[IndexMark, bool]:
         """Apply some pages of the changes after a mark; the flag says whether these were all.
 
@@ -159,7 +159,7 @@ class IndexWriter:
         read = partial(self._store.vector_changes, collection.name, generation=target.generation)
         began = mark.version.number
         for number, page in enumerate(read_pages(read, mark.version, self._stop), 1):
-            self._index.apply(target, page.changes, new_until=checks.new_until)
+            self._index.apply(target, page.changes, new_until=progress.new_until)
             self._index.advance(target, page.complete)
             complete = mark.complete or page.cursor is None
             mark = IndexMark(target.key, collection.name, page.complete, complete)
@@ -168,12 +168,14 @@ class IndexWriter:
                 return mark, False
         return mark, True
 
-    def _has_record(self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks) -> bool:
+    def _has_record(
+        self, collection: Collection, target: RemoteCollection, mark: IndexMark, progress: _Progress
+    ) -> bool:
         """Whether the server's record agrees with the mark, or is ahead of it in the same history.
 
         Always asked before the record is replaced: a new one would hide that the server was set back.
         """
-        if mark.version == collection.version and time.monotonic() - checks.position_at < CHECK_S:
+        if mark.version == collection.version and time.monotonic() - progress.position_at < CHECK_S:
             return True
         position = self._index.position(target)
         if position is None:
@@ -182,24 +184,26 @@ class IndexWriter:
             ahead = position.epoch == mark.version.epoch and position.number >= mark.version.number
             if not ahead or not self._store.has_version(collection.name, position):
                 return False
-        checks.position_at = time.monotonic()
+        progress.position_at = time.monotonic()
         return True
 
-    def _has_passages(self, collection: Collection, target: RemoteCollection, mark: IndexMark, checks: _Checks) -> bool:
+    def _has_passages(
+        self, collection: Collection, target: RemoteCollection, mark: IndexMark, progress: _Progress
+    ) -> bool:
         """Whether the server has as many passages as the primary, as far as both are of one version."""
-        if time.monotonic() - checks.count_at < COUNT_S or target.generation != collection.settings.generation:
+        if time.monotonic() - progress.count_at < COUNT_S or target.generation != collection.settings.generation:
             return True
         try:
             count = self._index.count(target)
             [(now, size)] = self._store.sizes([collection.name])
         except (IndexUnavailable, StoreUnavailable):  # too many to count in time
-            checks.count_at = time.monotonic()
+            progress.count_at = time.monotonic()
             return True
         if now.version != mark.version:  # written to meanwhile: the next round counts
             return True
         if count != size.passages:
             return False
-        checks.count_at, checks.refilled = time.monotonic(), False
+        progress.count_at, progress.refilled = time.monotonic(), False
         return True
 
 

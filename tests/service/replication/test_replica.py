@@ -349,14 +349,14 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
         await a.write("c", lambda store: store.create("c", SETTINGS))
         version = await a.write("c", upsert("d", 1))
         assert await nearest(a, 1, version) == ["d"]
-        await until(lambda: a.failed_copies == 1)
+        await until(lambda: a.failed_collections == 1)
         with pytest.raises(VersionNotReached):
             await a.current("bad", bad)
         await asyncio.sleep(TIMEOUTS.lag_s + 0.2)
         assert a.keeps_up, "a collection that was never copied degrades, but does not unready"
         monkeypatch.undo()
         a._failed["bad"].retry_at = 0.0
-        await until(lambda: a.failed_copies == 0)
+        await until(lambda: a.failed_collections == 0)
         await a.current("bad", bad)
         elsewhere.close()
 
@@ -374,11 +374,11 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
 
         monkeypatch.setattr(a._copy, "apply", refuse)
         await a.write("c", upsert("e", 2))
-        await until(lambda: a.failed_copies == 1 and not a.keeps_up)
+        await until(lambda: a.failed_collections == 1 and not a.keeps_up)
         assert a.reachable
         monkeypatch.undo()
         a._failed["c"].retry_at = 0.0
-        await until(lambda: a.failed_copies == 0 and a.keeps_up)
+        await until(lambda: a.failed_collections == 0 and a.keeps_up)
         await eventually_finds(a, 1, ["d", "e"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from ssl import SSLContext
 
 from tests.support.running_service import free_port
 
@@ -17,14 +18,16 @@ class Relay:
 
     Args:
         port: port of the server.
+        tls: for connections of clients; those to the server are never encrypted.
 
     Attributes:
         port: port for clients.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tls: SSLContext | None = None) -> None:
         self.port = free_port()
         self._server_port = port
+        self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None  # of the thread, while it listens
         self._stopped = asyncio.Event()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -55,7 +58,7 @@ class Relay:
 
     async def _listen(self) -> None:
         self._loop = asyncio.get_running_loop()
-        async with await asyncio.start_server(self._connect, "127.0.0.1", self.port):
+        async with await asyncio.start_server(self._connect, "127.0.0.1", self.port, ssl=self._tls):
             self._listens.set()
             await self._stopped.wait()
             self._close_all()
