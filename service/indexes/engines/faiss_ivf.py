@@ -11,7 +11,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.faiss_rows import FaissRows, complement, selector
+from semblance.service.indexes.faiss_rows import FaissRows, selector
 from semblance.service.indexes.postings import RowNumbers, row_numbers
 
 # measured on 100,000 sentence vectors and on 1,000,000 clustered ones: benchmarks/quality/index_recall.py
@@ -21,6 +21,7 @@ TRAINING_ROWS_PER_LIST = 39  # FAISS warns below
 PLACE_BYTES = 16  # number of a row in its list, and list and place of a row
 MOVED_ROWS = 50_000  # moved to the lists at a time
 MIN_ROWS = 25_000  # fewer rows are searched exhaustively
+COUNTED_ROWS = 200_000  # most allowed rows whose lists are counted; of more, some stand for the others
 
 
 class FaissIvf(FaissRows):
@@ -110,13 +111,11 @@ class FaissIvf(FaissRows):
         return np.maximum(needed, self._least_probes)
 
     def _allowed_per_list(self, allowed: BitMap) -> RowNumbers:
-        """(lists,) number of allowed rows in each list."""
-        lists: int = self._index.nlist
+        """(lists,) number of allowed rows in each list; of very many, a regular sample is counted."""
+        step = 1 + len(allowed) // COUNTED_ROWS
         places = faiss.rev_swig_ptr(self._index.direct_map.array.data(), len(self))
-        if 2 * len(allowed) <= len(self):
-            return np.bincount(places[row_numbers(allowed)] >> 32, minlength=lists)
-        sizes = np.array([self._index.invlists.list_size(i) for i in range(lists)])
-        return sizes - np.bincount(places[row_numbers(complement(allowed, len(self)))] >> 32, minlength=lists)
+        counted = row_numbers(allowed[::step])
+        return step * np.bincount(places[counted] >> 32, minlength=self._index.nlist)
 
 
 def _vectors_of(flat: Any) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
@@ -144,3 +145,20 @@ def test_centroids_are_trained_on_a_sample_of_all_rows(monkeypatch: pytest.Monke
     rows = faiss_ivf.FaissIvf(DIM, 1600)
     rows.add(topics.transpose(1, 0, 2).reshape(-1, DIM))
     assert [rows._index.invlists.list_size(i) for i in range(4)] == [400] * 4
+
+
+@pytest.mark.parametrize("one_in", [2, 3])
+def test_a_sample_of_many_allowed_rows_suffices(monkeypatch: pytest.MonkeyPatch, one_in: int) -> None:
+    """Lists with the allowed rows are far from the query, and as many of them are compared as by a full count."""
+    monkeypatch.setattr(faiss_ivf, "MIN_ROWS", 200)
+    monkeypatch.setattr(faiss_ivf, "LISTS_PER_ROOT", 0.4)  # 16 lists
+    monkeypatch.setattr(faiss_ivf, "PROBES", 1)
+    monkeypatch.setattr(faiss_ivf, "COUNTED_ROWS", 100)
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(1600, DIM))).astype(np.float32)
+    rows = faiss_ivf.FaissIvf(DIM, 1600)
+    rows.add(vectors)
+    query = vectors[:1]
+    farthest = np.argsort(vectors @ query[0])[: 1600 // one_in]
+    [found] = rows.search(query, 1600, BitMap(farthest.tolist()))
+    assert len(found) >= 90, "without a filter, a list of about 100 rows is compared"
+    assert set(found) <= set(farthest)
