@@ -1,7 +1,7 @@
 """Is a search on Milvus right, and how fast is its index filled?
 
     python -m benchmarks.speed.remote_index
-    python -m benchmarks.speed.remote_index --documents 2000
+    python -m benchmarks.speed.remote_index --documents 100000 --queries 10
 
 stores vectors of distinct sentences from $SEMBLANCE_DATA/text in a PostgreSQL, beside a replica that keeps no copy and
 fills a Milvus Lite, and waits until the index has them all. Then it searches over HTTP for other sentences, without and
@@ -44,13 +44,12 @@ from tests.support.wide_console import wide_console
 
 K = 10
 SHARES = (1.0, 0.5, 0.02, 0.001)
-QUERIES = 50
 SPARE = 500  # sentences that are no documents
 MAX_CHARS = 200  # of a query
 PAGE = 2048
 COLLECTION = "remote"
 MODEL = "minilm"
-TIMEOUT_S = "60"  # of a call: Milvus Lite takes seconds
+TIMEOUT_S = "120"  # of a call: Milvus Lite takes seconds
 MIN_RECALL = 0.99
 
 Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]  # of each document in a random order, from 0 to 1
@@ -76,8 +75,8 @@ class Fill:
     filled_per_s: float
 
 
-def run(documents: int) -> tuple[Fill, list[Searches]]:
-    """Fill an index and search it."""
+def run(documents: int, searches: int) -> tuple[Fill, list[Searches]]:
+    """Fill an index, and search it with each filter."""
     texts, vectors = sentences(SPARE + documents), sentence_vectors(SPARE + documents)
     places = np.random.default_rng(0).permutation(documents) / documents
     with ExitStack() as stack:
@@ -85,7 +84,7 @@ def run(documents: int) -> tuple[Fill, list[Searches]]:
         database, milvus = stack.enter_context(_servers(folder / "milvus"))
         service = Service(folder, models=MODEL, database_url=database, index_url=milvus, database_timeout_s=TIMEOUT_S)
         stack.callback(service.stop)
-        http = stack.enter_context(httpx2.Client(base_url=service.start(), timeout=60))
+        http = stack.enter_context(httpx2.Client(base_url=service.start(), timeout=float(TIMEOUT_S)))
         http.put(f"/collections/{COLLECTION}", json={}).raise_for_status()
         began = time.perf_counter()
         version = _store(database, texts[SPARE:], vectors[SPARE:], places)
@@ -94,7 +93,7 @@ def run(documents: int) -> tuple[Fill, list[Searches]]:
             time.sleep(0.2)
         filled = time.perf_counter()
         fill = Fill(documents, documents / (stored - began), documents / (filled - began))
-        queries = [text for text in texts[:SPARE] if len(text) <= MAX_CHARS][:QUERIES]
+        queries = [text for text in texts[:SPARE] if len(text) <= MAX_CHARS][:searches]
         query_vectors = _embedded(http, queries)
         return fill, [_searches(http, queries, query_vectors, vectors[SPARE:], places, share) for share in SHARES]
 
@@ -173,8 +172,9 @@ def main() -> None:
     """Print and save the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--queries", type=int, default=50)
     options = parser.parse_args()
-    fill, rows = run(options.documents)
+    fill, rows = run(options.documents, options.queries)
     console = wide_console()
     server = milvus_elsewhere() or "Milvus Lite"
     table = Table(
