@@ -12,6 +12,7 @@ from semblance.service.filters import Filter
 from semblance.service.ports.documents import Collection, Reembedding, VectorChange, Version
 
 EXACT = "exact"  # setting of a collection that is searched exhaustively
+MOST_CANDIDATES = 16_384  # of a query: the limit of servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class RemoteIndex(Protocol):
     def search(
         self, target: RemoteCollection, queries: Floats, limit: int, where: Filter | None
     ) -> list[list[RemoteCandidate]]:
-        """The documents of up to `limit` passages near each of (q, d) queries, some repeatedly.
+        """The documents of `limit` passages near each of (q, d) queries, some repeatedly; fewer where fewer match.
 
         They are as of all changes that were applied before. Where the filter cannot be expressed, they are of more
         documents than match, never of fewer.

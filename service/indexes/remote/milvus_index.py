@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from semblance.service.filters import Filter
 from semblance.service.indexes.remote.metadata_terms import MAX_TERMS, MetadataTerms, expression
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.ports.documents import VectorChange, Version
-from semblance.service.ports.remote_index import RemoteCandidate, RemoteCollection
+from semblance.service.ports.remote_index import MOST_CANDIDATES, RemoteCandidate, RemoteCollection
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,8 @@ MARKER_VERSION = -1  # `ver` of that row; of no document
 ROWS_PER_CALL = 256  # written at a time; each may have tens of kilobytes
 MAX_ID_BYTES = 4 * 256  # of a document's id of 256 characters
 ANSWERS = (100, 101)  # codes of errors of a collection that is missing, or not loaded
+EXAMINED, EXAMINED_FILTERED = 256, 1024  # rows of a graph that a search examines at least; ignored without a graph
+FOUND = ["id", "ver"]  # fields of a candidate
 STRONG = "Strong"  # a search sees what was written before it began; a version that is answered depends on it
 
 Result = TypeVar("Result")
@@ -124,47 +126,62 @@ class MilvusIndex:
             if not client.has_collection(target.key, timeout=self._timeout_s):
                 return []
             client.load_collection(target.key, timeout=self._timeout_s)  # a server may have restarted without
-            return list(self._query(client, target.key, f'pk == "{MARKER}"', "note"))
+            return list(self._query(client, target.key, f'pk == "{MARKER}"', ["note"]))
 
         rows = self._call(read)
         return Version.parse(rows[0]["note"]) if rows else None
 
     def count(self, target: RemoteCollection) -> int:
         """Count the passages by rows: the statistics of a collection include deleted ones."""
-        [row] = self._call(lambda client: list(self._query(client, target.key, "ver >= 0", "count(*)")))
+        [row] = self._call(lambda client: list(self._query(client, target.key, "ver >= 0", ["count(*)"])))
         return int(row["count(*)"])
 
     def search(
         self, target: RemoteCollection, queries: Floats, limit: int, where: Filter | None
     ) -> list[list[RemoteCandidate]]:
-        """The documents of up to `limit` passages near each of (q, d) queries.
+        """The documents of `limit` passages near each of (q, d) queries; of all that match where fewer were found.
+
+        A graph finds few of the rows that match a filter when these are rare, so that they are read without it.
 
         Refused at once while the server does not answer: `ping`, and the replica that fills the index, find out when
         it does.
         """
         if not self._reachable:
             raise IndexUnavailable("the index does not answer: try again")
-        found = self._call(
+        filtered = expression(where)
+        examined = max(limit, EXAMINED_FILTERED if filtered else EXAMINED)
+        answer = self._call(
             lambda client: client.search(
                 target.key,
                 data=list(queries),
-                filter=expression(where),
+                filter=filtered,
                 limit=limit,
-                output_fields=["id", "ver"],
-                search_params={"metric_type": "IP"},
+                output_fields=FOUND,
+                search_params={"metric_type": "IP", "params": {"ef": examined}},
                 consistency_level=STRONG,
                 timeout=self._timeout_s,
             )
         )
-        return [[RemoteCandidate(hit["entity"]["id"], int(hit["entity"]["ver"])) for hit in hits] for hits in found]
+        found = [[_candidate(hit["entity"]) for hit in hits] for hits in answer]
+        if not filtered or all(len(own) >= limit for own in found):
+            return found
+        every = self._matching(target.key, filtered)
+        return [own if len(own) >= limit else own + every for own in found]
 
     def close(self) -> None:
         """Disconnect."""
         with self._lock:
             self._disconnect()
 
-    def _query(self, client: MilvusClient, key: str, where: str, field: str) -> Any:
-        return client.query(key, filter=where, output_fields=[field], consistency_level=STRONG, timeout=self._timeout_s)
+    def _query(self, client: MilvusClient, key: str, where: str, fields: Sequence[str], **most: int) -> Any:
+        return client.query(
+            key, filter=where, output_fields=list(fields), consistency_level=STRONG, timeout=self._timeout_s, **most
+        )
+
+    def _matching(self, key: str, where: str) -> list[RemoteCandidate]:
+        """Documents of the rows that match, in any order."""
+        rows = self._call(lambda client: self._query(client, key, where, FOUND, limit=MOST_CANDIDATES))
+        return [_candidate(row) for row in rows]
 
     def _index_terms(self, client: MilvusClient, key: str) -> None:
         """Index the terms, where the server can: Milvus Lite scans arrays instead."""
@@ -209,6 +226,10 @@ class MilvusIndex:
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _candidate(row: Mapping[str, Any]) -> RemoteCandidate:
+    return RemoteCandidate(row["id"], int(row["ver"]))
 
 
 def rows_of(change: VectorChange) -> list[dict[str, Any]]:

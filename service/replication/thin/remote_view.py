@@ -22,14 +22,13 @@ from semblance.service.ports.indexes import (
     PassageHit,
     TermScore,
 )
-from semblance.service.ports.remote_index import RemoteCandidate, RemoteCollection, RemoteIndex
+from semblance.service.ports.remote_index import MOST_CANDIDATES, RemoteCandidate, RemoteCollection, RemoteIndex
 from semblance.service.request_warnings import RequestWarning
 
 SPARE = 1.3  # times as many candidates as hits, since some may be stale
 SPARE_CANDIDATES = 8  # and as many more: one is the server's own record
 MORE = 4  # times as many candidates, where those found are too few
 ROUNDS = 4  # of a search
-MOST_CANDIDATES = 16_384  # of a query: the server's limit
 QUERIES_PER_CALL = 64
 
 
