@@ -87,10 +87,10 @@ class RemoteIndex(Protocol):
     def search(
         self, target: RemoteCollection, queries: Floats, limit: int, where: Filter | None
     ) -> list[list[RemoteCandidate]]:
-        """The documents of `limit` passages near each of (q, d) queries, some repeatedly; fewer where fewer match.
+        """The documents of `limit` passages near each of (q, d) queries, or of all that match.
 
-        They are as of all changes that were applied before. Where the filter cannot be expressed, they are of more
-        documents than match, never of fewer.
+        Some may be there repeatedly. They are as of all changes that were applied before. Where the filter cannot be
+        expressed, they are of more documents than match, never of fewer.
         """
 
     def close(self) -> None:

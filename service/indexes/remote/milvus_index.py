@@ -28,6 +28,7 @@ ROWS_PER_CALL = 256  # written at a time; each may have tens of kilobytes
 MAX_ID_BYTES = 4 * 256  # of a document's id of 256 characters
 ANSWERS = (100, 101)  # codes of errors of a collection that is missing, or not loaded
 EXAMINED, EXAMINED_FILTERED = 256, 1024  # rows of a graph that a search examines at least; ignored without a graph
+COMMON = 256  # rows that a search with a filter finds at least, unless it is rare
 FOUND = ["id", "ver"]  # fields of a candidate
 STRONG = "Strong"  # a search sees what was written before it began; a version that is answered depends on it
 
@@ -139,9 +140,10 @@ class MilvusIndex:
     def search(
         self, target: RemoteCollection, queries: Floats, limit: int, where: Filter | None
     ) -> list[list[RemoteCandidate]]:
-        """The documents of `limit` passages near each of (q, d) queries; of all that match where fewer were found.
+        """The documents of `limit` passages near each of (q, d) queries, or of all that match.
 
-        A graph finds few of the rows that match a filter when these are rare, so that they are read without it.
+        A graph finds few of the rows that match a rare filter, and not the nearest. So of a filter that leads to fewer
+        than 256, all rows are candidates.
 
         Refused at once while the server does not answer: `ping`, and the replica that fills the index, find out when
         it does.
@@ -149,13 +151,14 @@ class MilvusIndex:
         if not self._reachable:
             raise IndexUnavailable("the index does not answer: try again")
         filtered = expression(where)
-        examined = max(limit, EXAMINED_FILTERED if filtered else EXAMINED)
+        asked = max(limit, COMMON) if filtered else limit
+        examined = max(asked, EXAMINED_FILTERED if filtered else EXAMINED)
         answer = self._call(
             lambda client: client.search(
                 target.key,
                 data=list(queries),
                 filter=filtered,
-                limit=limit,
+                limit=asked,
                 output_fields=FOUND,
                 search_params={"metric_type": "IP", "params": {"ef": examined}},
                 consistency_level=STRONG,
@@ -163,10 +166,10 @@ class MilvusIndex:
             )
         )
         found = [[_candidate(hit["entity"]) for hit in hits] for hits in answer]
-        if not filtered or all(len(own) >= limit for own in found):
-            return found
+        if not filtered or all(len(own) == asked for own in found):
+            return [own[:limit] for own in found]
         every = self._matching(target.key, filtered)
-        return [own if len(own) >= limit else own + every for own in found]
+        return [own[:limit] if len(own) == asked else own + every for own in found]
 
     def close(self) -> None:
         """Disconnect."""

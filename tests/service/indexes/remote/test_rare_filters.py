@@ -46,12 +46,18 @@ def index(milvus: str) -> Iterator[MilvusIndex]:
 
 
 @pytest.mark.parametrize("examined", [milvus_index.EXAMINED_FILTERED, 1])
+@pytest.mark.parametrize("limit", [10, RARE, 2 * RARE])
 def test_all_rows_of_a_rare_filter_are_candidates(
-    index: MilvusIndex, monkeypatch: pytest.MonkeyPatch, examined: int
+    index: MilvusIndex, monkeypatch: pytest.MonkeyPatch, examined: int, limit: int
 ) -> None:
     monkeypatch.setattr(milvus_index, "EXAMINED_FILTERED", examined)
-    [candidates] = index.search(TARGET, VECTORS[:1], RARE, parse_filter({"rare": True}))
+    [candidates] = index.search(TARGET, VECTORS[:1], limit, parse_filter({"rare": True}))
     assert {int(each.id) for each in candidates} == set(FARTHEST.tolist())
+
+
+def test_no_more_candidates_are_answered_than_asked_for(index: MilvusIndex) -> None:
+    [candidates] = index.search(TARGET, VECTORS[:1], 7, parse_filter({"rare": False}))
+    assert len(candidates) == 7
 
 
 def test_few_of_the_nearest_that_match_are_missed(index: MilvusIndex) -> None:
