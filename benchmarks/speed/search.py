@@ -33,7 +33,8 @@ from rich.table import Table
 
 from benchmarks.baselines.txtai_store import running_txtai
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.engines import faiss_hnsw, faiss_ivf, faiss_ivf_sq8
+from semblance.service.indexes.engines import faiss_hnsw, faiss_ivf
+from semblance.service.indexes.engines.faiss_ivf_sq8 import lists_compared
 from tests.support.prefilled_store import fill_collection
 from tests.support.results import save_results
 from tests.support.running_service import Service
@@ -137,7 +138,7 @@ def _faiss(index: Any, query_vectors: Floats) -> SearchFunction:
         case faiss.IndexIVFFlat():
             parameters = faiss.SearchParametersIVF(nprobe=faiss_ivf.PROBES)  # type: ignore[call-arg]
         case faiss.IndexIVFScalarQuantizer():
-            parameters = faiss.SearchParametersIVF(nprobe=faiss_ivf_sq8.PROBES)  # type: ignore[call-arg]
+            parameters = faiss.SearchParametersIVF(nprobe=lists_compared(index.nlist))  # type: ignore[call-arg]
         case _:
             parameters = None
     return lambda i: index.search(query_vectors[i : i + 1], K, params=parameters)[1][0].tolist()
