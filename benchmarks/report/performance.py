@@ -29,7 +29,7 @@ SECTIONS = (
         "Searches, compared with FAISS alone and txtai",
         ("--documents", "10000", "100000", "1000000"),
     ),
-    Section("benchmarks.speed.index_memory", "Memory of an index, and what it finds", ("--rows", "300000")),
+    Section("benchmarks.speed.index_memory", "Memory of an index, and what it finds", ("--rows", "1000000")),
     Section("benchmarks.speed.rescoring", "Rescoring by tokens"),
     Section(
         "benchmarks.speed.reranking",

@@ -13,7 +13,7 @@ from semblance.service.indexes.engines.faiss_ivf import PLACE_BYTES, FaissIvf
 
 # measured on 300,000 and 1,000,000 sentence vectors: benchmarks/speed/index_memory.py
 LISTS_PER_ROOT = 2  # lists / sqrt(rows): recall 0.990 at 1,000,000, 0.983 with 1 for as many rows compared
-PROBES = 2.5  # lists that a search compares / lists^(2/3)
+PROBES = 3.0  # lists that a search compares / lists^(2/3)
 RANGE_ROWS = 10_000  # rows from which the range of each number is taken
 MARGIN = 0.1  # of the range, added at both ends for later rows
 
@@ -88,7 +88,7 @@ class FaissIvfSq8(FaissIvf):
 
 
 def lists_compared(lists: int) -> int:
-    """Lists that a search without a filter compares: a quarter of 1,000, a seventh of 6,000."""
+    """Lists that a search without a filter compares: three tenths of 1,000, a sixth of 6,000."""
     return round(PROBES * cbrt(lists) ** 2)
 
 
