@@ -21,15 +21,14 @@ TRAINING_ROWS_PER_LIST = 39  # FAISS warns below
 PLACE_BYTES = 16  # number of a row in its list, and list and place of a row
 MOVED_ROWS = 50_000  # moved to the lists at a time
 MIN_ROWS = 25_000  # fewer rows are searched exhaustively
-SPREAD = 0.25  # of allowed rows: with a filter that passes a share s of the rows, s^-0.25 as many are compared
 COUNTED_ROWS = 200_000  # most allowed rows whose lists are counted; of more, some stand for the others
 
 
 class FaissIvf(FaissRows):
     """`faiss.IndexIVFFlat`: approximate; built in a fraction of the time of `faiss_hnsw`.
 
-    With a filter, a search compares more lists, 2.7 times as many if it passes a fiftieth of the rows, and more where
-    the nearest have few allowed rows: these may be far from the query.
+    With a filter, a search compares more lists, until it has compared as many rows as without one: the allowed rows may
+    be far from the query, with few or none in the nearest lists.
 
     Centroids are trained once, from a sample of the first half of the expected rows. Until then the rows are a flat
     index, so that building takes no more memory than the result, and a search is exhaustive. No search can run during
@@ -40,6 +39,7 @@ class FaissIvf(FaissRows):
 
     name: ClassVar[str] = "faiss_ivf"
     exact: ClassVar[bool] = False
+    spread: ClassVar[float] = 1.0  # with a filter that passes a share s of the rows, s^-spread as many are compared
     kinds: ClassVar[tuple[type[Any], ...]] = (faiss.IndexIVFFlat, faiss.IndexFlatIP, faiss.IndexFlat)
 
     @staticmethod
@@ -108,7 +108,7 @@ class FaissIvf(FaissRows):
         nearest = np.argsort(queries @ -_vectors_of(self._index.quantizer).T, axis=1)
         compared = np.cumsum(self._allowed_per_list(allowed)[nearest], axis=1)
         share = len(allowed) / len(self)
-        enough = min(len(allowed), share ** (1 - SPREAD) * len(self) * self._least_probes / self._index.nlist)
+        enough = min(len(allowed), share ** (1 - self.spread) * len(self) * self._least_probes / self._index.nlist)
         needed: RowNumbers = 1 + np.argmax(compared >= enough, axis=1)
         return np.maximum(needed, self._least_probes)
 
