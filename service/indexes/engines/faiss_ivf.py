@@ -39,7 +39,7 @@ class FaissIvf(FaissRows):
 
     name: ClassVar[str] = "faiss_ivf"
     exact: ClassVar[bool] = False
-    spread: ClassVar[float] = 1.0  # with a filter that passes a share s of the rows, s^-spread as many are compared
+    filter_exponent: ClassVar[float] = 1.0  # a filter for a share s of the rows compares s^-exponent as many
     kinds: ClassVar[tuple[type[Any], ...]] = (faiss.IndexIVFFlat, faiss.IndexFlatIP, faiss.IndexFlat)
 
     @staticmethod
@@ -108,7 +108,8 @@ class FaissIvf(FaissRows):
         nearest = np.argsort(queries @ -_vectors_of(self._index.quantizer).T, axis=1)
         compared = np.cumsum(self._allowed_per_list(allowed)[nearest], axis=1)
         share = len(allowed) / len(self)
-        enough = min(len(allowed), share ** (1 - self.spread) * len(self) * self._least_probes / self._index.nlist)
+        unfiltered = len(self) * self._least_probes / self._index.nlist
+        enough = min(len(allowed), unfiltered * share ** (1 - self.filter_exponent))
         needed: RowNumbers = 1 + np.argmax(compared >= enough, axis=1)
         return np.maximum(needed, self._least_probes)
 

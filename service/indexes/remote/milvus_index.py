@@ -28,7 +28,7 @@ ROWS_PER_CALL = 256  # written at a time; each may have tens of kilobytes
 MAX_ID_BYTES = 4 * 256  # of a document's id of 256 characters
 ANSWERS = (100, 101)  # codes of errors of a collection that is missing, or not loaded
 EXAMINED, EXAMINED_FILTERED = 256, 1024  # rows of a graph that a search examines at least; ignored without a graph
-COMMON = 256  # rows that a search with a filter finds at least, unless it is rare
+RARE = 256  # a filter by which a graph finds fewer rows is rare
 FOUND = ["id", "ver"]  # fields of a candidate
 STRONG = "Strong"  # a search sees what was written before it began; a version that is answered depends on it
 
@@ -151,7 +151,7 @@ class MilvusIndex:
         if not self._reachable:
             raise IndexUnavailable("the index does not answer: try again")
         filtered = expression(where)
-        asked = max(limit, COMMON) if filtered else limit
+        asked = max(limit, RARE) if filtered else limit
         examined = max(asked, EXAMINED_FILTERED if filtered else EXAMINED)
         answer = self._call(
             lambda client: client.search(

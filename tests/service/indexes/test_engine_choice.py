@@ -147,11 +147,11 @@ def test_centroids_are_trained_on_a_sample_of_all_rows(monkeypatch: pytest.Monke
     assert [rows._index.invlists.list_size(i) for i in range(4)] == [400] * 4
 
 
-@pytest.mark.parametrize("spread", [0.5, 1.0])
+@pytest.mark.parametrize("exponent", [0.5, 1.0])
 @pytest.mark.parametrize("one_in", [2, 3])
-def test_a_sample_of_many_allowed_rows_suffices(monkeypatch: pytest.MonkeyPatch, one_in: int, spread: float) -> None:
+def test_a_sample_of_many_allowed_rows_suffices(monkeypatch: pytest.MonkeyPatch, one_in: int, exponent: float) -> None:
     """Lists with the allowed rows are far from the query, and as many of them are compared as by a full count."""
-    monkeypatch.setattr(faiss_ivf.FaissIvf, "spread", spread)
+    monkeypatch.setattr(faiss_ivf.FaissIvf, "filter_exponent", exponent)
     monkeypatch.setattr(faiss_ivf, "MIN_ROWS", 200)
     monkeypatch.setattr(faiss_ivf, "LISTS_PER_ROOT", 0.4)  # 16 lists
     monkeypatch.setattr(faiss_ivf, "PROBES", 1)
@@ -164,5 +164,5 @@ def test_a_sample_of_many_allowed_rows_suffices(monkeypatch: pytest.MonkeyPatch,
         farthest = np.argsort(vectors @ query)[: 1600 // one_in]
         found += rows.search(query[None], 1600, BitMap(farthest.tolist()))
         assert set(found[-1]) <= set(farthest)
-    wanted = 100 * one_in ** (spread - 1)  # without a filter, a list of about 100 rows is compared
-    assert 0.9 * wanted <= np.mean([len(rows) for rows in found]) <= 2 * wanted, "lists are compared as a whole"
+    wanted = 100 * one_in ** (exponent - 1)  # without a filter, a list of about 100 rows is compared
+    assert 0.9 * wanted <= np.mean([len(each) for each in found]) <= 2 * wanted, "lists are compared as a whole"
