@@ -2,7 +2,8 @@
 
     python -m tests.support.sentence_vectors 100500
 
-uses distinct sentences from $SEMBLANCE_DATA/text/*.jsonl, in a random but reproducible order.
+uses distinct sentences from $SEMBLANCE_DATA/text/*.jsonl, in a random but reproducible order. The file of a
+larger count serves smaller ones too.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ def sentence_vectors(count: int) -> Floats:
     checkpoint = replace(read_checkpoint(read_source("minilm").location), max_tokens=MAX_TOKENS)
     compute = Compute("cpu", OpenVino.fastest_precision("cpu"), "openvino")
     encoder_id = f"{checkpoint.space[:12]}-{compute.runtime}-{compute.precision}-{MAX_TOKENS}"
-    file = RESULTS / f"sentence-vectors-{encoder_id}-{count}.npy"
+    name = f"sentence-vectors-{encoder_id}"
+    cached = (int(file.stem.rpartition("-")[2]) for file in RESULTS.glob(f"{name}-*.npy"))
+    rows = min((each for each in cached if each >= count), default=count)  # fewer sentences are the first of more
+    file = RESULTS / f"{name}-{rows}.npy"
     if not file.is_file():
         vectors = _encode(Transformer("minilm", checkpoint, compute), sentences(count))
         RESULTS.mkdir(exist_ok=True)
-        partial = file.with_suffix(".partial.npy")
+        partial = file.with_name(f"partial-{file.name}")
         np.save(partial, vectors)
         partial.replace(file)
-    loaded: Floats = np.load(file, allow_pickle=False)
+    loaded: Floats = np.load(file, allow_pickle=False)[:count]
     return loaded
 
 
