@@ -30,6 +30,7 @@ DOCUMENTS = [
 ORDER = [1, 0, 2]  # of the documents, best first
 BEST = ORDER[0]
 THOUSAND = [f"Story number {i} about nothing" for i in range(999)] + [DOCUMENTS[BEST]]
+ATTEMPTS = 8  # of clients that wait 1, 2, 4, ... seconds, whatever `retry-after` says; 3 are few on a slow machine
 BUSY_TOKENS = 8_000  # of the 10,000 that the queue takes: beside these, a thousand texts must be refused
 
 

@@ -18,6 +18,7 @@ from haystack_integrations.components.rankers.huggingface_api import HuggingFace
 from haystack_integrations.components.rankers.jina import JinaRanker
 
 from tests.clients.programs.task import (
+    ATTEMPTS,
     BEST,
     DOCUMENTS,
     KEY,
@@ -34,7 +35,9 @@ RANKERS: dict[str, Callable[..., Any]] = {
     "jina": lambda key=KEY, **more: JinaRanker(
         MODEL, api_key=Secret.from_token(key), base_url=f"{URL}/v1/rerank", **more
     ),
-    "tei": lambda key=KEY, **more: HuggingFaceTEIRanker(url=URL, token=Secret.from_token(key), **more),
+    "tei": lambda key=KEY, **more: HuggingFaceTEIRanker(
+        url=URL, token=Secret.from_token(key), max_retries=ATTEMPTS, **more
+    ),
 }
 EACH = pytest.mark.parametrize("ranker", RANKERS)
 
@@ -71,10 +74,8 @@ def test_no_documents_are_refused_or_never_sent() -> None:
 def test_a_busy_service_is_asked_again(ranker: str) -> None:
     def rank(texts: list[str]) -> Any:
         given = [Document(content=text) for text in texts]
-        return RANKERS[ranker](top_k=1, **more).run(query=QUERY, documents=given)
+        return RANKERS[ranker](top_k=1).run(query=QUERY, documents=given)
 
-    # it waits for 1, 2, 4, ... seconds, whatever `retry-after` says, and by default makes three attempts
-    more = {"max_retries": 8} if ranker == "tei" else {}
     made = call_while_busy(rank)
     if ranker == "jina":  # it does not try again
         assert isinstance(made.result, RuntimeError)

@@ -6,6 +6,7 @@ import pytest
 import voyageai
 
 from tests.clients.programs.task import (
+    ATTEMPTS,
     BEST,
     DOCUMENTS,
     KEY,
@@ -48,7 +49,7 @@ def test_refusals_raise_its_own_errors() -> None:
 
 
 def test_a_busy_service_is_asked_again() -> None:
-    made = call_while_busy(lambda texts: client(retries=8).rerank(QUERY, texts, MODEL))
+    made = call_while_busy(lambda texts: client(retries=ATTEMPTS).rerank(QUERY, texts, MODEL))
     assert made.check_retried().results[0].index == 999
     once = call_while_busy(lambda texts: client().rerank(QUERY, texts, MODEL))
     assert isinstance(once.result, voyageai.error.RateLimitError)
