@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -135,6 +136,12 @@ def wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 def free_port() -> int:
-    """A port of this machine that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port of this machine that no server listens on now, and that no connection takes by chance.
+
+    The system numbers outgoing connections and listeners on port 0 from 32768 (`ip_local_port_range`), so
+    such a port can be taken before its server starts, or while a killed server is not yet restarted.
+    """
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_768)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
