@@ -120,8 +120,8 @@ class Settings(BaseSettings):
     threads: int | None = Field(
         None,
         ge=1,
-        description="Cores that batches keep busy; by default those that the process may use, at most its quota of CPU "
-        "time.",
+        description="Cores that batches and large searches keep busy; by default those that the process may use, at "
+        "most its quota of CPU time.",
     )
     exports: Path | None = Field(
         None,

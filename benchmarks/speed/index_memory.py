@@ -6,10 +6,10 @@
 
 indexes sentences of $SEMBLANCE_DATA/text with their vectors, ids, terms and metadata, and saves a snapshot. A new
 process loads it, and its memory is measured after the searches, that of mapped files apart. It prints the seconds of
-the load; milliseconds of searches for one query, without and with filters that pass 50, 2 and 0.1 % of the documents;
-and recall@10 relative to exhaustive search. Beyond 300,000, sentences repeat and their vectors are noisy copies; with
-`--synthetic`, vectors are random clusters. Vectors in the store are read from a file: what a database adds is measured
-by `speed.search`.
+the load; milliseconds of searches for one query on all cores, without and with filters that pass 50, 2 and 0.1 % of the
+documents; and recall@10 relative to exhaustive search. Beyond 300,000, sentences repeat and their vectors are noisy
+copies; with `--synthetic`, vectors are random clusters. Vectors in the store are read from a file: what a database adds
+is measured by `speed.search`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from rich.table import Table
 
 from semblance.models import catalogue
 from semblance.models.embeddings import Floats
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.filters import parse_filter
 from semblance.service.indexes import snapshots
 from semblance.service.indexes.collection_index import CollectionIndex, rescored_rows
+from semblance.service.ports.device import Device
 from semblance.service.ports.documents import Collection, CollectionSettings, VectorChange, Version
 from semblance.service.ports.indexes import ENGINES
 from tests.support.results import save_results
@@ -180,7 +182,8 @@ def measure(engine: str, folder: Path) -> Mapping[str, Any]:
     stored = StoredVectors(folder)
     rows = len(stored.documents)
     before, start = _memory(), time.monotonic()
-    index = snapshots.load(folder / engine, Collection("c", Version(EPOCH, 1), settings(engine)), stored.read)
+    collection, device = Collection("c", Version(EPOCH, 1), settings(engine)), Device(cores=usable_cores())
+    index = snapshots.load(folder / engine, collection, stored.read, device)
     load_s = time.monotonic() - start
     assert index is not None
     searches = [_search(index, stored, name) for name in FILTERS]

@@ -33,6 +33,7 @@ from rich.table import Table
 
 from benchmarks.baselines.txtai_store import running_txtai
 from semblance.models.embeddings import Floats
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.indexes.engines import faiss_hnsw, faiss_ivf
 from semblance.service.indexes.engines.faiss_ivf_sq8 import lists_compared
 from tests.support.prefilled_store import fill_collection
@@ -130,8 +131,10 @@ def _embedded(url: str, query_texts: Sequence[str]) -> Floats:
 
 
 def _faiss(index: Any, query_vectors: Floats) -> SearchFunction:
-    """Search the index of the service with its parameters."""
-    faiss.omp_set_num_threads(1)
+    """Search the index of the service with its parameters, and on as many cores."""
+    faiss.omp_set_num_threads(usable_cores())
+    if isinstance(index, faiss.IndexIVF):
+        index.parallel_mode = faiss_ivf.ACROSS_LISTS
     match index:
         case faiss.IndexHNSWFlat():
             parameters = faiss.SearchParametersHNSW(efSearch=faiss_hnsw.EF_SEARCH)  # type: ignore[attr-defined]

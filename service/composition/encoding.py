@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from semblance.models.model_files.source import ModelFiles
-from semblance.models.processor.usable_cores import usable_cores
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.caches.memory import MemoryCache
-from semblance.service.model_loading.device import device_for
+from semblance.service.model_loading.device import cores, device_for
 from semblance.service.observability.metrics import Metrics
 from semblance.service.settings import Settings
 from semblance.service.usecases.documents.embed import DocumentEmbedder
@@ -31,7 +30,7 @@ def open_worker(
         batch_tokens = 16_384 if gpu else 1024
     limits = Limits(batch_tokens, settings.max_request_tokens, settings.max_queued_tokens)
     # a GPU runs batches one after the other; on a CPU each core runs one
-    return Worker(limits, metrics, settings.idle_check_s, on_lost, 1 if gpu else settings.threads or usable_cores())
+    return Worker(limits, metrics, settings.idle_check_s, on_lost, 1 if gpu else cores(settings))
 
 
 @contextmanager

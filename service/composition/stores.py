@@ -20,7 +20,7 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import NoStore, StoreDamaged, StoreFailed, StoreMissing
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
-from semblance.service.model_loading.device import torch_device
+from semblance.service.model_loading.device import cores, torch_device
 from semblance.service.observability.metrics import Metrics
 from semblance.service.ports.device import Device
 from semblance.service.process.readiness import Checks
@@ -54,7 +54,7 @@ def open_stores(settings: Settings, on_lost: Callable[[], None]) -> AbstractAsyn
 
     Raises StoreTooNew, StoreMissing, StoreDamaged, StoreFailed, NoSuchDevice, MissingExtra, on entering it.
     """
-    indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost))
+    indexes = IndexFolder(settings.snapshot_folder, Device(partial(torch_device, settings), on_lost, cores(settings)))
     if settings.index_url.get_secret_value():
         return _thin_replica(settings)
     return _replica(settings, indexes) if settings.database_url.get_secret_value() else _embedded(settings, indexes)

@@ -27,9 +27,10 @@ class FaissRows:
 
     _index: Any  # FAISS's stubs type the C++ calls, not their Python wrappers
 
-    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:  # noqa: ARG002 - CPU only
+    def __init__(self, dim: int, expected: int = 0, device: Device = ON_CPU) -> None:
         self._index = self._empty(dim)
         self._expected = expected
+        self._cores = device.cores
 
     @staticmethod
     def row_bytes(dim: int) -> int:
@@ -38,7 +39,7 @@ class FaissRows:
 
     def add(self, vectors: Floats) -> None:
         """Append (n, d) rows."""
-        use_one_thread()
+        use_threads(1)
         self._index.add(np.ascontiguousarray(vectors, np.float32))
 
     def outgrown(self, count: int) -> bool:  # noqa: ARG002 - suits any number, unless overridden
@@ -63,12 +64,12 @@ class FaissRows:
             faiss.write_index(self._index, faiss.PyCallbackIOWriter(stream.write))  # type: ignore[attr-defined]
 
     @classmethod
-    def load(cls, file: Path, device: Device = ON_CPU) -> Self:  # noqa: ARG003 - CPU only
+    def load(cls, file: Path, device: Device = ON_CPU) -> Self:
         """Read a file that `save` wrote. Raises ValueError, RuntimeError for any other file."""
         index = faiss.read_index(str(file))
         if not isinstance(index, cls.kinds) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
             raise ValueError(f"{file.name} contains a {type(index).__name__}, which {cls.__name__} does not write")
-        rows = cls(index.d)
+        rows = cls(index.d, device=device)
         rows._index = index
         return rows
 
@@ -78,16 +79,16 @@ class FaissRows:
     def _empty(self, dim: int) -> Any:
         return faiss.IndexFlatIP(dim)
 
-    def _nearest(self, queries: Floats, k: int, parameters: Any = None) -> list[RowNumbers]:
+    def _nearest(self, queries: Floats, k: int, parameters: Any = None, threads: int = 1) -> list[RowNumbers]:
         """Find up to k rows for each of (q, d) queries by FAISS, most similar first."""
-        use_one_thread()
+        use_threads(threads)
         _, nearest = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)
         return [rows[rows >= 0] for rows in nearest]  # FAISS pads with -1
 
 
-def use_one_thread() -> None:
-    """Limit FAISS to the calling thread, a setting per thread: its pool competes with torch's."""
-    faiss.omp_set_num_threads(1)
+def use_threads(count: int) -> None:
+    """Set the threads of FAISS, of every core by default, for its calls from this thread."""
+    faiss.omp_set_num_threads(count)
 
 
 def selector(allowed: BitMap, count: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from semblance.models.embeddings import Floats
-from semblance.service.indexes.faiss_rows import use_one_thread
+from semblance.service.indexes.faiss_rows import use_threads
 from semblance.service.indexes.postings import row_numbers
 from semblance.service.ports.indexes import VectorRows
 
@@ -32,7 +32,7 @@ def nearest_rows(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> 
 
 def _scan(rows: VectorRows, queries: Floats, k: int, allowed: BitMap) -> list[Sequence[int]]:
     """Find the k allowed rows of largest product for each of (q, d) queries, exhaustively."""
-    use_one_thread()
+    use_threads(1)
     numbers = row_numbers(allowed)
     best = np.empty((len(queries), 0), np.int64)
     scores = np.empty((len(queries), 0), np.float32)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from semblance.models import catalogue
 from semblance.models.errors import BadCheckpoint, BuildDisagrees, MissingExtra, NotExportable, SemblanceError
 from semblance.models.model_files.source import ModelFiles
+from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.protocols import Encoder
 from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime
 from semblance.service.errors import NoSuchDevice
@@ -54,6 +55,11 @@ def torch_device(settings: Settings) -> str:
         reason = str(error).partition("\n")[0]
         raise NoSuchDevice(f"SEMBLANCE_DEVICE: torch cannot use {settings.device!r}: {reason}") from error
     return settings.device
+
+
+def cores(settings: Settings) -> int:
+    """Cores of the CPU that the service may keep busy."""
+    return settings.threads or usable_cores()
 
 
 def _has_cuda_driver() -> bool:

@@ -21,6 +21,8 @@ TRAINING_ROWS_PER_LIST = 39  # FAISS warns below
 PLACE_BYTES = 16  # number of a row in its list, and list and place of a row
 MOVED_ROWS = 50_000  # moved to the lists at a time
 MIN_ROWS = 25_000  # fewer rows are searched exhaustively
+ROWS_PER_THREAD = 50_000  # compared by each thread of a search at least, which takes milliseconds
+ACROSS_LISTS = 1  # `parallel_mode` in which FAISS divides the lists of a query among threads, not queries
 COUNTED_ROWS = 200_000  # most allowed rows whose lists are counted; of more, some stand for the others
 
 
@@ -29,6 +31,8 @@ class FaissIvf(FaissRows):
 
     With a filter, a search compares more lists, until it has compared as many rows as without one: the allowed rows may
     be far from the query, with few or none in the nearest lists.
+
+    The lists of one query are compared on several cores, if they have many rows.
 
     Centroids are trained once, from a sample of the first half of the expected rows. Until then the rows are a flat
     index, so that building takes no more memory than the result, and a search is exhaustive. No search can run during
@@ -95,11 +99,17 @@ class FaissIvf(FaissRows):
         if not self._trained:
             exhaustive = faiss.SearchParameters(sel=allowed_only)  # type: ignore[call-arg]
             return [rows.tolist() for rows in self._nearest(queries, k, exhaustive)]
+        self._index.parallel_mode = ACROSS_LISTS  # which its file does not have
         nearest: list[Sequence[int]] = []
         for query, probes in zip(queries, self._probes(queries, allowed), strict=True):
             parameters = faiss.SearchParametersIVF(nprobe=int(probes), sel=allowed_only)  # type: ignore[call-arg]
-            nearest.append(self._nearest(query[None], k, parameters)[0].tolist())
+            nearest.append(self._nearest(query[None], k, parameters, self._threads(int(probes)))[0].tolist())
         return nearest
+
+    def _threads(self, probes: int) -> int:
+        """Threads that compare this many lists."""
+        compared: int = probes * len(self) // self._index.nlist
+        return min(self._cores, 1 + compared // ROWS_PER_THREAD)
 
     def _probes(self, queries: Floats, allowed: BitMap) -> RowNumbers:
         """(q,) lists to compare, so that a filter costs no recall."""
