@@ -87,7 +87,10 @@ class FaissRows:
 
 
 def use_threads(count: int) -> None:
-    """Set the threads of FAISS, of every core by default, for its calls from this thread."""
+    """Limit the threads of FAISS for its calls from this thread.
+
+    By default it takes every core, and its pool competes with torch's.
+    """
     faiss.omp_set_num_threads(count)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +19,9 @@ from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.indexes import engine_choice
 from semblance.service.indexes.collection_index import SPARE_ROWS, CollectionIndex
 from semblance.service.indexes.engine_choice import FLAT_ROWS, HNSW_ROWS, engine_for, suits
-from semblance.service.indexes.engines import faiss_ivf, faiss_ivf_sq8
+from semblance.service.indexes.engines import faiss_ivf
 from semblance.service.indexes.engines.exact import Exact
 from semblance.service.indexes.index_folder import IndexFolder
-from semblance.service.ports.device import Device
 from semblance.service.ports.documents import (
     Collection,
     CollectionSettings,
@@ -36,7 +34,6 @@ from semblance.service.replication.local_node import LocalNode
 from tests.support.vectors import one_passage
 
 DIM = 4
-MANY_ROWS = 60_000  # so that threads share the lists of a query
 
 
 def test_auto_chooses_flat_then_graph_then_lists() -> None:
@@ -148,31 +145,6 @@ def test_centroids_are_trained_on_a_sample_of_all_rows(monkeypatch: pytest.Monke
     rows = faiss_ivf.FaissIvf(DIM, 1600)
     rows.add(topics.transpose(1, 0, 2).reshape(-1, DIM))
     assert [rows._index.invlists.list_size(i) for i in range(4)] == [400] * 4
-
-
-@pytest.mark.parametrize("engine", ["faiss_ivf", "faiss_ivf_sq8"])
-def test_many_rows_of_lists_are_compared_on_several_cores(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: str
-) -> None:
-    """The CPU time of the other threads tells, as the machine may have no idle core."""
-    monkeypatch.setattr(faiss_ivf, "LISTS_PER_ROOT", 0.5)
-    monkeypatch.setattr(faiss_ivf_sq8, "LISTS_PER_ROOT", 0.5)
-    monkeypatch.setattr(faiss_ivf_sq8, "PROBES", 128)
-    vectors = unit_rows(np.random.default_rng(0).normal(size=(MANY_ROWS, 32))).astype(np.float32)
-    allowed = BitMap(range(MANY_ROWS // 2))
-    built = catalogue.find(ENGINES, engine)(32, MANY_ROWS)
-    built.add(vectors)
-    built.save(tmp_path / "rows")
-    found, elsewhere = [], []
-    for cores in (1, 2):
-        rows = catalogue.find(ENGINES, engine).load(tmp_path / "rows", Device(cores=cores))
-        process_s, own_s = time.process_time(), time.thread_time()
-        found.append([rows.search(query[None], 10, allowed) for query in vectors[:100]])
-        process_s, own_s = time.process_time() - process_s, time.thread_time() - own_s
-        elsewhere.append((process_s - own_s) / process_s)
-    assert found[0] == found[1]
-    assert elsewhere[0] < 0.1
-    assert elsewhere[1] > 0.25
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0])

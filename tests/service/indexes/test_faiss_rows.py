@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import faiss
 import numpy as np
@@ -17,8 +19,10 @@ from pyroaring import BitMap
 from semblance.models import catalogue
 from semblance.models.embeddings import unit_rows
 from semblance.service.indexes.collection_index import CollectionIndex
+from semblance.service.indexes.engines import faiss_ivf, faiss_ivf_sq8
 from semblance.service.indexes.faiss_rows import complement, selector
 from semblance.service.indexes.postings import row_numbers
+from semblance.service.ports.device import Device
 from semblance.service.ports.documents import VectorChange
 from semblance.service.ports.indexes import ENGINES
 from tests.support.project import PROJECT
@@ -59,6 +63,32 @@ def test_faiss_uses_one_thread_whatever_thread_calls_it(engine: str) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(threads).result() == 1
+
+
+@pytest.mark.parametrize("module", [faiss_ivf, faiss_ivf_sq8])
+def test_many_rows_of_lists_are_compared_on_several_cores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: ModuleType
+) -> None:
+    """The CPU time of the other threads tells, as the machine may have no idle core."""
+    monkeypatch.setattr(module, "LISTS_PER_ROOT", 0.5)
+    count, dim = 60_000, 32
+    engine = catalogue.find(ENGINES, module.__name__.rpartition(".")[2])
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(count, dim))).astype(np.float32)
+    built = engine(dim, count)
+    built.add(vectors)
+    built.save(tmp_path / "rows")
+    allowed = BitMap(range(count // 2))
+    found, shares = [], []
+    for cores, rows_per_thread in ((1, 10_000), (2, 2 * count), (2, 10_000)):
+        monkeypatch.setattr(faiss_ivf, "ROWS_PER_THREAD", rows_per_thread)
+        rows = engine.load(tmp_path / "rows", Device(cores=cores))
+        process_s, own_s = time.process_time(), time.thread_time()
+        found.append([rows.search(query[None], 10, allowed) for query in vectors[:100]])
+        process_s, own_s = time.process_time() - process_s, time.thread_time() - own_s
+        shares.append((process_s - own_s) / process_s)
+    assert found[0] == found[1] == found[2]
+    assert max(shares[:2]) < 0.1
+    assert shares[2] > 0.25
 
 
 FULL_LIFE = """
