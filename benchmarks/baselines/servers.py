@@ -15,7 +15,7 @@ import httpx2
 
 from benchmarks.baselines.environments import child_environment, environment, run_command
 from semblance.service.model_loading.registry import read_source
-from tests.support.running_service import Service, free_port
+from tests.support.running_service import Service, reserved_port
 from tests.support.servers.server_process import ServerProcess
 
 PATH = "/v1/embeddings"
@@ -102,7 +102,7 @@ def infinity_server(
     name: str, folder: Path, model: Path, options: Sequence[str], answers: Callable[[str], bool]
 ) -> Server:
     """infinity with a model, ready when `answers` is true of its URL; its API is below /v1."""
-    python, port = environment("infinity", INFINITY), str(free_port())
+    python, port = environment("infinity", INFINITY), str(reserved_port())
     address = ("--host", "127.0.0.1", "--port", port, "--url-prefix", "/v1", "--device", "cpu")
     served = ("--model-id", str(model), "--served-model-name", MODEL, "--pooling-method", "mean")
     plain = ("--no-trust-remote-code", "--no-vector-disk-cache", "--no-compile")
@@ -122,7 +122,7 @@ def _txtai(name: str, folder: Path) -> Server:
     python = environment("txtai", ("txtai[api]",))
     config = {"openai": True, "embeddings": {"path": str(model_folder()), "gpu": False}}
     (folder / "config.yml").write_text(json.dumps(config), "utf-8")  # JSON is YAML
-    port = str(free_port())
+    port = str(reserved_port())
     command = [str(python), "-m", "uvicorn", "--host", "127.0.0.1", "--port", port, "txtai.api:app"]
     return _server(name, port, command, folder, _answers, CONFIG=str(folder / "config.yml"))
 

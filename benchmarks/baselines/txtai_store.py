@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.baselines.environments import child_environment, environment
 from semblance.models.embeddings import Floats
-from tests.support.running_service import free_port, wait_for_url
+from tests.support.running_service import reserved_port, wait_for_url
 
 PROGRAM = Path(__file__).with_name("txtai_program.py")
 
@@ -27,7 +27,7 @@ def running_txtai(
     input_folder.mkdir()
     (input_folder / "texts.json").write_text(json.dumps({"documents": list(texts), "queries": list(queries)}), "utf-8")
     np.save(input_folder / "vectors.npy", np.vstack([vectors, query_vectors]))
-    command = [str(python), str(PROGRAM), str(input_folder), str(free_port())]
+    command = [str(python), str(PROGRAM), str(input_folder), str(reserved_port())]
     log = input_folder / "log"
     with log.open("wb") as errors:
         process = subprocess.Popen(command, env=child_environment(), stdout=subprocess.PIPE, stderr=errors)

@@ -28,7 +28,7 @@ from rich.table import Table
 from semblance.service.cli.main import app
 from tests.support.project import PROJECT
 from tests.support.results import save_results
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.wide_console import wide_console
 
 QUIET_S = 0.5  # after a response, for other threads to complete their part of the request
@@ -108,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="name the modules")
     listed = parser.parse_args().list
-    port, tracer = free_port(), Tracer()
+    port, tracer = reserved_port(), Tracer()
     with TemporaryDirectory() as home:
         settings = {"HOME": home, "PORT": str(port), "SAMPLE": "1", "DRAIN_NOTICE_S": "0"}
         os.environ.update({f"SEMBLANCE_{name}": value for name, value in settings.items()})

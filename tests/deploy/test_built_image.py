@@ -16,7 +16,7 @@ import pytest
 
 from tests.deploy.deployment import stages
 from tests.support.project import PROJECT
-from tests.support.running_service import free_port, wait_for_url
+from tests.support.running_service import reserved_port, wait_for_url
 from tests.support.servers.server_process import command_line, process_tree
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -69,7 +69,7 @@ def configuration() -> Mapping[str, Any]:
 
 def test_the_entry_point_serves_unprivileged_and_ends_on_sigterm(container: str, tmp_path: Path) -> None:
     image = configuration()
-    config, port, log = image["OCIv1"]["config"], free_port(), tmp_path / "log"
+    config, port, log = image["OCIv1"]["config"], reserved_port(), tmp_path / "log"
     variables = {"SEMBLANCE_HOST": "127.0.0.1", "SEMBLANCE_PORT": str(port)}
     options = [f"--env={name}={value}" for name, value in variables.items()]
     run = ["buildah", "run", *options, container, "--", *config["Entrypoint"], *config["Cmd"]]

@@ -31,7 +31,7 @@ from tests.deploy.deployment import (
     workloads,
 )
 from tests.support.project import PROJECT
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 
 REQUIRED = set(re.findall(r"\$\{(\w+):\?", COMPOSE_FILE.read_text()))
 REPLICAS = [
@@ -85,7 +85,7 @@ def test_nginx_accepts_each_configuration(path: Path, listen: str, tmp_path: Pat
     (tmp_path / "upstreams.conf").write_text(names)  # the names do not resolve here
     listener = (DEPLOY / "nginx" / listen).read_text()
     (tmp_path / "listen.conf").write_text(
-        re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{free_port()}", listener)
+        re.sub(r"listen (127.0.0.1:)?8000", f"listen 127.0.0.1:{reserved_port()}", listener)
     )
     command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -20,7 +20,7 @@ from semblance_client import Client
 from tests.conftest import missing
 from tests.deploy.deployment import stages
 from tests.support.project import PROJECT
-from tests.support.running_service import Service, free_port, wait_for_url
+from tests.support.running_service import Service, reserved_port, wait_for_url
 from tests.support.small_model import edit, make_small
 
 pytestmark = pytest.mark.timeout(900)
@@ -105,7 +105,7 @@ def test_installed_packages_have_pinned_versions_without_training_extras(image: 
 
 def test_it_serves_as_nobody_and_the_health_check_detects_it(image: Path) -> None:
     check = json.loads(dict(stages()["runtime"])["HEALTHCHECK"].partition("CMD ")[2])
-    port = free_port()
+    port = reserved_port()
     healthy = [str(image / "venv/bin/python"), check[1], check[2].replace("8000", str(port))]
     before = subprocess.run(healthy, check=False, capture_output=True, env=environment(image))
     assert before.returncode != 0, "nothing runs yet"

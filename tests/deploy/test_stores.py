@@ -19,7 +19,7 @@ from semblance.service.documents.migrations import migrate
 from tests.conftest import missing
 from tests.deploy.deployment import DEPLOY
 from tests.integration.redis.checked_lookups import ENTRIES, KEYS, caching
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.postgres_server import PASSWORD, PostgresServer
 from tests.support.servers.server_process import ServerProcess
 from tests.support.vectors import bits
@@ -84,7 +84,7 @@ def redis(tmp_path: Path) -> Iterator[int]:
     """Port of a Redis started by deploy/redis/start.sh."""
     if shutil.which("redis-server") is None:
         missing("redis-server")
-    port = free_port()
+    port = reserved_port()
     command = ["env", "REDIS_PASSWORD=secret", "sh", str(DEPLOY / "redis" / "start.sh"), "--port", str(port)]
     server = ServerProcess(command, lambda: _answers(port), tmp_path)
     server.start()

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, free_port
+from tests.support.running_service import SEMBLANCE, Service, reserved_port
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import WORDS, write_model
@@ -213,7 +213,7 @@ def test_a_wrong_address_of_milvus_leaves_documents_readable(database: PostgresS
         "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
         "database_url": database.url,
         "database_timeout_s": "1",
-        "index_url": f"milvus://127.0.0.1:{free_port()}",
+        "index_url": f"milvus://127.0.0.1:{reserved_port()}",
     }
     service = Service(tmp_path, PROJECT, SEMBLANCE, None, **settings)
     service.start()

@@ -19,7 +19,7 @@ from semblance.service.documents.databases.postgresql import postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.ports.documents import Document, Write
 from tests.support.project import PROJECT
-from tests.support.running_service import free_port, running_process
+from tests.support.running_service import reserved_port, running_process
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import DIM, write_model
 from tests.support.vectors import one_passage, unit_vector
@@ -133,7 +133,7 @@ def test_a_damaged_copy_is_made_again(database: PostgresServer, tmp_path: Path) 
 
 
 def test_a_start_without_database_refuses_connections_and_stops_at_once(tmp_path: Path) -> None:
-    port, unused = free_port(), free_port()
+    port, unused = reserved_port(), reserved_port()
     environment = os.environ | {
         "SEMBLANCE_HOME": str(tmp_path),
         "SEMBLANCE_PORT": str(port),
@@ -169,7 +169,7 @@ def test_an_older_release_does_not_touch_newer_tables(database: PostgresServer, 
     engine.dispose()
     environment = os.environ | {
         "SEMBLANCE_HOME": str(tmp_path),
-        "SEMBLANCE_PORT": str(free_port()),
+        "SEMBLANCE_PORT": str(reserved_port()),
         "SEMBLANCE_MODELS": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
         "SEMBLANCE_DATABASE_URL": database.url,
     }

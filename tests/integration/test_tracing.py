@@ -14,7 +14,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, free_port
+from tests.support.running_service import SEMBLANCE, Service, reserved_port
 from tests.support.servers.word_models import WORDS, write_model
 
 
@@ -79,7 +79,7 @@ def test_spans_reach_a_collector_without_texts(tmp_path: Path, collector: Collec
 
 
 def test_a_collector_that_does_not_answer_delays_nothing(tmp_path: Path) -> None:
-    service = traced_service(tmp_path, f"http://127.0.0.1:{free_port()}")
+    service = traced_service(tmp_path, f"http://127.0.0.1:{reserved_port()}")
     url = service.start()
     process = service.process
     try:

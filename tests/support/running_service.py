@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
 import socket
@@ -11,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,7 +41,7 @@ class Service:
         python: str = sys.executable,
         **settings: str,
     ) -> None:
-        port = free_port()
+        port = reserved_port()
         self.url = f"http://127.0.0.1:{port}"
         self.log = home / "log"
         self._project = project
@@ -135,13 +134,17 @@ def wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
     raise RuntimeError(f"the service did not start: {log.read_text()[-2000:]}")
 
 
-def free_port() -> int:
-    """A port of this machine that no server listens on now, and that no connection takes by chance.
+_reserved: list[socket.socket] = []  # open until this process ends
 
-    The system numbers outgoing connections and listeners on port 0 from 32768 (`ip_local_port_range`), so
-    such a port can be taken before its server starts, or while a killed server is not yet restarted.
+
+def reserved_port() -> int:
+    """A port of 127.0.0.1 that only a server which is told its number can listen on, and can again after a crash.
+
+    This process has it bound, without listening: the system gives it to no other socket that asks for any port, and to
+    no outgoing connection, while a server may bind it, too, since both allow the address to be reused.
     """
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_768)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", 0))
+    _reserved.append(bound)
+    return int(bound.getsockname()[1])

@@ -23,7 +23,7 @@ from semblance_client import (
 
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer, refusal
-from tests.support.running_service import free_port, running_service
+from tests.support.running_service import reserved_port, running_service
 
 KEY = "k" * 43
 
@@ -126,7 +126,7 @@ def test_status_500_is_the_root_error(connect: Connect, server: ScriptedServer) 
 
 def test_errors_do_not_contain_the_password_of_the_address(connect: Connect, server: ScriptedServer) -> None:
     server.replies = [Reply(body=b"{}", cut_after=1)]
-    for port in (free_port(), int(server.url.rpartition(":")[2])):
+    for port in (reserved_port(), int(server.url.rpartition(":")[2])):
         client = connect(f"http://user:hunter2@127.0.0.1:{port}", retries=Retries(attempts=1))
         with pytest.raises(Unreachable, match=rf"http://127\.0\.0\.1:{port}") as failed:
             client.models()

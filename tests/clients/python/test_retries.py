@@ -13,7 +13,7 @@ from semblance_client import Client, Overloaded, Retries, SemblanceError, Unavai
 
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer, refusal
-from tests.support.running_service import free_port, running_service
+from tests.support.running_service import reserved_port, running_service
 
 SCORES = Reply(
     body=b'{"scores": [0.5], "measure": "cosine", "model": "m", "space": "s", "truncated": [false],'
@@ -143,7 +143,7 @@ def test_pauses_grow_until_the_total_time_is_over(connect: Connect, server: Scri
 
 @pytest.mark.parametrize("call", [read, write])
 def test_an_address_without_a_service_is_tried_for_seconds(connect: Connect, call: Callable[[Client], object]) -> None:
-    client = connect(f"http://user:hunter2@127.0.0.1:{free_port()}", retries=Retries(attempts=2))
+    client = connect(f"http://user:hunter2@127.0.0.1:{reserved_port()}", retries=Retries(attempts=2))
     start = time.monotonic()
     with pytest.raises(Unreachable, match=r"cannot reach http://127\.0\.0\.1:\d+: .*; is the service running there\?"):
         call(client)

@@ -24,7 +24,7 @@ from semblance_client import (
 
 from tests.clients.python.conftest import Connect
 from tests.clients.python.scripted_server import Reply, ScriptedServer, lines, refusal, stored
-from tests.support.running_service import free_port, running_process
+from tests.support.running_service import reserved_port, running_process
 
 DONE = {"done": True, "upserted": 0, "failed": 0, "version": None}
 
@@ -139,13 +139,13 @@ def test_an_upload_without_progress_fails_in_time(connect: Connect, server: Scri
         connect(server.url).upload(documents(5), retry_for_s=1.5)
     assert len(server.arrivals) == 2
     with pytest.raises(Unreachable, match="cannot reach"):
-        connect(f"http://127.0.0.1:{free_port()}").upload(documents(5), retry_for_s=0)
+        connect(f"http://127.0.0.1:{reserved_port()}").upload(documents(5), retry_for_s=0)
 
 
 def test_an_address_without_a_service_fails_as_other_calls_do(connect: Connect) -> None:
     began = monotonic()
     with pytest.raises(Unreachable, match="is the service running there"):
-        connect(f"http://127.0.0.1:{free_port()}", retries=Retries(attempts=2)).upload(documents(5))
+        connect(f"http://127.0.0.1:{reserved_port()}", retries=Retries(attempts=2)).upload(documents(5))
     assert monotonic() - began < 5
 
 

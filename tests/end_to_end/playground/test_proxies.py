@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.conftest import missing
 from tests.end_to_end.playground.conftest import OpenPage
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.nginx_server import NginxServer
 from tests.support.servers.server_process import ServerProcess
 
@@ -34,7 +34,7 @@ def proxied(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
         Path(folder).chmod(0o755)  # its user may not enter folders of root
-        port = free_port()
+        port = reserved_port()
         kept = "".join(
             f"{kind}_temp_path {folder}/{kind};" for kind in ("proxy", "client_body", "fastcgi", "uwsgi", "scgi")
         )

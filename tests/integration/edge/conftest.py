@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.support.running_service import Service, free_port, running_process
+from tests.support.running_service import Service, reserved_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
 SCOPES = {READER: "read", WRITER: "read+write", ADMIN: "read+write+admin"}
@@ -28,7 +28,7 @@ def service() -> Iterator[Service]:
     with running_process(
         api_keys=",".join(keys),
         cache="redis",
-        redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{free_port()}/0",  # no server listens there
+        redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{reserved_port()}/0",  # no server listens there
         cors_origins=ORIGIN,
         max_connections=str(CONNECTIONS),
         max_header_bytes=str(HEADER_BYTES),

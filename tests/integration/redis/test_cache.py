@@ -15,7 +15,7 @@ from semblance.models.embeddings import TokenEmbeddings
 from semblance.service.caches.redis import CONNECTIONS, FAILURES, PREFIX, REST_S
 from tests.integration.redis.checked_lookups import BUDGET_S, ENTRIES, KEYS, caching, look_up, store
 from tests.support.fake_clock import FakeClock
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.timed
@@ -180,7 +180,7 @@ async def test_a_read_only_replica_still_answers_reads(
 ) -> None:
     async with caching(redis_server.url) as cache, Redis.from_url(redis_server.url) as redis:
         await store(cache, "key 1")
-        await redis.replicaof("127.0.0.1", free_port())
+        await redis.replicaof("127.0.0.1", reserved_port())
         for _ in range(2 * FAILURES):
             await store(cache, "key 2")
             assert await look_up(cache, "key 1", "key 2") == ["hit", "absent"]

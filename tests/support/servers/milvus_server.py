@@ -8,7 +8,7 @@ import socket
 import sys
 from pathlib import Path
 
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 
 ELSEWHERE = "SEMBLANCE_TEST_MILVUS"  # address of a server, HOST:PORT, that the same tests use instead
@@ -21,7 +21,7 @@ class MilvusServer:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_port()
+        self.port = reserved_port()
         self.url = f"milvus://127.0.0.1:{self.port}"
         self._folder = folder
         self._data = folder / "data"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.project import PROJECT
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 
 DEPLOYED = PROJECT / "deploy" / "nginx"
@@ -21,7 +21,7 @@ class NginxServer:
     """`nginx` with the configuration of `deploy/nginx`, on its own port and with these backends."""
 
     def __init__(self, backends: Sequence[str]) -> None:
-        self.port = free_port()
+        self.port = reserved_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = Path(tempfile.mkdtemp(prefix="nginx-"))  # its user may not enter folders of root
         self._folder.chmod(0o755)

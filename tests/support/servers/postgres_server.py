@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 from tests.support.servers.small_disk import SmallDisk
 
@@ -35,7 +35,7 @@ class PostgresServer:
 
     def __init__(self) -> None:
         self.disk: SmallDisk | None = None
-        self.port = free_port()
+        self.port = reserved_port()
         self.url = f"postgresql://{NAME}:{PASSWORD}@127.0.0.1:{self.port}/{NAME}"
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # its user may not enter folders of root
         data = self._folder / "data"

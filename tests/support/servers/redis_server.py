@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 from tests.support.servers.server_process import ServerProcess
 
 
@@ -13,7 +13,7 @@ class RedisServer:
     """`redis-server` without persistence, on the same port every time."""
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_port()
+        self.port = reserved_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._folder = folder
         self._process: ServerProcess | None = None

@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from ssl import SSLContext
 
-from tests.support.running_service import free_port
+from tests.support.running_service import reserved_port
 
 CHUNK = 1 << 16
 START_S = 10
@@ -25,7 +25,7 @@ class Relay:
     """
 
     def __init__(self, port: int, tls: SSLContext | None = None) -> None:
-        self.port = free_port()
+        self.port = reserved_port()
         self._server_port = port
         self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None  # of the thread, while it listens
