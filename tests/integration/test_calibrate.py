@@ -50,11 +50,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calibrated]:
         yield Calibrated(http, json.loads(file.read_text("utf-8")))
 
 
-@pytest.fixture(autouse=True)
-def no_internal_errors() -> None:
-    """Override the fixture of this folder, which would start another service."""
-
-
 def post(service: Calibrated, path: str, body: dict[str, Any], status: int = 200) -> Any:
     answer = service.http.post(path, json=body)
     assert answer.status_code == status, answer.text

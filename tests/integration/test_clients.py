@@ -9,10 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests.conftest import missing
+from tests.integration.conftest import require_no_internal_errors
 from tests.support.project import PROJECT
 from tests.support.running_service import running_process
 
@@ -46,14 +46,7 @@ def url() -> Iterator[str]:
         threads="1",
     ) as service:
         yield service.url
-
-
-@pytest.fixture(autouse=True)
-def no_internal_errors(url: str) -> Iterator[None]:
-    """No client may cause a 500."""
-    yield
-    metrics = httpx2.get(f"{url}/metrics", headers={"authorization": f"Bearer {KEY}"}).text
-    assert 'semblance_errors_total{code="internal_error"} 0.0' in metrics
+        require_no_internal_errors(service, KEY)
 
 
 @pytest.mark.parametrize("environment", PINS)

@@ -29,11 +29,6 @@ START_S = 60
 KEY = "smb_first"
 
 
-@pytest.fixture(autouse=True)
-def no_internal_errors() -> None:
-    """Override the fixture of this folder, which would start another service."""
-
-
 @contextmanager
 def on_a_terminal(home: Path, **settings: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """`semblance serve` with word vectors on a terminal: its side of the terminal, and the process."""

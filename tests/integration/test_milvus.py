@@ -27,11 +27,6 @@ TIMEOUT_S = 2.0
 DOCUMENTS = [{"id": f"d{i}", "text": word, "metadata": {"number": i}} for i, word in enumerate(WORDS)]
 
 
-@pytest.fixture(autouse=True)
-def no_internal_errors() -> None:
-    """Override the fixture of this folder, which would start another service."""
-
-
 @pytest.fixture
 def replicas(database: PostgresServer, milvus_server: MilvusServer, tmp_path: Path) -> Iterator[list[Service]]:
     """Two replicas without a copy."""

@@ -21,11 +21,6 @@ from tests.support.small_model import make_small
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 
 
-@pytest.fixture(autouse=True)
-def no_internal_errors() -> None:
-    """Override the fixture of this folder, which would start another service."""
-
-
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home of a service that has ended, with a document and the snapshot of its index."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
+from tests.integration.conftest import require_no_internal_errors
 from tests.support.running_service import Service, reserved_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
@@ -37,20 +38,13 @@ def service() -> Iterator[Service]:
         body_timeout_s=str(BODY_S),
     ) as running:
         yield running
+        require_no_internal_errors(running, READER)
 
 
 @pytest.fixture(scope="package")
 def anyone(service: Service) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=service.url, timeout=60) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def no_internal_errors(anyone: httpx2.Client) -> Iterator[None]:
-    """No test of this folder may cause a 500, either."""
-    yield
-    metrics = anyone.get("/metrics", headers=bearer(READER)).text
-    assert 'semblance_errors_total{code="internal_error"} 0.0' in metrics
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.integration.conftest import require_no_internal_errors
 from tests.support.running_service import Service, running_process
 
 ENTRIES = {
@@ -40,6 +41,7 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def limited_service(key_file: Path) -> Iterator[Service]:
     with running_process(api_keys=entry(OPS), api_keys_file=str(key_file)) as running:
         yield running
+        require_no_internal_errors(running, OPS)
 
 
 Send = Callable[..., httpx2.Response]
@@ -59,12 +61,6 @@ def send(limited_service: Service) -> Iterator[Send]:
             return answer
 
         yield send
-
-
-@pytest.fixture(autouse=True)
-def no_internal_errors(send: Send) -> Iterator[None]:
-    yield
-    assert 'semblance_errors_total{code="internal_error"} 0.0' in send(OPS, "GET", "/metrics").text
 
 
 DOCUMENTS = [
