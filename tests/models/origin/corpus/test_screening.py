@@ -48,16 +48,12 @@ def dense(corpus: Corpus, sentence: str) -> np.ndarray[tuple[int], np.dtype[np.f
     holding = Counter(pair for chunk in chunks for pair in chunk)
     idf = {pair: max(0.0, math.log((total - n + 0.5) / (n + 0.5))) for pair, n in holding.items()}
     query = counts(sentence)
-    return np.array(
-        [
-            sum(
-                math.log(1 + tf) * math.log(1 + chunk[pair]) * idf[pair] ** 2
-                for pair, tf in query.items()
-                if pair in chunk
-            )
-            for chunk in chunks
-        ]
-    )
+
+    def score(chunk: Counter[tuple[str, str]]) -> float:
+        shared = query.keys() & chunk.keys()
+        return sum(math.log(1 + query[pair]) * math.log(1 + chunk[pair]) * idf[pair] ** 2 for pair in shared)
+
+    return np.array([score(chunk) for chunk in chunks])
 
 
 def assert_matches_oracle(corpus: Corpus, index: Screening, sentence: str) -> None:
@@ -102,29 +98,11 @@ def test_screening_matches_the_formula_for_any_batch_size(
     assert found.bigrams == len({pair for text in corpus for pair in bigrams(text)})
 
 
-def test_a_chunk_with_unique_bigrams_is_the_only_match(tmp_path: Path) -> None:
-    strange = "Purple giraffes rarely juggle frozen pancakes."
-    documents = [*tiny_documents(), ("strange", ["So it began.", strange, "So it ended."])]
-    corpus, found = build_screening(tmp_path, documents, 8)
-    at = list(corpus).index(strange)
-    chunks, scores = found.chunks(strange.upper(), 10)
-    assert chunks.tolist() == [corpus.chunk[at]]
-    once = math.log((corpus.chunks - 0.5) / 1.5)
-    np.testing.assert_allclose(scores, [5 * (math.log(2) * once) ** 2])
-
-
 def test_texts_without_shared_bigrams_match_nothing(tiny: tuple[Corpus, Screening]) -> None:
     for nothing in ("", "rain", "!!!", "purple giraffes juggle", "word " * 1_000, "今天天气很好"):
         chunks, scores = tiny[1].chunks(nothing, 10)
         assert (chunks.tolist(), scores.tolist()) == ([], [])
         assert [chunks.dtype, scores.dtype] == [np.dtype(np.int64), np.dtype(np.float64)]
-
-
-def test_bigrams_of_most_chunks_count_nothing(tmp_path: Path) -> None:
-    documents = [(f"d{at}", [f"the end of {at} {place}" for place in range(3)]) for at in range(9)]
-    corpus, found = build_screening(tmp_path, documents)
-    assert found.chunks("the end", 10)[0].tolist() == []
-    assert found.chunks(corpus.text(0), 10)[0].tolist() == [0, 1]  # of its document
 
 
 @pytest.mark.parametrize(

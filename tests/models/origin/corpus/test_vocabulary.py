@@ -14,7 +14,7 @@ from semblance.models.origin.corpus.token_table import TokenTable, write_token_t
 from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.errors import BadOrigin
 from tests.models.origin.tiny_corpus import build, tiny_documents
-from tests.support.small_model import BUILT_IN_FOLDER, draw_weights, edit, load
+from tests.support.small_model import BUILT_IN_FOLDER
 
 TEXTS = [text for _, texts in tiny_documents() for text in texts]
 
@@ -56,27 +56,6 @@ def test_training_is_deterministic(size: int, tmp_path: Path) -> None:
         files.append((tmp_path / name / "tokenizer.json").read_text("utf-8"))
     assert files[0] == files[1]
     assert Vocabulary.open(tmp_path / "one").size <= size
-
-
-def test_a_bert_with_the_vocabulary_can_be_served(saved: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "bert"
-    Vocabulary.open(saved).save(folder)
-    edit(
-        folder / "config.json",
-        model_type="bert",
-        vocab_size=300,
-        max_position_embeddings=64,
-        intermediate_size=32,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-    )
-    draw_weights(folder)
-    encoder = load(folder)
-    [text] = encoder.tokenize(["Strong wind in the harbour."], "document", "NONE")
-    [ids] = Vocabulary.open(saved).encode(["strong wind in the harbour."], 64)
-    assert text.ids[1:-1].tolist() == ids.tolist()
-    assert encoder.encode([text], "pooled")[0].vectors.shape[1] == 16
 
 
 def test_texts_are_truncated_and_never_empty(vocabulary: Vocabulary) -> None:

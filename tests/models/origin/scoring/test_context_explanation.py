@@ -47,12 +47,6 @@ def test_every_part_matches_the_definition(pair: tuple[Doubles, Doubles], chosen
             assert found.parts[c, t] == pytest.approx(half / lengths, abs=1e-9)
 
 
-@given(terms, weights, st.sampled_from(FORMS))
-def test_an_explanation_is_symmetric(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...], form: Form) -> None:
-    one, other = explanation(pair, chosen, form), explanation((pair[1], pair[0]), chosen, form)
-    assert other.parts == pytest.approx(one.parts, abs=1e-12)
-
-
 def test_centred_parts_sum_to_those_of_the_centred_scores() -> None:
     a, b = -np.random.default_rng(1).random((2, 6, 4))
     found = explanation((a, b), (1, 1, 1, 1), "centred")

@@ -37,9 +37,8 @@ def test_every_variant_is_found_by_its_unique_name() -> None:
     for name in names:
         assert find_variant(name).name == name
     assert find_variant("cosine", "centred") == Variant("cosine")
-    assert (
-        find_variant("random", "centred") == find_variant("random_centred") == Variant("centred", Ablation(random=True))
-    )
+    random = Variant("centred", Ablation(random=True))
+    assert find_variant("random", "centred") == find_variant("random_centred") == random
     assert find_variant("without_sides_cosine").ablation.remaining_weights((1, 2, 3, 4)) == (1, 2, 0, 0)
     for unknown in ("random", "without_sense_cosine", "", "_cosine"):
         with pytest.raises(UnknownName, match="variants of Origin"):
@@ -60,19 +59,12 @@ def test_scores_match_origin_and_compute_each_term_once() -> None:
     assert counted.generation.calls == computed
 
 
-def test_an_evaluation_compares_variants_with_the_first() -> None:
+def test_variants_are_measures_of_an_evaluation() -> None:
     task = GradedPairs(LEFT, RIGHT, list(range(len(PAIRS))), [""] * len(PAIRS))
     names = ["cosine", "centred", "random_cosine"]
-    found = evaluate({"mine": task}, scorer(Counted()), names, Resampling(200), "cosine")
-    assert found.about["model"] == "counted"
-    assert found.about["contexts_size"] == "5"
+    found = evaluate({"mine": task}, scorer(Counted()), names, Resampling(50), "cosine")
+    assert (found.about["model"], found.about["contexts_size"]) == ("counted", "5")
     assert [each.measure for each in found.outcomes] == names
-    assert found.outcomes[0].against is None
-    for each in found.outcomes[1:]:
-        assert each.against is not None
-        assert each.against.baseline == "cosine"
-        difference = each.figure("spearman").value - found.outcomes[0].figure("spearman").value
-        assert each.against.value == pytest.approx(difference)
 
 
 def test_an_interrupted_evaluation_resumes_with_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +88,9 @@ def test_an_interrupted_evaluation_resumes_with_the_next_batch(tmp_path: Path, m
     expected = scorer(uninterrupted)
     for wanted in (names, [*names, "cosine"]):
         found, computed = second.scores(wanted, LEFT, RIGHT), expected.scores(wanted, LEFT, RIGHT)
-        assert {name: each.tolist() for name, each in found.items()} == {
-            name: each.tolist() for name, each in computed.items()
-        }
+        assert found.keys() == computed.keys()
+        for name, each in found.items():
+            np.testing.assert_array_equal(each, computed[name])
         assert second.summaries == expected.summaries
     assert 0 < first.generation.calls < uninterrupted.generation.calls
     assert resumed.generation.calls < uninterrupted.generation.calls

@@ -35,26 +35,14 @@ def test_scores_and_similarity_of_the_worked_example() -> None:
     assert (score - GOLDEN["target"]) ** 2 == pytest.approx(GOLDEN["squared_error"], abs=GOLDEN["tolerance"])
 
 
-def test_the_centred_form_of_the_worked_example_is_pearsons_correlation() -> None:
-    assert similarity(V1, V2, "centred") == pytest.approx(pearsonr(V1, V2).statistic, abs=1e-12)
-
-
 @given(terms, weights)
-def test_both_forms_match_scipy(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]) -> None:
+def test_both_forms_match_scipy_within_their_bounds(pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]) -> None:
     a, b = (scores(each, chosen) for each in pair)
+    assert 0 <= similarity(a, b) <= 1
+    assert -1 <= similarity(a, b, "centred") <= 1
     assert similarity(a, b) == pytest.approx(1 - float(cosine_distance(a, b)), abs=1e-9)
     assume(min(np.ptp(a), np.ptp(b)) > 1e-3)
     assert similarity(a, b, "centred") == pytest.approx(pearsonr(a, b).statistic, abs=1e-9)
-
-
-@given(terms, weights)
-def test_scores_are_never_positive_and_cosines_never_negative(
-    pair: tuple[Doubles, Doubles], chosen: tuple[float, ...]
-) -> None:
-    a, b = (scores(each, chosen) for each in pair)
-    assert (a <= 0).all()
-    assert 0 <= similarity(a, b) <= 1
-    assert -1 <= similarity(a, b, "centred") <= 1
 
 
 @given(terms, weights, st.floats(1e-2, 100), st.sampled_from(FORMS))
