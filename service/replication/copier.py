@@ -66,9 +66,10 @@ class Copier:
         writer: runs the changes to the copy.
         stop: set to abandon copying at the next page.
         on_page: progress callback: receives the number of documents of each page.
+        clock: in seconds.
 
     Attributes:
-        last_full_copy_at: monotonic time at which the last copy of a whole collection ended; infinite while one runs.
+        last_full_copy_at: when the last copy of a whole collection ended; infinite while one runs.
     """
 
     def __init__(
@@ -78,13 +79,15 @@ class Copier:
         writer: CopyWriter,
         stop: Event | None = None,
         on_page: Callable[[int], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._copy = copy
         self._writer = writer
         self._stop = stop
         self._on_page = on_page
-        self.last_full_copy_at = time.monotonic()
+        self._clock = clock
+        self.last_full_copy_at = clock()
 
     def __call__(self, name: str) -> None:
         """Bring one collection up to the store, or drop it if the store has none of that name.
@@ -174,7 +177,7 @@ class Copier:
         try:
             yield
         finally:
-            self.last_full_copy_at = time.monotonic()
+            self.last_full_copy_at = self._clock()
 
 
 def _must_restart(target: Collection, source: Collection) -> bool:

@@ -52,23 +52,31 @@ class Replica:
         local: serves that copy and its indexes.
         connections: concurrent queries of the primary.
         timeouts: how long to wait for what.
+        clock: in seconds; measures the lag, and when to try a copy again.
     """
 
     def __init__(
-        self, primary: Primary, copy: CopyStore, local: LocalNode, connections: int, timeouts: Timeouts
+        self,
+        primary: Primary,
+        copy: CopyStore,
+        local: LocalNode,
+        connections: int,
+        timeouts: Timeouts,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._primary = primary
         self._copy = copy
         self._local = local
         self._timeouts = timeouts
+        self._clock = clock
         self._closing = threading.Event()
-        self._copier = Copier(primary.store, copy, local, self._closing)
+        self._copier = Copier(primary.store, copy, local, self._closing, clock=clock)
         self._queries = PrimaryQueries(primary.store, connections, "primary")
         self._follower = ThreadPoolExecutor(1, "follower")
         self._listener = ThreadPoolExecutor(1, "listener")
         self._primary_versions: dict[str, Version] = {}  # as last read
         self._failed: dict[str, _FailedCopy] = {}
-        self._caught_up_at = time.monotonic()  # when the copy last equalled the primary, or the primary was unreachable
+        self._caught_up_at = clock()  # when the copy last equalled the primary, or the primary was unreachable
         self.complete = False  # whether the copy has ever held all collections of the primary
 
     @property
@@ -94,7 +102,7 @@ class Replica:
         not count.
         """
         caught_up_at = max(self._caught_up_at, self._copier.last_full_copy_at)
-        return not self.reachable or time.monotonic() - caught_up_at <= self._timeouts.lag_s
+        return not self.reachable or self._clock() - caught_up_at <= self._timeouts.lag_s
 
     @property
     def failed_collections(self) -> int:
@@ -120,7 +128,7 @@ class Replica:
                     log.warning("waiting for the database, since there is no complete copy of it yet: %s", error)
                 warned = True
                 await asyncio.sleep(self._timeouts.poll_s)
-        self._caught_up_at = time.monotonic()
+        self._caught_up_at = self._clock()
 
     async def keep_following(self) -> None:
         """Follow the primary and measure the lag, until cancelled."""
@@ -131,12 +139,12 @@ class Replica:
                 try:
                     collections = await self._read_collections()
                 except StoreUnavailable:  # already logged
-                    self._caught_up_at = time.monotonic()
+                    self._caught_up_at = self._clock()
                 except Exception:
                     # An unreadable primary, such as one with newer tables, affects every replica: none is behind the
                     # others, and if all reported that they do not keep up, no copy would be served.
                     log.exception("the collections of the primary could not be read; retrying")
-                    self._caught_up_at = time.monotonic()
+                    self._caught_up_at = self._clock()
                     await asyncio.sleep(self._timeouts.poll_s)
                 else:
                     # A round may take minutes, for a large collection. It runs in its own task, while this loop keeps
@@ -245,7 +253,7 @@ class Replica:
 
     async def _round(self, collections: Sequence[Collection]) -> None:
         """Bring the copy up to `collections`, and record when it equaled them."""
-        began = time.monotonic()
+        began = self._clock()
         try:
             await self._in_follower(partial(self._bring_up_all, collections))
             # The copy equals what was read before the round began; later writes are not in it, so the time of the end
@@ -255,7 +263,7 @@ class Replica:
         except (StoreUnavailable, Stopped):  # already logged
             # A primary that answers queries, but is too slow for this copy, must not hide the lag.
             if not self.reachable:
-                self._caught_up_at = time.monotonic()
+                self._caught_up_at = self._clock()
         except Exception:
             log.exception("the primary could not be followed; retrying")
 
@@ -278,7 +286,7 @@ class Replica:
     def _try(self, name: str, source: Collection | None, act: Callable[[], None]) -> None:
         """Run `act`, so that a collection that cannot be copied does not keep the others from it."""
         failed = self._failed.get(name)
-        if failed is not None and failed.collection == source and time.monotonic() < failed.retry_at:
+        if failed is not None and failed.collection == source and self._clock() < failed.retry_at:
             return
         try:
             act()
@@ -288,7 +296,7 @@ class Replica:
             log.exception("collection %s could not be copied; retrying in %g s", name, RETRY_S)
             if source is not None:
                 stale = any(each.name == name for each, _ in self._copy.sizes())  # which lists complete ones
-                self._failed[name] = _FailedCopy(source, stale, time.monotonic() + RETRY_S)
+                self._failed[name] = _FailedCopy(source, stale, self._clock() + RETRY_S)
         else:
             self._failed.pop(name, None)
 

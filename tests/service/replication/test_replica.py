@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from semblance.service.errors import (
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
+    Collection,
     CollectionSettings,
     Document,
     DocumentStore,
@@ -33,16 +35,20 @@ from semblance.service.ports.documents import (
     Write,
 )
 from semblance.service.replication.local_node import LocalNode
-from semblance.service.replication.primary import Primary, Timeouts
-from semblance.service.replication.replica import Replica
+from semblance.service.replication.primary import Notices, Primary, Timeouts
+from semblance.service.replication.replica import RETRY_S, Replica
+from tests.support.fake_clock import FakeClock
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.vectors import one_passage, unit_vector
+from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
-TIMEOUTS = Timeouts(write_s=2.0, poll_s=0.05, version_s=2.0, lag_s=0.5)
+NEVER_S = 600.0  # a timeout that no test reaches
+TIMEOUTS = Timeouts(write_s=NEVER_S, poll_s=0.05, version_s=NEVER_S, lag_s=10.0)
+CONNECTIONS = 4
 
 
 class NoNotices:
@@ -55,16 +61,43 @@ class NoNotices:
         pass
 
 
-@asynccontextmanager
-async def replica(
-    url: str, home: Path, *, timeouts: Timeouts = TIMEOUTS, polling: bool = False, started: bool = True
-) -> AsyncIterator[Replica]:
-    copy = SqlDocumentStore(sqlite_engine(home / "copy.sqlite"))
+class WatchedReplica(Replica):
+    """Counts the rounds that it has finished; the test moves its clock."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.rounds, self.clock = 0, FakeClock()
+        super().__init__(*arguments, clock=self.clock)
+
+    async def _round(self, collections: Sequence[Collection]) -> None:
+        await super()._round(collections)
+        self.rounds += 1
+
+    async def followed(self) -> None:
+        """Wait for a whole round: the first to end may have begun before."""
+        ends = self.rounds + 2
+        await eventually(lambda: self.rounds >= ends)
+
+
+def open_replica(
+    url: str,
+    home: Path,
+    timeouts: Timeouts = TIMEOUTS,
+    notices: Notices | None = None,
+    on_damage: Callable[[], None] = lambda: None,
+) -> tuple[LocalNode, WatchedReplica]:
+    copy = SqlDocumentStore(sqlite_engine(home / "copy.sqlite"), on_damage=on_damage)
     local = LocalNode(copy, IndexFolder(home / "indexes"))
     health = DatabaseHealth(timeouts.write_s)
-    store = SqlDocumentStore(postgresql_engine(url, 5, timeouts.write_s), health)
-    primary = Primary(store, health, NoNotices() if polling else Notifications(url, timeouts.write_s))
-    made = Replica(primary, copy, local, 4, timeouts)
+    store = SqlDocumentStore(postgresql_engine(url, CONNECTIONS + 1, NEVER_S), health)
+    primary = Primary(store, health, notices or Notifications(url, NEVER_S))
+    return local, WatchedReplica(primary, copy, local, CONNECTIONS, timeouts)
+
+
+@asynccontextmanager
+async def replica(
+    url: str, home: Path, timeouts: Timeouts = TIMEOUTS, notices: Notices | None = None, *, started: bool = True
+) -> AsyncIterator[WatchedReplica]:
+    local, made = open_replica(url, home, timeouts, notices)
     following = None
     try:
         if started:
@@ -80,9 +113,19 @@ async def replica(
             await asyncio.gather(following, return_exceptions=True)
 
 
-def upsert(doc_id: str, seed: int) -> Callable[[DocumentStore], Version]:
+@contextmanager
+def filled_primary(url: str) -> Iterator[SqlDocumentStore]:
+    """The database by itself, with a collection of one document."""
+    store = SqlDocumentStore(postgresql_engine(url, 1, NEVER_S))
+    store.create("c", SETTINGS)
+    upsert("d", 1)(store)
+    yield store
+    store.close()
+
+
+def upsert(doc_id: str, seed: int, name: str = "c") -> Callable[[DocumentStore], Version]:
     write = Write(Document(doc_id, f"text {seed}", {}), one_passage(unit_vector(seed, DIM)))
-    return lambda store: store.upsert(store.collection("c"), [write])
+    return lambda store: store.upsert(store.collection(name), [write])
 
 
 async def nearest(one: Replica, seed: int, at: Version | None = None) -> list[str]:
@@ -94,46 +137,43 @@ async def nearest(one: Replica, seed: int, at: Version | None = None) -> list[st
 
 async def eventually_finds(one: Replica, seed: int, ids: list[str] | None) -> None:
     """Wait until a search finds exactly these ids; None means that the collection is gone."""
-    deadline = time.monotonic() + 10
-    while True:
+
+    async def finds() -> bool:
         try:
-            found: list[str] | None = sorted(await nearest(one, seed))
+            return sorted(await nearest(one, seed)) == ids
         except UnknownCollection:
-            found = None
-        if found == ids:
-            return
-        assert time.monotonic() < deadline, found
-        await asyncio.sleep(0.02)
+            return ids is None
+
+    await eventually(finds, f"{ids}")
 
 
 async def eventually_lags(one: Replica, versions: int) -> None:
     """Wait until the only collection is `versions` versions behind the primary."""
-    deadline = time.monotonic() + 10
-    while [state.lag for state in await one.states()] != [versions]:
-        assert time.monotonic() < deadline, await one.states()
-        await asyncio.sleep(0.02)
+
+    async def lags() -> bool:
+        return [state.lag for state in await one.states()] == [versions]
+
+    await eventually(lags, f"a lag of {versions}")
 
 
 async def written(one: Replica, write: Callable[[DocumentStore], Version]) -> Version:
     """Write as soon as the database answers again."""
-    while True:
+
+    async def attempt() -> Version | None:
         try:
             return await one.write("c", write)
         except StoreUnavailable:
-            await asyncio.sleep(0.1)
+            return None
 
-
-async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.02)
+    version = await eventually(attempt, "a write")
+    assert version
+    return version
 
 
 async def test_a_write_is_visible_on_other_replicas(database: PostgresServer, tmp_path: Path) -> None:
     async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
         await a.write("c", lambda store: store.create("c", SETTINGS))
-        for number in range(20):
+        for number in range(6):
             writer, reader = (a, b) if number % 2 else (b, a)
             version = await writer.write("c", upsert(f"d{number}", number))
             assert (await nearest(reader, number, version))[0] == f"d{number}"
@@ -146,12 +186,12 @@ async def test_a_write_is_visible_on_other_replicas(database: PostgresServer, tm
 async def test_writes_elsewhere_arrive_by_notification_or_polling(
     database: PostgresServer, tmp_path: Path, polling: bool
 ) -> None:
-    timeouts = Timeouts(write_s=2.0, poll_s=0.2 if polling else 60.0, version_s=2.0, lag_s=60.0)
+    timeouts = replace(TIMEOUTS, poll_s=0.05 if polling else NEVER_S)
     async with (
         replica(database.url, tmp_path / "a") as a,
-        replica(database.url, tmp_path / "b", timeouts=timeouts, polling=polling) as b,
+        replica(database.url, tmp_path / "b", timeouts, NoNotices() if polling else None) as b,
     ):
-        await asyncio.sleep(0.5)  # it has connected
+        await eventually(lambda: b.rounds)  # it has connected
         await a.write("c", lambda store: store.create("c", SETTINGS))
         await a.write("c", upsert("d", 1))
         await eventually_finds(b, 1, ["d"])
@@ -179,7 +219,7 @@ async def test_a_recovered_database_is_copied_again(database: PostgresServer, tm
         await one.write("c", lambda store: store.create("c", SETTINGS))
         kept = [await one.write("c", upsert(doc_id, seed)) for seed, doc_id in enumerate("abc")][-1]
         saved = await asyncio.to_thread(database.save_state)
-        await until(lambda: one.reachable)
+        await eventually(lambda: one.reachable)
         lost = [await written(one, upsert(doc_id, seed)) for seed, doc_id in enumerate("de", 3)][-1]
         assert sorted(await nearest(two, 1, lost)) == list("abcde")
         if running:
@@ -210,37 +250,33 @@ async def test_without_the_database_reads_continue_and_writes_are_refused(
         await a.write("c", lambda store: store.create("c", SETTINGS))
         version = await a.write("c", upsert("d", 1))
         database.kill()
-        began = time.monotonic()
         with pytest.raises(StoreUnavailable):
             await a.write("c", upsert("e", 2))
-        assert time.monotonic() - began < TIMEOUTS.write_s + 1
-        await until(lambda: not a.reachable)
+        await eventually(lambda: not a.reachable)
         assert await nearest(a, 1, version) == ["d"]
         with pytest.raises(VersionNotReached):
             await a.current("c", Version(version.epoch, version.number + 1))
+        a.clock.now += 2 * TIMEOUTS.lag_s
         assert a.keeps_up, "an unreachable database does not count as lag"
         database.start()
-        await until(lambda: a.reachable)
-        assert sorted(await nearest(a, 1, await a.write("c", upsert("f", 3)))) in (["d", "f"], ["d", "e", "f"])
+        await eventually(lambda: a.reachable)
+        assert sorted(await nearest(a, 1, await written(a, upsert("f", 3)))) == ["d", "f"]
 
 
 async def test_a_hanging_database_delays_no_read_and_times_out_writes(database: PostgresServer, tmp_path: Path) -> None:
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
-        version = await a.write("c", upsert("d", 1))
+    with filled_primary(database.url) as store:
+        version = store.collection("c").version
+    async with replica(database.url, tmp_path / "a", replace(TIMEOUTS, write_s=0.5)) as a:
         database.pause()
-        began = time.monotonic()
-        refused = await asyncio.gather(*(a.write("c", upsert(f"e{i}", i)) for i in range(6)), return_exceptions=True)
-        assert all(isinstance(each, StoreUnavailable) for each in refused)
-        assert TIMEOUTS.write_s - 0.2 < time.monotonic() - began < TIMEOUTS.write_s + 1
-        began = time.monotonic()
+        writes = [a.write("c", upsert(f"e{i}", i)) for i in range(CONNECTIONS + 2)]  # the last ones get no thread
+        refused = await asyncio.gather(*writes, return_exceptions=True)
+        assert {type(each) for each in refused} == {StoreUnavailable}
         assert await nearest(a, 1, version) == ["d"]
-        assert time.monotonic() - began < 0.5
-        await until(lambda: not a.reachable, TIMEOUTS.write_s + 1)
-        await asyncio.sleep(TIMEOUTS.lag_s)
+        await eventually(lambda: not a.reachable)
+        a.clock.now += 2 * TIMEOUTS.lag_s
         assert a.keeps_up
         database.resume()
-        await until(lambda: a.reachable)
+        await eventually(lambda: a.reachable)
 
 
 async def test_a_replica_starts_from_its_copy_and_catches_up_later(database: PostgresServer, tmp_path: Path) -> None:
@@ -256,19 +292,23 @@ async def test_a_replica_starts_from_its_copy_and_catches_up_later(database: Pos
             await eventually_finds(b, 1, ["d", "e"])
 
 
-async def test_a_new_replica_waits_for_the_database(database: PostgresServer, tmp_path: Path) -> None:
+async def test_a_new_replica_waits_for_the_database(
+    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     database.kill()
     async with replica(database.url, tmp_path / "a", started=False) as a:
         starting = asyncio.create_task(a.start())
-        await asyncio.sleep(0.5)
+        await eventually(lambda: "waiting for the database" in caplog.text)
         assert not a.complete
         assert not starting.done()
         database.start()
-        await asyncio.wait_for(starting, 20)
+        await starting
         assert a.complete
 
 
-async def test_an_incomplete_copy_is_not_served(database: PostgresServer, tmp_path: Path) -> None:
+async def test_an_incomplete_copy_is_not_served(
+    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with replica(database.url, tmp_path / "a") as a:
         await a.write("c", lambda store: store.create("c", SETTINGS))
         await a.write("c", upsert("d", 1))
@@ -282,12 +322,12 @@ async def test_an_incomplete_copy_is_not_served(database: PostgresServer, tmp_pa
     database.kill()
     async with replica(database.url, tmp_path / "a", started=False) as a:
         starting = asyncio.create_task(a.start())
-        await asyncio.sleep(0.5)
+        await eventually(lambda: "waiting for the database" in caplog.text)
         assert not starting.done()
         with pytest.raises(VersionNotReached):
             await a.current("c", None)
         database.start()
-        await asyncio.wait_for(starting, 20)
+        await starting
         assert sorted(await nearest(a, 1)) == ["d", "e"]
 
 
@@ -341,24 +381,20 @@ async def test_a_collection_that_cannot_be_copied_does_not_affect_others(
             put(name, changes)  # type: ignore[arg-type]
 
         monkeypatch.setattr(a._copy, "put", refuse)
-        elsewhere = SqlDocumentStore(postgresql_engine(database.url, 1, 10))
-        write = Write(Document("d", "text", {}), one_passage(unit_vector(1, DIM)))
-        elsewhere.create("bad", SETTINGS)
-        elsewhere.upsert(elsewhere.collection("bad"), [write])
-        bad = elsewhere.collection("bad").version
-        await a.write("c", lambda store: store.create("c", SETTINGS))
-        version = await a.write("c", upsert("d", 1))
-        assert await nearest(a, 1, version) == ["d"]
-        await until(lambda: a.failed_collections == 1)
+        with filled_primary(database.url) as elsewhere:
+            elsewhere.create("bad", SETTINGS)
+            bad = upsert("d", 1, "bad")(elsewhere)
+            await eventually(lambda: a.failed_collections == 1)
+            upsert("e", 2)(elsewhere)
+        await eventually_finds(a, 1, ["d", "e"])
         with pytest.raises(VersionNotReached):
             await a.current("bad", bad)
-        await asyncio.sleep(TIMEOUTS.lag_s + 0.2)
-        assert a.keeps_up, "a collection that was never copied degrades, but does not unready"
+        a.clock.now += 2 * TIMEOUTS.lag_s
+        await eventually(lambda: a.keeps_up, "a collection that was never copied degrades, but does not unready")
         monkeypatch.undo()
-        a._failed["bad"].retry_at = 0.0
-        await until(lambda: a.failed_collections == 0)
+        a.clock.now += RETRY_S
+        await eventually(lambda: a.failed_collections == 0)
         await a.current("bad", bad)
-        elsewhere.close()
 
 
 async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
@@ -374,49 +410,46 @@ async def test_a_replica_with_an_unwritable_copy_does_not_keep_up(
 
         monkeypatch.setattr(a._copy, "apply", refuse)
         await a.write("c", upsert("e", 2))
-        await until(lambda: a.failed_collections == 1 and not a.keeps_up)
+        await eventually(lambda: a.failed_collections == 1)
+        a.clock.now += 2 * TIMEOUTS.lag_s
+        await a.followed()
         assert a.reachable
+        assert not a.keeps_up
         monkeypatch.undo()
-        a._failed["c"].retry_at = 0.0
-        await until(lambda: a.failed_collections == 0 and a.keeps_up)
+        a.clock.now += RETRY_S
+        await eventually(lambda: a.failed_collections == 0 and a.keeps_up)
         await eventually_finds(a, 1, ["d", "e"])
 
 
-async def test_a_timed_out_write_never_overwrites_a_later_one(database: PostgresServer, tmp_path: Path) -> None:
+async def test_a_timed_out_write_is_never_stored(database: PostgresServer, tmp_path: Path) -> None:
     """A thread may still wait for the database after its client received the failure."""
-    async with replica(database.url, tmp_path / "a") as a, replica(database.url, tmp_path / "b") as b:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
-        for attempt in range(2):
+    with filled_primary(database.url) as store:
+        timeouts = replace(TIMEOUTS, write_s=0.5)
+        async with replica(database.url, tmp_path / "a", timeouts, started=False) as a:
+            before = await written(a, upsert("d", 2))  # so that it is connected
             database.pause()
             with pytest.raises(StoreUnavailable):
-                await a.write("c", upsert("d", 2 * attempt))
-            later = asyncio.create_task(b.write("c", upsert("d", 2 * attempt + 1)))
-            await asyncio.sleep(0.1)
+                await a.write("c", upsert("d", 3))
             database.resume()
-            try:
-                await later
-            except StoreUnavailable:
-                await b.write("c", upsert("d", 2 * attempt + 1))
-            await asyncio.sleep(0.3)
-            [stored] = (await a.read_primary(lambda store: store.get("c", ["d"]))).values()
-            assert stored.text == f"text {2 * attempt + 1}"
+            await eventually(lambda: not a._queries._pending, "the end of its thread")
+            assert store.collection("c").version == before
 
 
-async def test_following_continues_after_an_unexpected_error(database: PostgresServer, tmp_path: Path) -> None:
-    async with replica(database.url, tmp_path / "a") as a:
-        await a.write("c", lambda store: store.create("c", SETTINGS))
-        engine = postgresql_engine(database.url, 1, 10)
-        with engine.begin() as connection:
-            connection.exec_driver_sql("ALTER TABLE collections RENAME TO gone")
-        await asyncio.sleep(TIMEOUTS.lag_s + 0.5)
-        assert a.keeps_up, "an error that affects all replicas must not unready them all"
-        with engine.begin() as connection:
-            connection.exec_driver_sql("ALTER TABLE gone RENAME TO collections")
-        elsewhere = SqlDocumentStore(engine)
-        upsert("d", 1)(elsewhere)
-        await eventually_finds(a, 1, ["d"])
-        assert a.keeps_up
-        elsewhere.close()
+async def test_following_continues_after_an_unexpected_error(
+    database: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with filled_primary(database.url) as store:
+        async with replica(database.url, tmp_path / "a") as a:
+            with store._database.engine.begin() as connection:
+                connection.exec_driver_sql("ALTER TABLE collections RENAME TO gone")
+            await eventually(lambda: "collections of the primary could not be read" in caplog.text)
+            a.clock.now += 2 * TIMEOUTS.lag_s
+            await eventually(lambda: a.keeps_up, "an error that affects all replicas must not unready them all")
+            with store._database.engine.begin() as connection:
+                connection.exec_driver_sql("ALTER TABLE gone RENAME TO collections")
+            upsert("e", 1)(store)
+            await eventually_finds(a, 1, ["d", "e"])
+            assert a.keeps_up
 
 
 async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: PostgresServer, tmp_path: Path) -> None:
@@ -425,14 +458,16 @@ async def test_a_backlog_of_the_copy_is_reported_until_it_ends(database: Postgre
         await a.write("c", lambda store: store.create("c", SETTINGS))
         await nearest(b, 1, await a.write("c", upsert("d", 1)))
         slow = threading.Event()
-        blocked = b._local._writer.submit(slow.wait, 10)
-        for seed in range(3):
-            await a.write("c", upsert("e", seed))
-        await until(lambda: not b.keeps_up, 5)
-        assert b.reachable
-        await eventually_lags(b, 3)
-        slow.set()
-        blocked.result(10)
-        await until(lambda: b.keeps_up)
+        b._local._writer.submit(slow.wait)
+        try:
+            for seed in range(3):
+                await a.write("c", upsert("e", seed))
+            await eventually_lags(b, 3)
+            b.clock.now += 2 * TIMEOUTS.lag_s
+            assert b.reachable
+            assert not b.keeps_up
+        finally:
+            slow.set()
+        await eventually(lambda: b.keeps_up)
         await eventually_lags(b, 0)  # the index follows the copy, so it is the last to arrive
         assert sorted(await nearest(b, 2)) == ["d", "e"]
