@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
-import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.support.waiting import CEILING_S
 
 PAIR = json.dumps({"pairs": [{"a": "A cat.", "b": "A dog."}]}).encode()  # a body for POST /similarity
 
@@ -31,7 +33,7 @@ class Answer:
 def open_connection(url: str) -> socket.socket:
     """Connect to the service."""
     address = urlsplit(url)
-    return socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30)
+    return socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=CEILING_S)
 
 
 def head(method: str, path: str, *lines: str, length: int | None = None) -> bytes:
@@ -62,9 +64,25 @@ def read_until(connection: socket.socket, mark: bytes) -> bytes:
     return received
 
 
-def seconds_until_closed(connection: socket.socket) -> float:
-    """Seconds until the service closes a connection without sending anything."""
-    began = time.perf_counter()
+def begin_pair(url: str, *lines: str) -> socket.socket:
+    """A connection whose POST /similarity is being served: all but the rest of PAIR from 10 on is sent."""
+    connection = open_connection(url)
+    request = head("POST", "/similarity", "expect: 100-continue", *lines, length=len(PAIR))
+    connection.sendall(request + PAIR[:10])
+    read_until(connection, b"100 Continue\r\n\r\n")
+    return connection
+
+
+def require_closed(connection: socket.socket) -> None:
+    """Wait until the service closes the connection, and require that it sends nothing before."""
     with suppress(ConnectionResetError):
         assert connection.recv(1) == b""
-    return time.perf_counter() - began
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the service has sent something or closed, after a byte more was sent to it."""
+    try:
+        connection.sendall(b" ")
+    except OSError:
+        return True
+    return bool(select.select([connection], [], [], 0)[0])

@@ -1,41 +1,43 @@
-"""A running service with keys, tight limits on connections, and one allowed origin."""
+"""Servers with keys and tight limits: a service as a process, and servers in a thread of the test's process."""
 
 from __future__ import annotations
 
 import hashlib
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx2
 import pytest
+import uvicorn
+from fastapi import FastAPI
 
+from semblance.service.cli.serve import _uvicorn_config
+from semblance.service.settings import Settings
 from tests.integration.conftest import require_no_internal_errors
 from tests.support.running_service import Service, reserved_port, running_process
 
 READER, WRITER, ADMIN = "smb_reader", "smb_writer", "smb_admin"
 SCOPES = {READER: "read", WRITER: "read+write", ADMIN: "read+write+admin"}
+KEYS = ",".join(f"{key[4:]}:{scopes}:{hashlib.sha256(key.encode()).hexdigest()}" for key, scopes in SCOPES.items())
 AS_READER = f"authorization: Bearer {READER}"
 ORIGIN = "https://app.example.org"
-CONNECTIONS = 60
 HEADER_BYTES = 8192
 REDIS_PASSWORD = "hunter2"
-HEADER_S = 3.0
-PAUSE_S = 1.5
-BODY_S = 3.0
 
 
 @pytest.fixture(scope="package")
 def service() -> Iterator[Service]:
-    keys = (f"{key[4:]}:{scopes}:{hashlib.sha256(key.encode()).hexdigest()}" for key, scopes in SCOPES.items())
     with running_process(
-        api_keys=",".join(keys),
+        api_keys=KEYS,
         cache="redis",
         redis_url=f"redis://user:{REDIS_PASSWORD}@127.0.0.1:{reserved_port()}/0",  # no server listens there
         cors_origins=ORIGIN,
-        max_connections=str(CONNECTIONS),
         max_header_bytes=str(HEADER_BYTES),
-        header_timeout_s=str(HEADER_S),
-        body_pause_s=str(PAUSE_S),
-        body_timeout_s=str(BODY_S),
+        header_timeout_s="600",
+        body_pause_s="600",
+        body_timeout_s="600",
     ) as running:
         yield running
         require_no_internal_errors(running, READER)
@@ -43,9 +45,23 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(scope="package")
 def anyone(service: Service) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=service.url, timeout=60) as client:
+    with httpx2.Client(base_url=service.url, timeout=120) as client:
         yield client
 
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
+
+
+@contextmanager
+def serving(app: FastAPI, settings: Settings) -> Iterator[str]:
+    """The URL of a server that runs in a thread, with the limits on connections of `semblance serve`."""
+    server = uvicorn.Server(_uvicorn_config(app, settings))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +17,6 @@ from tests.integration.edge.conftest import (
     ADMIN,
     AS_READER,
     HEADER_BYTES,
-    PAUSE_S,
     READER,
     REDIS_PASSWORD,
     SCOPES,
@@ -29,9 +24,9 @@ from tests.integration.edge.conftest import (
     bearer,
 )
 from tests.integration.raw_http import head, open_connection, read_answer
+from tests.support.command_line import semblance
 from tests.support.running_service import Service
-
-pytestmark = pytest.mark.timed
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("path", ["/live", "/ready", "/docs", "/docs/assets/swagger-ui.css", "/openapi.json", "/"])
@@ -111,21 +106,22 @@ def test_keys_are_checked_before_the_body_is_sent(service: Service) -> None:
     for line, status in (("x: y", 401), ("authorization: Bearer smb_wrong", 401), (AS_READER, 403)):
         with open_connection(service.url) as connection:
             connection.sendall(head("POST", "/collections/c/documents", line, length=5_000_000))
-            began = time.perf_counter()
             assert read_answer(connection).status == status
-            assert time.perf_counter() - began < PAUSE_S
 
 
 def test_the_log_names_the_caller_and_contains_no_key(service: Service, anyone: httpx2.Client) -> None:
     answer = anyone.get("/models", headers=bearer(READER))
     refused = anyone.put("/collections/x", headers=bearer(READER))
     anyone.get("/models", headers=bearer("smb_guessed"))
+
+    def logged(response: httpx2.Response) -> list[tuple[str, str]]:
+        lines = map(json.loads, service.log.read_text().splitlines())
+        name = response.headers["x-request-id"]
+        return [(line["message"], line["caller"]) for line in lines if line.get("request_id") == name]
+
+    assert until(lambda: logged(answer)) == [("GET /models 200", "reader")]
+    assert until(lambda: logged(refused)) == [("PUT /collections/x 403", "reader")]
     log = service.log.read_text()
-    lines = [json.loads(line) for line in log.splitlines()]
-    [called] = [line for line in lines if line.get("request_id") == answer.headers["x-request-id"]]
-    assert (called["message"], called["caller"]) == ("GET /models 200", "reader")
-    [called] = [line for line in lines if line.get("request_id") == refused.headers["x-request-id"]]
-    assert (called["message"], called["caller"]) == ("PUT /collections/x 403", "reader")
     assert "smb_" not in log
     assert hashlib.sha256(READER.encode()).hexdigest() not in log
 
@@ -133,11 +129,9 @@ def test_the_log_names_the_caller_and_contains_no_key(service: Service, anyone: 
 def test_pages_errors_and_logs_contain_no_secret(service: Service, anyone: httpx2.Client) -> None:
     secrets = [REDIS_PASSWORD, *SCOPES, *(hashlib.sha256(key.encode()).hexdigest() for key in SCOPES)]
     described = anyone.get("/openapi.json").json()["paths"]
+    others = ("/docs", "/openapi.json", "/docs/assets/nosuch", "/nosuch", "/collections/nosuch")
     requests = [
-        *(
-            ("GET", path)
-            for path in ("/docs", "/openapi.json", "/docs/assets/nosuch", "/nosuch", "/collections/nosuch")
-        ),
+        *(("GET", path) for path in others),
         *((method.upper(), path.replace("{", "").replace("}", "")) for path in described for method in described[path]),
     ]
     outputs = []
@@ -157,23 +151,9 @@ def test_the_command_line_sends_its_key(service: Service, tmp_path: Path) -> Non
     file = tmp_path / "one.jsonl"
     file.write_text(json.dumps({"id": "1", "text": "A cat."}))
 
-    def index(**environment: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "semblance.service.cli.main",
-            "index",
-            str(file),
-            "--collection",
-            "cli",
-            "--url",
-        ]
-        return subprocess.run(
-            [*command, service.url], env=os.environ | environment, capture_output=True, text=True, check=False
-        )
-
-    refused = index()
+    command = ("index", str(file), "--collection", "cli", "--url", service.url)
+    refused = semblance(*command)
     assert refused.returncode == 1
     assert "401" in refused.stderr
     assert "set SEMBLANCE_CLIENT_KEY" in refused.stderr
-    assert index(SEMBLANCE_CLIENT_KEY=ADMIN).returncode == 0
+    assert semblance(*command, SEMBLANCE_CLIENT_KEY=ADMIN).returncode == 0
