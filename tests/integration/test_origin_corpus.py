@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,8 @@ from semblance.models.origin.corpus.vocabulary import Vocabulary
 from semblance.models.origin.origin_folder import read_about
 from semblance.service.cli.main import app
 from tests.models.origin.tiny_corpus import write_tiny_corpus
-from tests.support.command_line import interruptible_command, semblance
+from tests.support.command_line import semblance
+from tests.support.held_command import held
 from tests.support.text_files import write, write_json
 
 STEPS = ("corpus", "vocabulary", "tokens", "screening")
@@ -101,20 +100,12 @@ def test_evaluated_sentences_are_left_out(texts: Path, tmp_path: Path) -> None:
         "Thing? I still SOW them, in pots on a balcony, four floors above a street!",
     )
     rows = [f"a\tb\t{at}\t0\t{at}\t{one}\t{two}" for at, (one, two) in enumerate([evaluated, ("Nothing.", "Of this.")])]
-    write(tmp_path / "data" / "stsb" / "stsb.test.tsv", *_with_header(rows))
+    header = "genre\tfile\tyear\tid\tscore\tsentence1\tsentence2"
+    write(tmp_path / "data" / "stsb" / "stsb.test.tsv", header, *rows)
     out = tmp_path / "origin"
     ran = semblance(
-        *(
-            "origin",
-            "corpus",
-            str(texts),
-            "--out",
-            str(out),
-            "--exclude",
-            "evaluation",
-            "--data",
-            str(tmp_path / "data"),
-        )
+        *("origin", "corpus", str(texts), "--out", str(out)),
+        *("--exclude", "evaluation", "--data", str(tmp_path / "data")),
     )
     assert ran.returncode == 0, ran.stderr
     assert read_about(out)["corpus"]["read"]["sentences that an evaluation asks for"] == 2
@@ -123,41 +114,24 @@ def test_evaluated_sentences_are_left_out(texts: Path, tmp_path: Path) -> None:
     assert [text for text in left if "Altena" in text]
 
 
-def _with_header(rows: list[str]) -> list[str]:
-    return ["genre\tfile\tyear\tid\tscore\tsentence1\tsentence2", *rows]
-
-
 @pytest.fixture(scope="module")
-def shops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough text that learning its subwords takes a while."""
-    sold = ("Shop {0} sold {1} lamps.", "Then it sold {1} chairs to house {0}.", "House {0} now has {1} of them.")
-    lines = ({"doc": at, "sentences": [each.format(at, n) for n in range(3) for each in sold]} for at in range(2_000))
-    return write_json(tmp_path_factory.mktemp("shops") / "shops.jsonl", *lines)
-
-
-@pytest.fixture(scope="module")
-def clean(shops: Path) -> dict[str, bytes]:
+def clean(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an uninterrupted run."""
-    out = shops.parent / "clean"
-    assert semblance("origin", "corpus", str(shops), "--out", str(out)).returncode == 0
+    out = tmp_path_factory.mktemp("clean") / "out"
+    assert semblance("origin", "corpus", str(texts), "--out", str(out)).returncode == 0
     return files_of(out)
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_the_same_command_resumes_an_interrupted_run(
-    shops: Path, clean: dict[str, bytes], tmp_path: Path, end: signal.Signals
+    texts: Path, clean: dict[str, bytes], tmp_path: Path, end: signal.Signals
 ) -> None:
     out = tmp_path / "out"
-    arguments = ("origin", "corpus", str(shops), "--out", str(out))
-    with subprocess.Popen(
-        interruptible_command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not list(out.glob(".vocabulary-*")):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.send_signal(end)
-        assert process.wait(60) != 0
+    arguments = ("origin", "corpus", str(texts), "--out", str(out))
+    with held("semblance.models.origin.corpus.vocabulary:Vocabulary.train", *arguments) as command:
+        assert list(out.glob(".vocabulary-*"))
+        command.interrupt(end)
+        assert command.process.returncode != 0
     assert [path.name for path in out.iterdir() if path.name in STEPS] == ["corpus"]
     written = (out / "corpus" / "train.arrow").stat().st_mtime_ns
     ran = semblance(*arguments)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +28,7 @@ from semblance.models.origin.scoring.scoring import CONTEXT_PARTS
 from semblance.service.cli.origin.train import train
 from tests.models.origin.tiny_networks import SETTINGS, write_tiny_origin
 from tests.support.command_line import semblance
+from tests.support.held_command import held
 from tests.support.small_model import make_small
 
 SHORT = SETTINGS.model_copy(
@@ -68,13 +65,9 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 def test_training_uses_the_corpus_settings_and_survives_a_kill(folder: Path) -> None:
-    command = [sys.executable, "-m", "semblance.service.cli.main", "origin", "train", str(folder)]
-    cpu = {**os.environ, "SEMBLANCE_DEVICE": "cpu"}
-    with subprocess.Popen(command, env=cpu, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 200
-        while not (folder / COHERENCE).exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
+    after_coherence = "semblance.models.origin.networks.training:train_generation"
+    with held(after_coherence, "origin", "train", folder, "--device", "cpu") as command:
+        command.interrupt(signal.SIGKILL)
     written = (folder / WEIGHTS[0]).stat().st_mtime_ns
     ran = semblance("origin", "train", str(folder), SEMBLANCE_DEVICE="cpu")
     assert ran.returncode == 0, ran.stderr

@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import interruptible_command, semblance, semblance_process
+from tests.support.command_line import semblance, semblance_process
+from tests.support.held_command import held
 from tests.support.project import PROJECT
 from tests.support.random_tweets import write_archive
 from tests.support.text_files import write, write_table
@@ -106,14 +106,10 @@ def test_failures_end_with_a_message_and_leave_no_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_terminated_run_leaves_no_folder(archive: Path, tmp_path: Path, end: signal.Signals) -> None:
     out = tmp_path / "out"
-    command = interruptible_command("pairs", "tweets", str(archive), "--out", str(out))
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".out-*/scratch/tables.duckdb")):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        process.send_signal(end)
-        assert process.wait(60) != 0
+    with held("semblance.models.corpora.tables:Tables.create", "pairs", "tweets", archive, "--out", out) as command:
+        assert list(tmp_path.glob(".out-*/scratch/tables.duckdb"))
+        command.interrupt(end)
+        assert command.process.returncode != 0
     assert not out.exists()
     assert end == signal.SIGKILL or not list(tmp_path.iterdir())
 

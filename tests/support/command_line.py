@@ -40,9 +40,3 @@ def semblance_process(*arguments: str, **environment: str) -> subprocess.Complet
     command = [sys.executable, "-m", "semblance.service.cli.main", *arguments]
     settings = {"PATH": "/usr/bin:/bin", **SETTINGS, **environment}
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=False, timeout=600)
-
-
-def interruptible_command(*arguments: str) -> list[str]:
-    """The command `semblance ARGUMENTS` for a process that handles SIGINT even in the background of a shell."""
-    handle = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    return [sys.executable, "-c", f"{handle}; from semblance.service.cli.main import app; app()", *arguments]
