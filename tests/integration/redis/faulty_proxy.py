@@ -6,23 +6,31 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Probability of each fault for a chunk of bytes from the server, and its longest delay."""
+    """Probability of each fault for a chunk of bytes from the server, and its longest delay.
+
+    Chunks wait while `passing` is not set; `holding` says that one does.
+    """
 
     delay_s: float = 0.0
     corrupt: float = 0.0  # one byte is changed
     repeat: float = 0.0  # the chunk is sent again later, and looks like the reply to the next command
     close: float = 0.0  # the connection ends in the middle of the chunk
+    passing: asyncio.Event = field(default_factory=asyncio.Event)
+    holding: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.passing.set()
 
 
 @asynccontextmanager
-async def faulty_proxy(server_port: int, faults: Faults, seed: int) -> AsyncIterator[int]:
+async def faulty_proxy(server_port: int, faults: Faults) -> AsyncIterator[int]:
     """Run a proxy for the time of the block; yields its port."""
-    rng = random.Random(seed)
+    rng = random.Random(1)
     serving: dict[asyncio.StreamWriter, asyncio.Event] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +67,10 @@ async def _mangle(
 ) -> None:
     with suppress(OSError):
         while chunk := await reader.read(65536):
-            await asyncio.sleep(rng.random() * faults.delay_s)
+            if not faults.passing.is_set():
+                faults.holding.set()
+                await faults.passing.wait()
+            await asyncio.sleep(rng.random() * faults.delay_s)  # the fault itself
             if rng.random() < faults.close:
                 writer.write(chunk[: rng.randrange(len(chunk))])
                 return

@@ -10,23 +10,23 @@ from itertools import pairwise
 import pytest
 from redis.asyncio import Redis
 
-from semblance.models.embeddings import TokenEmbeddings
 from semblance.service.caches.record import pack
 from semblance.service.caches.redis import FAILURES, PREFIX, RedisCache
 from tests.integration.redis.checked_lookups import (
     BUDGET_S,
     ENTRIES,
     KEYS,
+    LONG_BUDGET_S,
     behind_faults,
     caching,
     look_up,
-    require_own,
     store,
 )
 from tests.integration.redis.faulty_proxy import Faults
 from tests.support.servers.redis_server import RedisServer
+from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.timed
+pytestmark = pytest.mark.waits
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,17 @@ async def test_a_swapped_value_closes_only_its_connection(redis_server: RedisSer
 
 async def test_the_reply_of_a_cancelled_call_is_never_read(redis_server: RedisServer) -> None:
     """Each call is cancelled while its reply is in flight, and another key is looked up at once."""
-    async with behind_faults(redis_server, Faults(delay_s=0.01)) as cache:
-        for first, second in pairwise(KEYS[:80]):
+    faults = Faults()
+    async with behind_faults(redis_server, faults) as cache:
+        for first, second in pairwise(KEYS[:5]):
+            faults.passing.clear()
             cancelled = asyncio.create_task(cache.get_many([first]))
-            await asyncio.sleep(random.Random(first).random() * 0.01)
+            await faults.holding.wait()
             cancelled.cancel()
             await asyncio.gather(cancelled, return_exceptions=True)
-            (found,) = await cache.get_many([second])
-            assert isinstance(found, TokenEmbeddings), found
-            require_own(second, found)
+            faults.passing.set()
+            faults.holding.clear()
+            assert await look_up(cache, second) == ["hit"]
 
 
 async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Counter[str]:
@@ -114,7 +116,7 @@ async def storm(cache: RedisCache, operations: int, rng: random.Random) -> Count
         keys = rng.sample(KEYS, rng.randint(1, 8))
         call = asyncio.create_task(_lookup(cache, keys) if rng.random() < 0.7 else _write(cache, keys))
         if rng.random() < 0.33:
-            await asyncio.sleep(rng.random() * 0.01)
+            await asyncio.sleep(rng.random() * 0.01)  # any moment will do
             call.cancel()
         result = (await asyncio.gather(call, return_exceptions=True))[0]
         if isinstance(result, asyncio.CancelledError):
@@ -144,21 +146,34 @@ async def _write(cache: RedisCache, keys: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("faults", "expected"),
+    ("faults", "budget_s", "expected"),
     [
-        (Faults(delay_s=0.004), ["hit"]),
-        (Faults(delay_s=0.004, repeat=0.1), ["hit", "swapped"]),
-        (Faults(delay_s=0.004, repeat=0.05, corrupt=0.05, close=0.05), ["hit", "swapped", "corrupt", "unreachable"]),
+        ({"repeat": 0.1}, LONG_BUDGET_S, {"hit", "swapped"}),
+        # a damaged length makes the cache wait for more, until the budget ends
+        ({"repeat": 0.05, "corrupt": 0.05, "close": 0.05}, BUDGET_S, {"hit", "swapped", "corrupt", "unreachable"}),
     ],
-    ids=["slow", "repeating", "everything"],
+    ids=["repeating", "everything"],
 )
 async def test_no_text_gets_the_vector_of_another(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, faults: Faults, expected: list[str]
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+    faults: dict[str, float],
+    budget_s: float,
+    expected: set[str],
 ) -> None:
-    """Despite a faulty proxy and cancelled callers, hits are right and calls end in time."""
+    """Despite a faulty proxy and cancelled callers, hits are right and calls end."""
     monkeypatch.setattr("semblance.service.caches.redis.FAILURES", 10**9)  # an open circuit would hide faults
-    async with behind_faults(redis_server, faults, 5 * BUDGET_S) as cache:
-        outcomes = await storm(cache, 2000, random.Random(2))
-    assert outcomes["cancelled"] > 200
-    assert outcomes["hit"] > 1000
-    assert all(outcomes[reason] for reason in expected), outcomes
+    outcomes, rng = Counter[str](), random.Random(2)
+    async with behind_faults(redis_server, Faults(delay_s=0.004, **faults), budget_s) as cache:
+
+        async def all_happened() -> bool:
+            outcomes.update(await storm(cache, 500, rng))
+            return outcomes.keys() >= expected | {"cancelled"}
+
+        await eventually(all_happened, f"{expected}, in {outcomes}")
+
+
+async def test_cancelled_callers_of_a_slow_redis_swap_no_replies(redis_server: RedisServer) -> None:
+    async with behind_faults(redis_server, Faults(delay_s=0.004)) as cache:
+        outcomes = await storm(cache, 1000, random.Random(2))
+    assert outcomes.keys() == {"cancelled", "hit"}
