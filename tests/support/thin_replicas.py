@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from semblance.service.documents.database import DatabaseHealth
 from semblance.service.documents.databases.index_marks import LockedMarks, StoredMarks
 from semblance.service.documents.databases.postgresql import Notifications, postgresql_engine
 from semblance.service.documents.sql import SqlDocumentStore
-from semblance.service.errors import IndexUnavailable, VersionNotReached
+from semblance.service.errors import IndexUnavailable, StoreUnavailable, VersionNotReached
 from semblance.service.filters import Filter, matches
 from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.indexes.remote.milvus_index import MilvusIndex
@@ -28,14 +27,16 @@ from semblance.service.ports.documents import (
     Write,
 )
 from semblance.service.ports.indexes import Hit
-from semblance.service.ports.remote_index import RemoteCollection
+from semblance.service.ports.remote_index import RemoteCollection, RemoteIndex
 from semblance.service.replication.primary import Primary, Timeouts
 from semblance.service.replication.thin.thin_replica import ThinReplica
+from tests.support.waiting import eventually
 
 DIM = 8
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
-TIMEOUTS = Timeouts(write_s=3.0, poll_s=0.1, version_s=5.0, lag_s=30.0)
-EVENTUALLY_S = 30.0
+THREADS = 4  # of a replica
+NEVER_S = 600.0  # a timeout that no test reaches
+TIMEOUTS = Timeouts(write_s=NEVER_S, poll_s=0.1, version_s=NEVER_S, lag_s=NEVER_S)
 
 
 @asynccontextmanager
@@ -47,7 +48,7 @@ async def thin_replica(
     engine = postgresql_engine(database, 9, timeouts.write_s)
     primary = Primary(SqlDocumentStore(engine, health), health, Notifications(database, timeouts.write_s))
     index = MilvusIndex(MilvusAddress.parse(milvus), timeouts.write_s)
-    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, 4, timeouts)
+    made = ThinReplica(primary, StoredMarks(engine, health), LockedMarks(engine), index, THREADS, timeouts)
     await made.start()
     following = asyncio.create_task(made.keep_following() if follows else asyncio.sleep(0))
     try:
@@ -93,23 +94,39 @@ def exhaustive(store: DocumentStore, query: Floats, k: int, where: Filter | None
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:k]
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], seconds: float = EVENTUALLY_S) -> float:
-    """Wait until something holds, and return the seconds that it took; an index that is away does not hold."""
-    began = time.monotonic()
-    while True:
+async def eventually_holds(look: Callable[[], bool | Awaitable[bool]]) -> None:
+    """Wait until something holds; it does not while the index or the database is away."""
+
+    async def holds() -> bool:
         try:
-            if await holds():
-                return time.monotonic() - began
-        except (IndexUnavailable, VersionNotReached):
-            pass
-        assert time.monotonic() - began < seconds
-        await asyncio.sleep(0.05)
+            now = look()
+            return now if isinstance(now, bool) else await now
+        except (IndexUnavailable, StoreUnavailable, VersionNotReached):
+            return False
+
+    await eventually(holds)
+
+
+@contextmanager
+def server_index(milvus: str) -> Iterator[MilvusIndex]:
+    """The server of the index, without a replica."""
+    index = MilvusIndex(MilvusAddress.parse(milvus), NEVER_S)
+    try:
+        yield index
+    finally:
+        index.close()
+
+
+@contextmanager
+def short_calls(index: RemoteIndex) -> Iterator[None]:
+    """Let calls of a server that is away, or hangs, fail soon."""
+    assert isinstance(index, MilvusIndex)
+    before, index._timeout_s = index._timeout_s, 0.5
+    yield
+    index._timeout_s = before
 
 
 def passages_in(milvus: str, store: DocumentStore) -> int:
     """Number of passages of the collection `c` on the server."""
-    index = MilvusIndex(MilvusAddress.parse(milvus), TIMEOUTS.write_s)
-    try:
+    with server_index(milvus) as index:
         return index.count(RemoteCollection.of(store.collection("c")))
-    finally:
-        index.close()

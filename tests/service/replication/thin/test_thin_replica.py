@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,29 +23,39 @@ from semblance.service.errors import (
     IndexUnavailable,
     NoReembedding,
     ReembeddingUnfinished,
-    StoreUnavailable,
     UnknownCollection,
     VersionMismatch,
     VersionNotReached,
 )
 from semblance.service.filters import OneOf, parse_filter
-from semblance.service.indexes.remote.milvus_address import MilvusAddress
 from semblance.service.indexes.remote.milvus_index import MilvusIndex
-from semblance.service.ports.documents import Collection, DocumentStore, Reembedding, VectorChange, Version
+from semblance.service.ports.documents import DocumentStore, Reembedding, VectorChange, Version
 from semblance.service.ports.remote_index import RemoteCandidate, RemoteCollection
 from semblance.service.replication import change_feed
 from semblance.service.replication.limited_views import limited_index
-from semblance.service.replication.primary import Timeouts
 from semblance.service.replication.thin import index_writer, remote_view
 from semblance.service.replication.thin.index_writer import IndexWriter
 from semblance.service.replication.thin.thin_replica import ThinReplica
 from semblance.service.usecases.backup import back_up, restore
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
-from tests.support.thin_replicas import DIM, SETTINGS, TIMEOUTS, eventually, passages_in, search, thin_replica, upsert
+from tests.support.thin_replicas import (
+    DIM,
+    NEVER_S,
+    SETTINGS,
+    THREADS,
+    TIMEOUTS,
+    eventually_holds,
+    passages_in,
+    search,
+    server_index,
+    short_calls,
+    thin_replica,
+    upsert,
+)
 from tests.support.vectors import one_passage, unit_vector
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 QUERY = unit_vector(0, DIM)
 
@@ -65,11 +75,6 @@ async def filled(one: ThinReplica, count: int) -> Version:
 
 async def found(one: ThinReplica, at: Version | None = None) -> set[str]:
     return {hit.id for hit in await search(one, QUERY, 100, at=at)}
-
-
-def writer_parts(database: PostgresServer, milvus: str) -> tuple[MilvusIndex, LockedMarks]:
-    """An index and the right to fill it, for a writer without a replica."""
-    return MilvusIndex(MilvusAddress.parse(milvus), 5.0), LockedMarks(postgresql_engine(database.url, 1, 5.0))
 
 
 def delete(doc_id: str) -> Callable[[DocumentStore], Version]:
@@ -114,11 +119,10 @@ async def test_stale_and_deleted_documents_are_never_shown(database: PostgresSer
         assert [hit.id for hit in sorted(await search(alone, QUERY, 9, where), key=lambda hit: hit.id)] == ["d3", "d4"]
         _, index = await alone.current("c", None)
         assert index.version.number == 6, "the version up to which the index has acknowledged changes"
-        server = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-        target = RemoteCollection.of(store.collection("c"))
-        server.apply(target, [VectorChange("d5", 1_000, None, {})])
-        server.apply(target, [VectorChange("d5", 3, vector(5), {"number": 5})])  # which the primary has at 6
-        server.close()
+        with server_index(milvus) as server:
+            target = RemoteCollection.of(store.collection("c"))
+            server.apply(target, [VectorChange("d5", 1_000, None, {})])
+            server.apply(target, [VectorChange("d5", 3, vector(5), {"number": 5})])  # which the primary has at 6
         assert await found(alone) == {"d3", "d4"}
 
 
@@ -127,10 +131,9 @@ async def test_filters_are_checked_where_the_index_finds_more(database: Postgres
         await filled(a, 6)
         await a.write("c", upsert("list", vector(7), {"number": [0, 9]}))
         where = parse_filter({"number": {"gte": 4, "lte": 5}})
-        server = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-        target = RemoteCollection.of((await a.read(lambda store: store)).collection("c"))
-        assert {each.id for each in server.search(target, QUERY[None], 9, where)[0]} == {"d4", "d5", "list"}
-        server.close()
+        with server_index(milvus) as server:
+            target = RemoteCollection.of((await a.read(lambda store: store)).collection("c"))
+            assert {each.id for each in server.search(target, QUERY[None], 9, where)[0]} == {"d4", "d5", "list"}
         assert {hit.id for hit in await search(a, QUERY, 9, where)} == {"d4", "d5"}
 
 
@@ -157,7 +160,7 @@ async def test_many_stale_candidates_take_more_rounds(
 async def test_versions_are_waited_for_within_the_timeout(database: PostgresServer, milvus: str) -> None:
     async with thin_replica(database.url, milvus) as a:
         version = await filled(a, 1)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.3), follows=False) as alone:
+    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         assert await found(alone, version) == {"d0"}
         later = await alone.write("c", upsert("d1", vector(1), {}))
         with pytest.raises(VersionNotReached):
@@ -172,52 +175,63 @@ async def test_versions_are_waited_for_within_the_timeout(database: PostgresServ
             await alone.current("new", None)
 
 
-@pytest.mark.timed
 async def test_without_the_index_documents_are_still_written(
-    database: PostgresServer, milvus_server: MilvusServer
+    database: PostgresServer, milvus_server: MilvusServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with thin_replica(database.url, milvus_server.url) as a:
         await filled(a, 2)
-        milvus_server.kill()
-        with pytest.raises(IndexUnavailable):
-            await found(a)
-        assert not a.index_reachable
-        began = time.monotonic()
-        version = await a.write("c", upsert("d2", vector(2), {}))
-        await a.write("c", delete("d0"))
-        assert time.monotonic() - began < 1
-        assert (await a.read(lambda store: store.get("c", ["d0", "d2"]))).keys() == {"d2"}
+        with short_calls(a._index):
+            milvus_server.kill()
+            with pytest.raises(IndexUnavailable):
+                await found(a)
+            assert not a.index_reachable
+            version = await a.write("c", upsert("d2", vector(2), {}))
+            await a.write("c", delete("d0"))
+            assert "not in the index yet" not in caplog.text, "a write does not wait for an index that is away"
+            assert (await a.read(lambda store: store.get("c", ["d0", "d2"]))).keys() == {"d2"}
         milvus_server.start()
-        await eventually(partial(_finds, a, {"d1", "d2"}))
+        await eventually_finds(a, {"d1", "d2"})
         assert await found(a, version) == {"d1", "d2"}
         assert a.index_reachable
 
 
-@pytest.mark.timed
 async def test_searches_fail_in_time_while_the_index_hangs(
-    database: PostgresServer, milvus_server: MilvusServer
+    database: PostgresServer,
+    milvus_server: MilvusServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    timeouts = Timeouts(write_s=1.0, poll_s=0.1, version_s=0.5, lag_s=30.0)
-    async with thin_replica(database.url, milvus_server.url, timeouts) as a:
+    async with thin_replica(database.url, milvus_server.url) as a:
         await filled(a, 2)
-        milvus_server.pause()
-        for longest_s in (1.9, 0.5):  # the first ones find out; those that wait for a thread, and later ones, know
-            began = time.monotonic()
-            refused = await asyncio.gather(*(found(a) for _ in range(12)), return_exceptions=True)
-            assert {type(each) for each in refused} == {IndexUnavailable}
-            assert time.monotonic() - began < longest_s
-        began = time.monotonic()
-        await a.write("c", upsert("d2", vector(2), {}))
-        assert time.monotonic() - began < 1
+        assert isinstance(a._index, MilvusIndex)
+        client, sent = a._index._connected(), []
+        search_server = client.search
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            sent.append(arguments)
+            return search_server(*arguments, **options)
+
+        monkeypatch.setattr(client, "search", counted)
+        with short_calls(a._index):
+            milvus_server.pause()
+            for most in (THREADS, 0):  # the first ones find out; those that wait for a thread, and later ones, know
+                sent.clear()
+                refused = await asyncio.gather(*(found(a) for _ in range(3 * THREADS)), return_exceptions=True)
+                assert {type(each) for each in refused} == {IndexUnavailable}
+                assert len(sent) <= most
+            await a.write("c", upsert("d2", vector(2), {}))
+            assert "not in the index yet" not in caplog.text
         milvus_server.resume()
-        await eventually(partial(_finds, a, {"d0", "d1", "d2"}))
+        await eventually_finds(a, {"d0", "d1", "d2"})
 
 
-async def _finds(one: ThinReplica, ids: set[str]) -> bool:
-    return await found(one) == ids
+async def eventually_finds(one: ThinReplica, ids: set[str]) -> None:
+    async def finds() -> bool:
+        return await found(one) == ids
+
+    await eventually_holds(finds)
 
 
-@pytest.mark.timed
 @pytest.mark.parametrize("loss", ["earlier state", "all"])
 async def test_an_index_that_lost_data_is_filled_again(
     database: PostgresServer, milvus_server: MilvusServer, loss: str
@@ -227,7 +241,7 @@ async def test_an_index_that_lost_data_is_filled_again(
         milvus_server.kill()
         saved = milvus_server.save_state()
         milvus_server.start()
-        await eventually(partial(_finds, a, {"d0", "d1", "d2"}))
+        await eventually_finds(a, {"d0", "d1", "d2"})
         await a.write("c", delete("d0"))
         await a.write("c", upsert("d1", vector(50), {}))
         version = await a.write("c", upsert("d3", vector(3), {}))
@@ -242,26 +256,24 @@ async def test_an_index_that_lost_data_is_filled_again(
             shown.update(now)
             return now == {"d1", "d2", "d3"}
 
-        await eventually(is_filled)
+        await eventually_holds(is_filled)
         assert "d0" not in shown
         store = await a.read(lambda store: store)
         assert passages_in(milvus_server.url, store) == 3
 
 
-@pytest.mark.timed
 async def test_passages_that_vanish_under_the_record_are_noticed(
     database: PostgresServer, milvus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_writer, "COUNT_S", 0.2)
+    monkeypatch.setattr(index_writer, "COUNT_S", 0.0)
     async with thin_replica(database.url, milvus) as a:
         await filled(a, 3)
         store = await a.read(lambda store: store)
-        index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-        target = RemoteCollection.of(store.collection("c"))
-        index.apply(target, [VectorChange("d1", 1_000, None, {})])  # deletes it there alone
-        assert [c.id for c in index.search(target, vector(1), 2, None)[0]].count("d1") == 0
-        await eventually(partial(_finds, a, {"d0", "d1", "d2"}))
-        index.close()
+        with server_index(milvus) as index:
+            target = RemoteCollection.of(store.collection("c"))
+            index.apply(target, [VectorChange("d1", 1_000, None, {})])  # deletes it there alone
+            assert [c.id for c in index.search(target, vector(1), 2, None)[0]].count("d1") == 0
+            await eventually_finds(a, {"d0", "d1", "d2"})
 
 
 async def test_a_large_collection_is_filled_in_turns(
@@ -269,91 +281,87 @@ async def test_a_large_collection_is_filled_in_turns(
 ) -> None:
     monkeypatch.setattr(change_feed, "PAGE", 2)
     monkeypatch.setattr(index_writer, "PAGES_PER_TURN", 1)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.1), follows=False) as alone:
+    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         await filled(alone, 9)
         await alone.write("c", delete("d4"))
         store = await alone.read(lambda store: store)
-        index, leadership = writer_parts(database, milvus)
-        writer = IndexWriter(store, index, leadership, threading.Event())
-        turns = 1
-        while not writer.round():
-            turns += 1
-            with pytest.raises(IndexUnavailable, match="being filled"):
-                await alone.current("c", None)
+        with server_index(milvus) as index:
+            leadership = LockedMarks(postgresql_engine(database.url, 1, NEVER_S))
+            writer = IndexWriter(store, index, leadership, threading.Event())
+            turns = 1
+            while not writer.round():
+                turns += 1
+                with pytest.raises(IndexUnavailable, match="being filled"):
+                    await alone.current("c", None)
+            leadership.release()
         assert turns == 5, "nine changes in pages of two"
         assert await found(alone) == {f"d{i}" for i in range(9)} - {"d4"}
-        leadership.release()
-        index.close()
 
 
 async def test_a_lost_record_is_noticed_before_it_is_replaced(
     database: PostgresServer, milvus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the server is set back between two looks at its record, and a write follows at once."""
-    monkeypatch.setattr(index_writer, "CHECK_S", 1_000.0)
+    monkeypatch.setattr(index_writer, "CHECK_S", math.inf)
     async with thin_replica(database.url, milvus) as a:
         before = await filled(a, 1)
         await a.write("c", upsert("d1", vector(1), {}))
         store = await a.read(lambda store: store)
-        index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-        target = RemoteCollection.of(store.collection("c"))
-        index.apply(target, [VectorChange("d1", 1_000, None, {})])
-        index.advance(target, before)
-        index.close()
+        with server_index(milvus) as index:
+            target = RemoteCollection.of(store.collection("c"))
+            index.apply(target, [VectorChange("d1", 1_000, None, {})])
+            index.advance(target, before)
         version = await a.write("c", upsert("d2", vector(2), {}))
         assert await found(a, version) == {"d0", "d1", "d2"}
 
 
 async def test_late_writes_replace_no_newer_passages(milvus: str) -> None:
-    index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-    target = RemoteCollection("semblance_test_late", "g", DIM, exhaustive=True)
-    index.create(target)
-    newer, older = VectorChange("d", 6, vector(1), {}), VectorChange("d", 5, vector(2), {})
-    other = VectorChange("e", 5, vector(3), {})
-    index.apply(target, [newer])
-    index.apply(target, [older, other])
-    assert RemoteCandidate("d", 6) in index.search(target, vector(1), 9, None)[0]
-    index.apply(target, [replace(newer, version=7)])
-    assert sorted(index.search(target, vector(1), 9, None)[0]) == [RemoteCandidate("d", 7), RemoteCandidate("e", 5)]
-    index.apply(target, [VectorChange("d", 8, None, {})])
-    assert index.count(target) == 1
-    index.apply(target, [replace(other, version=9), VectorChange("f", 10, vector(4), {})], new_until=9)
-    assert index.count(target) == 3, "what is said to be new is not looked for"
-    index.apply(target, [replace(other, version=11), VectorChange("f", 12, None, {})], new_until=9)
-    assert index.search(target, vector(1), 9, None)[0] == [RemoteCandidate("e", 11)]
-    index.drop(target.key)
-    assert index.position(target) is None
-    index.drop(target.key)
-    index.close()
+    with server_index(milvus) as index:
+        target = RemoteCollection("semblance_test_late", "g", DIM, exhaustive=True)
+        index.create(target)
+        newer, older = VectorChange("d", 6, vector(1), {}), VectorChange("d", 5, vector(2), {})
+        other = VectorChange("e", 5, vector(3), {})
+        index.apply(target, [newer])
+        index.apply(target, [older, other])
+        assert RemoteCandidate("d", 6) in index.search(target, vector(1), 9, None)[0]
+        index.apply(target, [replace(newer, version=7)])
+        assert sorted(index.search(target, vector(1), 9, None)[0]) == [RemoteCandidate("d", 7), RemoteCandidate("e", 5)]
+        index.apply(target, [VectorChange("d", 8, None, {})])
+        assert index.count(target) == 1
+        index.apply(target, [replace(other, version=9), VectorChange("f", 10, vector(4), {})], new_until=9)
+        assert index.count(target) == 3, "what is said to be new is not looked for"
+        index.apply(target, [replace(other, version=11), VectorChange("f", 12, None, {})], new_until=9)
+        assert index.search(target, vector(1), 9, None)[0] == [RemoteCandidate("e", 11)]
+        index.drop(target.key)
+        assert index.position(target) is None
+        index.drop(target.key)
 
 
 async def test_searches_that_fail_alike_are_logged_once(milvus: str, caplog: pytest.LogCaptureFixture) -> None:
     """As after a restart of the server, until the replica that fills the index has loaded the collection."""
-    index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-    missing = RemoteCollection("semblance_test_missing", "g", DIM, exhaustive=True)
-    for _ in range(3):
+    with server_index(milvus) as index:
+        missing = RemoteCollection("semblance_test_missing", "g", DIM, exhaustive=True)
+        for _ in range(3):
+            with pytest.raises(IndexUnavailable):
+                index.search(missing, QUERY[None], 9, None)
+        assert index.reachable
+        assert caplog.text.count("the index fails") == 1
+        index.ping()
         with pytest.raises(IndexUnavailable):
             index.search(missing, QUERY[None], 9, None)
-    assert index.reachable
-    assert caplog.text.count("the index fails") == 1
-    index.ping()
-    with pytest.raises(IndexUnavailable):
-        index.search(missing, QUERY[None], 9, None)
-    assert caplog.text.count("the index fails") == 2
-    index.close()
+        assert caplog.text.count("the index fails") == 2
 
 
 def test_an_empty_change_shows_no_reachable_server(milvus_server: MilvusServer) -> None:
-    index = MilvusIndex(MilvusAddress.parse(milvus_server.url), 2.0)
-    index.ping()
-    milvus_server.kill()
-    with pytest.raises(IndexUnavailable):
+    with server_index(milvus_server.url) as index:
         index.ping()
-    target = RemoteCollection("semblance_test_empty", "g", DIM, exhaustive=True)
-    index.apply(target, [])
-    index.apply(target, [VectorChange("d", 3, None, {})], new_until=3)
-    assert not index.reachable
-    index.close()
+        milvus_server.kill()
+        with short_calls(index), pytest.raises(IndexUnavailable):
+            index.ping()
+        target = RemoteCollection("semblance_test_empty", "g", DIM, exhaustive=True)
+        index.apply(target, [])
+        index.apply(target, [VectorChange("d", 3, None, {})], new_until=3)
+        assert not index.reachable
 
 
 async def test_a_record_ahead_of_its_mark_is_no_loss(
@@ -362,51 +370,38 @@ async def test_a_record_ahead_of_its_mark_is_no_loss(
     """As after a leader that ended between the two."""
     async with thin_replica(database.url, milvus) as a:
         await filled(a, 2)
-    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.1), follows=False) as alone:
+    async with thin_replica(database.url, milvus, replace(TIMEOUTS, version_s=0.01), follows=False) as alone:
         version = await alone.write("c", upsert("d2", vector(2), {}))
-    index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-    index.advance(RemoteCollection.of(collection_of(database)), version)
-    index.close()
+        collection = await alone.read(lambda store: store.collection("c"))
+    with server_index(milvus) as index:
+        index.advance(RemoteCollection.of(collection), version)
     caplog.clear()
     async with thin_replica(database.url, milvus) as b:
         assert await found(b, version) == {"d0", "d1", "d2"}
     assert "filling" not in caplog.text
 
 
-def collection_of(database: PostgresServer) -> Collection:
-    store = SqlDocumentStore(postgresql_engine(database.url, 1, 5.0))
-    try:
-        return store.collection("c")
-    finally:
-        store.close()
-
-
-@pytest.mark.timed
 async def test_a_database_that_was_set_back_fills_the_index_again(database: PostgresServer, milvus: str) -> None:
     async with thin_replica(database.url, milvus) as a:
         await filled(a, 2)
         saved = database.save_state()
 
-        async def written(doc_id: str, seed: int) -> bool:
-            await a.write("c", upsert(doc_id, vector(seed), {}))
-            return True
+        async def eventually_writes(doc_id: str, seed: int) -> None:
+            async def is_written() -> bool:
+                await a.write("c", upsert(doc_id, vector(seed), {}))
+                return True
 
-        await eventually(lambda: _retried(lambda: written("lost", 5)))
-        await eventually(partial(_finds, a, {"d0", "d1", "lost"}))
+            await eventually_holds(is_written)
+
+        await eventually_writes("lost", 5)
+        await eventually_finds(a, {"d0", "d1", "lost"})
         database.stop()
         database.recover_state(saved)
         database.start()
-        await eventually(lambda: _retried(lambda: written("after", 6)))
-        await eventually(partial(_finds, a, {"d0", "d1", "after"}))
+        await eventually_writes("after", 6)
+        await eventually_finds(a, {"d0", "d1", "after"})
         store = await a.read(lambda store: store)
-        await eventually(lambda: asyncio.sleep(0, result=passages_in(milvus, store) == 3))
-
-
-async def _retried(act: Callable[[], Awaitable[bool]]) -> bool:
-    try:
-        return await act()
-    except StoreUnavailable:
-        return False
+        await eventually_holds(lambda: passages_in(milvus, store) == 3)
 
 
 async def test_a_restored_backup_replaces_what_the_index_had(
@@ -420,10 +415,9 @@ async def test_a_restored_backup_replaces_what_the_index_had(
         back_up(store, copy, lambda _: None)
         await a.write("c", upsert("lost", vector(5), {}))
         restore(copy, store, lambda _: None)
-        await eventually(partial(_finds, a, {"d0", "d1"}))
-        index = MilvusIndex(MilvusAddress.parse(milvus), 5.0)
-        await eventually(lambda: asyncio.sleep(0, result=index.position(former) is None))
-        index.close()
+        await eventually_finds(a, {"d0", "d1"})
+        with server_index(milvus) as index:
+            await eventually_holds(lambda: index.position(former) is None)
         copy.close()
 
 
