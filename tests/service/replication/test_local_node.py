@@ -16,12 +16,14 @@ import pytest
 from semblance.service.documents.databases.sqlite import sqlite_engine
 from semblance.service.documents.sql import SqlDocumentStore
 from semblance.service.errors import UnknownCollection, VersionMismatch
+from semblance.service.indexes import collection_index
 from semblance.service.indexes.engines import faiss_ivf_sq8
 from semblance.service.indexes.index_folder import IndexFolder
 from semblance.service.ports.documents import Collection, CollectionSettings, Document, Write
 from semblance.service.ports.indexes import VectorIndex, VectorReader
 from semblance.service.replication.local_node import LocalNode
 from tests.support.vectors import one_passage, unit_vector
+from tests.support.waiting import CEILING_S, eventually
 
 DIM = 4
 SETTINGS = CollectionSettings("minilm", "space", DIM, "cosine", "exact", "none")
@@ -61,18 +63,25 @@ def indexes(tmp_path: Path) -> RecordingFolder:
     return RecordingFolder(tmp_path / "indexes")
 
 
-def put(store: SqlDocumentStore, doc_id: str, seed: int, name: str = "c") -> None:
-    write = Write(
-        Document(doc_id, f"text {seed}", {"seed": seed}),
-        one_passage(unit_vector(seed, DIM)),
-    )
-    store.upsert(store.collection(name), [write])
+@pytest.fixture
+def local(store: SqlDocumentStore, indexes: RecordingFolder) -> Iterator[LocalNode]:
+    """A node with an empty collection."""
+    store.create("c", SETTINGS)
+    local = LocalNode(store, indexes)
+    yield local
+    local.close()
 
 
-async def wear_out(local: LocalNode) -> None:
-    """Replace 300 documents until the index needs a rebuild; the last ones have seeds from 1500."""
+def put(store: SqlDocumentStore, doc_id: str, seed: int) -> None:
+    write = Write(Document(doc_id, f"text {seed}", {"seed": seed}), one_passage(unit_vector(seed, DIM)))
+    store.upsert(store.collection("c"), [write])
+
+
+async def wear_out(local: LocalNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace three documents until the index needs a rebuild."""
+    monkeypatch.setattr(collection_index, "SPARE_ROWS", 10)
     for round_ in range(6):
-        writes = [Write(Document(str(i), "", {}), one_passage(unit_vector(300 * round_ + i, DIM))) for i in range(300)]
+        writes = [Write(Document(str(i), "", {}), one_passage(unit_vector(3 * round_ + i, DIM))) for i in range(3)]
         await local.write("c", lambda store, writes=writes: store.upsert(store.collection("c"), writes))  # type: ignore[misc]
 
 
@@ -84,30 +93,21 @@ class Pause:
 
     def __call__(self) -> None:
         self.reached.set()
-        self.resume.wait(10)
+        self.resume.wait(CEILING_S)
 
 
-async def paused_rebuild(store: SqlDocumentStore, indexes: RecordingFolder) -> tuple[LocalNode, Pause]:
-    """A node whose index needs a rebuild, paused at the beginning of that."""
-    local = LocalNode(store, indexes)
+@pytest.fixture
+async def pause(local: LocalNode, indexes: RecordingFolder, monkeypatch: pytest.MonkeyPatch) -> Pause:
+    """The pause of a rebuild of the node's index, at its beginning."""
     indexes.on_rebuild = pause = Pause()
-    store.create("c", SETTINGS)
-    await wear_out(local)
-    await until(pause.reached.is_set)
-    return local, pause
+    await wear_out(local, monkeypatch)
+    await eventually(pause.reached.is_set)
+    return pause
 
 
 async def nearest(local: LocalNode, seed: int) -> str:
     _, index = await local.current("c", None)
     return index.search(unit_vector(seed, DIM)[None], 1, None)[1][0][0].id
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("timed out")
 
 
 async def test_rounded_rows_are_scored_by_stored_vectors(
@@ -134,51 +134,47 @@ async def test_rounded_rows_are_scored_by_stored_vectors(
 
 
 async def test_an_index_of_dead_rows_is_rebuilt_during_traffic(
-    store: SqlDocumentStore, indexes: RecordingFolder
+    store: SqlDocumentStore, local: LocalNode, pause: Pause
 ) -> None:
-    local, pause = await paused_rebuild(store, indexes)
     old = (await local.current("c", None))[1]
-    assert old.rows == 1800
+    assert old.rows == 18
     await local.write("c", lambda _: put(store, "d", 2000))
     await local.write("c", lambda _: put(store, "e", 2001))
     assert (await local.current("c", None))[1] is old, "the old index serves during the rebuild"
     assert await nearest(local, 2001) == "e"
     pause.resume.set()
-    await until(lambda: local._indexes["c"].index is not old)
+    await eventually(lambda: local._indexes["c"].index is not old)
     new = (await local.current("c", None))[1]
-    assert (new.rows, len(new)) == (302, 302), "the new one has the writes of the rebuild"
+    assert (new.rows, len(new)) == (5, 5), "the new one has the writes of the rebuild"
     assert new.version == store.collection("c").version
     assert await nearest(local, 2001) == "e"
-    local.close()
 
 
 @pytest.mark.parametrize("interruption", ["drop", "replace"])
 async def test_the_rebuilt_index_of_a_deleted_collection_is_discarded(
-    store: SqlDocumentStore, indexes: RecordingFolder, interruption: str
+    store: SqlDocumentStore, local: LocalNode, pause: Pause, interruption: str
 ) -> None:
-    local, pause = await paused_rebuild(store, indexes)
     await local.drop("c")
     if interruption == "replace":
         await local.write("c", lambda store: store.create("c", SETTINGS))
         await local.write("c", lambda _: put(store, "new", 7))
     pause.resume.set()
-    await until(lambda: not local._building)
+    await eventually(lambda: not local._building)
     if interruption == "replace":
         assert await nearest(local, 7) == "new"
         assert len((await local.current("c", None))[1]) == 1
     else:
         with pytest.raises(UnknownCollection):
             await local.current("c", None)
-    local.close()
 
 
-async def test_a_start_loads_the_snapshot_and_catches_up(store: SqlDocumentStore, indexes: RecordingFolder) -> None:
-    store.create("c", SETTINGS)
-    before = LocalNode(store, indexes)
+async def test_a_start_loads_the_snapshot_and_catches_up(
+    store: SqlDocumentStore, indexes: RecordingFolder, local: LocalNode
+) -> None:
     for seed in range(5):
         put(store, str(seed), seed)
-    await before.refresh_indexes()
-    await before.save()
+    await local.refresh_indexes()
+    await local.save()
     put(store, "late", 99)
     store.delete("c", "3")
     after = LocalNode(store, indexes)
@@ -252,23 +248,18 @@ async def test_a_snapshot_of_a_lost_history_is_rebuilt(indexes: RecordingFolder,
 
 
 @pytest.mark.parametrize("busy", ["searches", "other work"])
-async def test_slow_work_in_other_threads_never_delays_reads(
-    store: SqlDocumentStore, indexes: RecordingFolder, busy: str
-) -> None:
-    local = LocalNode(store, indexes)
-    store.create("c", SETTINGS)
+async def test_slow_work_in_other_threads_never_delays_reads(local: LocalNode, busy: str) -> None:
     resume = threading.Event()
     work = {
-        "searches": lambda: local.search(lambda _: resume.wait(10)),
-        "other work": lambda: asyncio.to_thread(resume.wait, 10),
+        "searches": lambda: local.search(lambda _: resume.wait(CEILING_S)),
+        "other work": lambda: asyncio.to_thread(resume.wait, CEILING_S),
     }
     others = [asyncio.create_task(work[busy]()) for _ in range(100)]
-    await asyncio.sleep(0)
-    read = await asyncio.wait_for(local.read(lambda store: store.collection("c")), 5)
-    assert read.name == "c"
+    await asyncio.sleep(0)  # lets each begin
+    assert (await local.read(lambda store: store.collection("c"))).name == "c"
+    assert not any(each.done() for each in others)
     resume.set()
     assert all(await asyncio.gather(*others))
-    local.close()
 
 
 async def test_a_collection_and_its_index_have_the_same_epoch(
@@ -287,13 +278,13 @@ async def test_a_collection_and_its_index_have_the_same_epoch(
     local.close()
 
 
-async def test_a_snapshot_without_documents_is_loaded(store: SqlDocumentStore, indexes: RecordingFolder) -> None:
-    store.create("c", SETTINGS)
-    before = LocalNode(store, indexes)
+async def test_a_snapshot_without_documents_is_loaded(
+    store: SqlDocumentStore, indexes: RecordingFolder, local: LocalNode
+) -> None:
     put(store, "a", 1)
-    await before.refresh_indexes()
-    await before.write("c", lambda store: store.delete("c", "a"))
-    await before.save()
+    await local.refresh_indexes()
+    await local.write("c", lambda store: store.delete("c", "a"))
+    await local.save()
     created = indexes.created
     after = LocalNode(store, indexes)
     await after.refresh_indexes()
@@ -302,57 +293,56 @@ async def test_a_snapshot_without_documents_is_loaded(store: SqlDocumentStore, i
     after.close()
 
 
-async def test_an_unchanged_index_is_not_saved_again(
-    store: SqlDocumentStore, indexes: RecordingFolder, tmp_path: Path
-) -> None:
-    store.create("c", SETTINGS)
-    local = LocalNode(store, indexes)
+async def test_an_unchanged_index_is_not_saved_again(store: SqlDocumentStore, local: LocalNode, tmp_path: Path) -> None:
+    manifest = tmp_path / "indexes" / "c" / "manifest.json"
     put(store, "a", 1)
     await local.refresh_indexes()
-    saving = asyncio.create_task(local.save_every(0.01))
-    manifest = tmp_path / "indexes" / "c" / "manifest.json"
-    await until(manifest.exists)
+    await local.save()
     first = manifest.stat().st_ino
-    await asyncio.sleep(0.1)
+    await local.save()
     assert manifest.stat().st_ino == first
+    saving = asyncio.create_task(local.save_every(0.01))
     await local.write("c", lambda _: put(store, "b", 2))
-    await until(lambda: manifest.stat().st_ino != first)
+    await eventually(lambda: manifest.stat().st_ino != first)
     saving.cancel()
     await local.drop("c")
     assert not manifest.exists(), "the snapshot is removed with the collection"
-    local.close()
 
 
 async def test_an_unwritable_snapshot_is_only_logged(
-    store: SqlDocumentStore, indexes: RecordingFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: SqlDocumentStore, local: LocalNode, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "indexes").write_text("a file where the folder should be")
-    store.create("c", SETTINGS)
-    local = LocalNode(store, indexes)
     put(store, "a", 1)
     await local.refresh_indexes()
-    with caplog.at_level(logging.ERROR):
-        await local.save()
+    await local.save()
     assert "no snapshot of the index of collection c" in caplog.text
     assert await nearest(local, 1) == "a"
-    local.close()
 
 
-async def test_closing_does_not_wait_for_a_rebuild(store: SqlDocumentStore, indexes: RecordingFolder) -> None:
-    local = LocalNode(store, indexes)
+async def test_closing_abandons_a_rebuild(
+    store: SqlDocumentStore,
+    indexes: RecordingFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
     store.create("c", SETTINGS)
-    indexes.on_rebuild = lambda: local._closing.wait(60)
-    await wear_out(local)
-    await asyncio.wait_for(asyncio.to_thread(local.close), 5)
+    local = LocalNode(store, indexes)
+    indexes.on_rebuild = pause = Pause()
+    await wear_out(local, monkeypatch)
+    await eventually(pause.reached.is_set)
+    closing = asyncio.create_task(asyncio.to_thread(local.close))
+    await eventually(local._closing.is_set)
+    pause.resume.set()
+    await closing
+    assert "is no longer needed: Stopped" in caplog.text
 
 
 async def test_a_write_succeeds_after_the_builder_was_shut_down(
-    store: SqlDocumentStore, indexes: RecordingFolder
+    store: SqlDocumentStore, local: LocalNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    local = LocalNode(store, indexes)
-    store.create("c", SETTINGS)
     local._builder.shutdown()  # as at the beginning of `close`, during a write
-    await wear_out(local)
+    await wear_out(local, monkeypatch)
     assert (await local.refresh_index("c")).needs_rebuild
-    assert store.get("c", ["299"])["299"].version == 6
-    local.close()
+    assert store.get("c", ["2"])["2"].version == 6
