@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from semblance.models.errors import BadCheckpoint
 from semblance.models.files.digests import _cached_sha256, file_sha256
+from tests.support.waiting import until
 
-HOUR_NS = 3600 * 10**9
+LONG_AGO_NS = 10**18  # in 2001
+
+
+def write_long_ago(file: Path, content: bytes) -> int:
+    """Write a file with an old time of modification, and return its time of change, which is now."""
+    file.write_bytes(content)
+    os.utime(file, ns=(LONG_AGO_NS, LONG_AGO_NS))
+    return file.stat().st_ctime_ns
 
 
 def test_a_recently_rewritten_file_gets_a_new_digest(tmp_path: Path) -> None:
@@ -24,18 +31,16 @@ def test_a_recently_rewritten_file_gets_a_new_digest(tmp_path: Path) -> None:
 
 
 def test_a_rewrite_of_equal_size_and_mtime_changes_the_digest(tmp_path: Path) -> None:
-    file, old = tmp_path / "weights", time.time_ns() - HOUR_NS
+    file = tmp_path / "weights"
     for content in (b"one", b"two", b"six"):
-        file.write_bytes(content)
-        os.utime(file, ns=(old, old))
+        before = file.stat().st_ctime_ns if file.exists() else 0
+        until(lambda: write_long_ago(file, content) > before, "another time of change")  # noqa: B023 - called here
         assert file_sha256(file) == hashlib.sha256(content).hexdigest()
-        time.sleep(0.02)  # longer than the resolution of the file system's change time
 
 
 def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
-    file, old = tmp_path / "weights", time.time_ns() - HOUR_NS
-    file.write_bytes(b"one")
-    os.utime(file, ns=(old, old))
+    file = tmp_path / "weights"
+    write_long_ago(file, b"one")
     before = _cached_sha256.cache_info().misses
     assert file_sha256(file) == file_sha256(file) == hashlib.sha256(b"one").hexdigest()
     assert _cached_sha256.cache_info().misses == before + 1

@@ -5,8 +5,6 @@ As in a memory pool that graphs share, all results of a graph are lost at its en
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -69,35 +67,32 @@ class Cuda:
     """Streams and captures as in torch: a failed capture does not restore the previous stream."""
 
     def __init__(self) -> None:
-        self.state = threading.local()
-        self.under_way = self.most_under_way = 0
+        self.now = Stream()
+        self.under_way = False
 
     def current(self) -> Stream:
-        if not hasattr(self.state, "stream"):
-            self.state.stream = Stream()
-        return self.state.stream  # type: ignore[no-any-return]
+        return self.now
 
     @contextmanager
     def stream(self, stream: Stream) -> Iterator[None]:
         before = self.current()
-        self.state.stream = stream
+        self.now = stream
         try:
             yield
         finally:
-            self.state.stream = before
+            self.now = before
 
     @contextmanager
     def graph(self, tape: Tape, **_: Any) -> Iterator[None]:
         before = self.current()
-        self.state.stream = Stream()
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.now = Stream()
+        self.under_way = True
         try:
             with tape:
                 yield
         finally:
-            self.under_way -= 1
-        self.state.stream = before
+            self.under_way = False
+        self.now = before
         with torch.inference_mode():
             tape.spoil()
 
@@ -150,9 +145,7 @@ def test_alternating_shapes_share_output_buffers_without_mixing_results() -> Non
 
 
 @pytest.mark.usefixtures("cuda")
-def test_a_text_above_the_token_limit_gets_larger_buffers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_text_above_the_token_limit_gets_larger_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graphs, "MAX_TOKENS", 256)
     graphs = CudaGraphs(forward, CPU)
     for lengths in ((5, 3), (1000,), (9, 1), (800,), (250,)):
@@ -172,15 +165,15 @@ def test_a_failed_capture_restores_the_stream_and_releases_the_lock(cuda: Cuda) 
     assert not CAPTURE_LOCK.locked()
 
 
-def test_threads_capture_one_at_a_time(cuda: Cuda) -> None:
-    def slow(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
-        time.sleep(0.05)
+def test_warm_up_and_capture_hold_the_lock_of_the_process(cuda: Cuda) -> None:
+    passes: list[tuple[bool, bool]] = []
+
+    def recorded(inputs: Tensor, shape: BatchShape) -> DeviceOutput:
+        passes.append((cuda.under_way, CAPTURE_LOCK.locked()))
         return forward(inputs, shape)
 
-    inputs, shape, _ = inputs_of((3, 4))
-    threads = [threading.Thread(target=CudaGraphs(slow, CPU), args=(inputs, shape)) for _ in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert cuda.most_under_way == 1
+    graphs = CudaGraphs(recorded, CPU)
+    check(graphs, (3, 4))
+    assert not CAPTURE_LOCK.locked()
+    check(graphs, (4, 3))
+    assert passes == [(False, True), (True, True)]

@@ -7,13 +7,14 @@ import logging
 import subprocess
 import sys
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from semblance.models.errors import NotExportable
 from semblance.models.networks.export_cache import MANIFEST, cached_export
+from tests.support.waiting import until
 
 calls: list[Path] = []
 
@@ -37,24 +38,14 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_an_export_is_created_once(tmp_path: Path) -> None:
-    assert [content(tmp_path) for _ in range(3)] == [b"weights"] * 3
+def test_an_export_is_created_once_for_each_fingerprint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert [content(tmp_path) for _ in range(3)] == [b"weights"] * 3
     assert len(calls) == 1
     assert names(tmp_path) == ["f", "f.lock"]
-
-
-def test_the_log_says_when_an_export_takes_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        content(tmp_path)
-        begun, done = [record.getMessage() for record in caplog.records]
-        content(tmp_path)
-    assert begun == f"exporting the network for its runtime, once; later starts reuse it from {tmp_path}"
-    assert done == "exported the network in 0.0 s"
-    assert len(caplog.records) == 2, "nothing is exported, and nothing logged, the second time"
-
-
-def test_another_fingerprint_is_another_export(tmp_path: Path) -> None:
-    content(tmp_path, "f")
+    begun, done = caplog.messages  # nothing is logged when nothing is exported
+    assert begun.endswith(f"once; later starts reuse it from {tmp_path}")
+    assert done.startswith("exported the network in ")
     content(tmp_path, "g")
     assert len(calls) == 2
 
@@ -66,18 +57,16 @@ def test_without_a_folder_nothing_is_cached() -> None:
     assert not any(folder.exists() for folder in calls)
 
 
-@pytest.mark.parametrize("damage", ["changed", "gone", "no manifest", "broken manifest"])
-def test_a_damaged_export_is_replaced(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("file", "damage"), [("network.bin", b"other"), ("network.bin", None), (MANIFEST, None), (MANIFEST, b"{")]
+)
+def test_a_damaged_export_is_replaced(
+    tmp_path: Path, file: str, damage: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
     content(tmp_path)
-    match damage:
-        case "changed":
-            (tmp_path / "f" / "network.bin").write_bytes(b"other")
-        case "gone":
-            (tmp_path / "f" / "network.bin").unlink()
-        case "no manifest":
-            (tmp_path / "f" / MANIFEST).unlink()
-        case "broken manifest":
-            (tmp_path / "f" / MANIFEST).write_text("{")
+    (tmp_path / "f" / file).unlink()
+    if damage is not None:
+        (tmp_path / "f" / file).write_bytes(damage)
     with caplog.at_level(logging.WARNING):
         assert content(tmp_path) == b"weights"
     assert len(calls) == 2
@@ -94,29 +83,8 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == ["f.lock"]
 
 
-def test_concurrent_threads_create_one_export(tmp_path: Path) -> None:
-    results: list[tuple[int, bytes]] = []
-
-    def slow(folder: Path) -> None:
-        time.sleep(0.2)  # until the others wait
-        export(folder)
-
-    def use() -> None:
-        with cached_export(tmp_path, "f", slow) as folder:
-            results.append((folder.stat().st_ino, (folder / "network.bin").read_bytes()))
-
-    threads = [threading.Thread(target=use) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(calls) == 1
-    assert results == [(tmp_path.joinpath("f").stat().st_ino, b"weights")] * 4
-    assert names(tmp_path) == ["f", "f.lock"]
-
-
-def test_a_process_waits_for_the_export_of_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Once the other is killed, its lock is released and its leftovers are removed."""
+def test_one_exports_while_threads_and_processes_wait(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once an exporting process is killed, its lock is released and its leftovers are removed."""
     code = """
 import sys, pathlib
 from semblance.models.networks.export_cache import cached_export
@@ -127,22 +95,33 @@ def export(folder):
 with cached_export(pathlib.Path(sys.argv[1]), "f", export):
     pass
 """
+    waits, killed = "another process is exporting the network; waiting for it", threading.Event()
+
+    def export_while_others_wait(folder: Path) -> None:
+        assert killed.is_set()
+        results.extend(pool.submit(use) for _ in range(3))
+        until(lambda: caplog.messages.count(waits) == 4, "three threads more that wait")
+        export(folder)
+
+    def use() -> tuple[int, bytes]:
+        with cached_export(tmp_path, "f", export_while_others_wait) as folder:
+            return folder.stat().st_ino, (folder / "network.bin").read_bytes()
+
     caplog.set_level(logging.INFO)
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
+    with (
+        ThreadPoolExecutor(4) as pool,
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other,
+    ):
         assert other.stdout is not None
         assert other.stdout.readline() == "making\n"
-        waiting = threading.Thread(target=content, args=[tmp_path])
-        waiting.start()
-        waiting.join(0.2)
-        assert waiting.is_alive()
-        assert caplog.messages == ["another process is exporting the network; waiting for it"]
-        assert calls == []
+        results = [pool.submit(use)]
+        until(lambda: caplog.messages == [waits], "a thread that waits")
+        killed.set()
         other.kill()
-        waiting.join(30)
-    assert len(calls) == 1
-    assert content(tmp_path) == b"weights"
+        assert results[0].result() == (tmp_path.joinpath("f").stat().st_ino, b"weights")
+    assert len({each.result() for each in results}) == len(calls) == 1
     assert names(tmp_path) == ["f", "f.lock"]
     assert names(tmp_path / "f") == [MANIFEST, "network.bin"]
 
