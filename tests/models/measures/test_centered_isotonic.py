@@ -46,20 +46,6 @@ def test_blocks_are_those_of_scikit_learn(pairs: tuple[Doubles, Booleans]) -> No
     assert len(fitted.scores) == len(np.unique(shares.round(9)))
 
 
-@given(labeled_scores())
-def test_a_linear_map_of_the_scores_changes_no_probability(pairs: tuple[Doubles, Booleans]) -> None:
-    scores, matches = pairs
-    moved = centered_isotonic(4 * scores + 3, matches)
-    assert moved(4 * scores + 3) == pytest.approx(centered_isotonic(scores, matches)(scores), abs=1e-9)
-
-
-@given(labeled_scores())
-def test_opposite_labels_and_scores_give_opposite_probabilities(pairs: tuple[Doubles, Booleans]) -> None:
-    scores, matches = pairs
-    opposite = centered_isotonic(-scores, ~matches)
-    assert opposite(-scores) == pytest.approx(1 - centered_isotonic(scores, matches)(scores), abs=1e-9)
-
-
 @pytest.mark.parametrize("scores", [np.zeros(0), np.array([0.1, np.nan]), np.array([np.inf])])
 def test_scores_that_are_missing_or_not_finite_are_refused(scores: Doubles) -> None:
     with pytest.raises(ValueError, match="finite"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semblance.models.catalogue import explainable
@@ -31,17 +31,18 @@ def explanation(encoder: Transformer, query: str, text: str) -> Explanation:
     return explainable("rcmd1").explain(a, b).by_word()
 
 
+@settings(max_examples=20)  # each is encoded
 @given(query=QUERIES, text=TEXTS, chars=st.sampled_from([30, 80, 240]), marks=st.integers(1, 8))
-def test_marks_rest_and_special_sum_to_the_score(
+def test_marks_sum_to_the_score_and_the_snippet_to_the_most(
     minilm: Transformer, query: str, text: str, chars: int, marks: int
 ) -> None:
+    """Of all runs of sentences that fit and, of a sentence that does not, all runs of words."""
     why = explanation(minilm, query, text)
     found = highlight(why, HighlightOptions(chars, marks))
-    total = sum(mark.contribution for mark in found.marks) + found.rest + found.special
-    assert total == pytest.approx(found.score, abs=1e-12)
+    of_marks = sum(mark.contribution for mark in found.marks)
+    assert of_marks + found.rest + found.special == pytest.approx(found.score, abs=1e-12)
     assert found.score == why.score
-    outside = [mark for mark in found.marks if not found.start <= mark.start < mark.end <= found.end]
-    assert outside == []
+    assert all(found.start <= mark.start < mark.end <= found.end for mark in found.marks)
     words = {(unit.start, unit.end) for unit in why.right}
     starts, ends = {start for start, _ in words}, {end for _, end in words}
     assert {found.start, *(mark.start for mark in found.marks)} <= starts
@@ -53,13 +54,6 @@ def test_marks_rest_and_special_sum_to_the_score(
         assert mark.query[0] in {unit.text for unit in why.left}
     if found.end - found.start > chars:
         assert sum(found.start <= start < found.end for start, _ in words) == 1, "only a single word may be longer"
-
-
-@given(query=QUERIES, text=TEXTS, chars=st.sampled_from([30, 80, 240]))
-def test_the_snippet_has_the_largest_sum(minilm: Transformer, query: str, text: str, chars: int) -> None:
-    """Of all runs of sentences that fit and, of a sentence that does not, all runs of words."""
-    why = explanation(minilm, query, text)
-    found = highlight(why, HighlightOptions(chars))
     parts = why.contribution.sum(axis=0)
 
     def total(start: int, end: int) -> float:
@@ -77,8 +71,7 @@ def test_the_best_sentence_is_shown_and_its_words_marked(minilm: Transformer) ->
     text = " ".join([SENTENCES[1], SENTENCES[2], SENTENCES[1], SENTENCES[0], SENTENCES[1], SENTENCES[1]])
     found = highlight(explanation(minilm, "my parcel is missing", text), HighlightOptions(80, 3))
     assert text[found.start : found.end].startswith("The parcel never came")
-    marked = [text[mark.start : mark.end] for mark in found.marks]
-    assert "parcel" in " ".join(marked)
+    assert "parcel" in " ".join(text[mark.start : mark.end] for mark in found.marks)
     assert any("parcel" in mark.query for mark in found.marks)
 
 

@@ -55,39 +55,11 @@ def test_parts_and_special_share_agree_with_a_loop(a: TokenEmbeddings, b: TokenE
     assert explanation.special == pytest.approx(parts.sum() - own.sum(), abs=1e-6)
 
 
-def test_special_tokens_are_matched_but_not_averaged() -> None:
-    """By hand: P is that of the second left token, whose best match is the special right one."""
-    a = embeddings_of(np.array([[1.0, 0.0], [0.0, 1.0]]), special=[True, False])
-    b = embeddings_of(np.array([[0.0, 2.0], [3.0, 4.0]]), special=[True, False])
-    measure = similarity("bertscore_f1")
-    assert isinstance(measure, Explainable)
-    precision, recall = 1.0, 0.8
-    assert measure.score(a, b) == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-6)
-    explanation = measure.explain(a, b)
-    assert explanation.special == pytest.approx(precision * recall / (precision + recall), abs=1e-6)
-    assert explanation.contribution == pytest.approx(np.array([[recall * precision / (precision + recall)]]), abs=1e-6)
-    assert measure.score(b, a) == pytest.approx(measure.score(a, b), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "precision", "recall"),
-    [
-        ([[1.0, 0.0]], [[-1.0, 0.0]], -1.0, -1.0),
-        ([[1.0, 0.0]], [[0.0, 1.0]], 0.0, 0.0),
-        ([[1.0, 0.0]], [[0.1, 1.0], [-1.0, 0.05]], 0.0995, -0.4496),
-        ([[1.0, 0.0]], [[0.6, 0.8], [-0.6, 0.8]], 0.6, 0.0),
-        ([[0.0, 0.0]], [[1.0, 1.0]], 0.0, 0.0),
-    ],
-)
-def test_the_score_is_0_unless_both_means_are_positive(
-    a: list[list[float]], b: list[list[float]], precision: float, recall: float
-) -> None:
+@pytest.mark.parametrize("other", [[[-1.0, 0.0]], [[0.0, 1.0]], [[0.1, 1.0], [-1.0, 0.05]], [[0.6, 0.8], [-0.6, 0.8]]])
+def test_the_score_is_0_unless_both_means_are_positive(other: list[list[float]]) -> None:
     """The quotient is arbitrary otherwise: 2 P R / (P + R) of the third case is 0.26, above P."""
-    left, right = embeddings_of(np.array(a, np.float32)), embeddings_of(np.array(b, np.float32))
-    assert one_way(left, right) == pytest.approx(precision, abs=1e-3)
-    assert one_way(right, left) == pytest.approx(recall, abs=1e-3)
-    for score in (similarity("bertscore_f1").score(left, right), similarity("bertscore_f1").score(right, left)):
-        assert score == pytest.approx(0.0, abs=1e-7)
+    a, b = embeddings_of(np.array([[1.0, 0.0]], np.float32)), embeddings_of(np.array(other, np.float32))
+    assert [similarity("bertscore_f1").score(*pair) for pair in ((a, b), (b, a))] == pytest.approx([0, 0], abs=1e-7)
 
 
 def test_embeddings_without_text_are_rejected() -> None:

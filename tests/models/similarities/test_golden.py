@@ -1,64 +1,94 @@
-"""Numbers from worked examples of the CLRCMD paper."""
+"""Numbers from worked examples of papers: transport between tokens, and fuzzy sets."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
-from semblance.models.catalogue import similarity
+from semblance.models.catalogue import explainable, similarity
+from semblance.models.embeddings import TokenEmbeddings, unit_rows
 from semblance.models.measures.alignment import cosine_matrix
+from semblance.models.measures.fuzzy_sets import Degrees, dynamax, jaccard, max_pooled
 from semblance.models.measures.transport import average_pooling_plan, column_plan, row_plan
-from semblance.models.protocols import Explainable
 from tests.support.project import GOLDEN_FILES
 from tests.support.token_matrices import embeddings_of
 
-GOLDEN = json.loads((GOLDEN_FILES / "clrcmd.json").read_text())
-TOLERANCE = GOLDEN["tolerance"]
-X, Y = (embeddings_of(np.array(GOLDEN[name], np.float32)) for name in ("x", "y"))
+CLRCMD, DYNAMAX = (json.loads((GOLDEN_FILES / f"{paper}.json").read_text()) for paper in ("clrcmd", "dynamax"))
+X, Y, U, V = (embeddings_of(np.array(paper[name], np.float32)) for paper in (CLRCMD, DYNAMAX) for name in "xy")
 
 
-def test_cosines_of_all_token_pairs() -> None:
-    assert cosine_matrix(X, Y) == pytest.approx(np.array(GOLDEN["cosines"]), abs=TOLERANCE)
+def with_row(text: TokenEmbeddings, row: list[float]) -> TokenEmbeddings:
+    return embeddings_of(np.array([*text.vectors, row], np.float32))
 
 
-@pytest.mark.parametrize("name", ["rcmd", "rcmd1", "rcmd2", "cosine"])
-def test_scores(name: str) -> None:
-    assert similarity(name).score(X, Y) == pytest.approx(GOLDEN[name], abs=TOLERANCE)
+def of_unit_length(text: TokenEmbeddings) -> TokenEmbeddings:
+    return embeddings_of(unit_rows(text.vectors).astype(np.float32))
 
 
-@pytest.mark.parametrize("name", ["rcmd", "cosine"])
-def test_parts_of_the_score(name: str) -> None:
-    measure = similarity(name)
-    assert isinstance(measure, Explainable)
-    assert measure.explain(X, Y).contribution == pytest.approx(np.array(GOLDEN[f"{name}_parts"]), abs=TOLERANCE)
+def weighted(name: str, text: TokenEmbeddings) -> TokenEmbeddings:
+    return embeddings_of(text.vectors, weights=np.array(DYNAMAX[f"sif_weights_{name}"], np.float32))
 
 
-def test_an_additional_token_changes_the_score() -> None:
-    longer = embeddings_of(np.array([*GOLDEN["x"], GOLDEN["masked_row"]], np.float32))
-    assert similarity("rcmd").score(longer, Y) == pytest.approx(GOLDEN["rcmd_if_the_masked_row_counted"], abs=TOLERANCE)
+def over_the_fixed_universe() -> float:
+    universe = np.array(DYNAMAX["fixed_universe"], np.float64).T
+    return Degrees(U.vectors @ universe, V.vectors @ universe).score(jaccard)
 
 
-def test_plans() -> None:
-    cosines = cosine_matrix(X, Y)
-    assert row_plan(cosines) == pytest.approx(np.array(GOLDEN["row_plan"]), abs=TOLERANCE)
-    assert column_plan(cosines) == pytest.approx(np.array(GOLDEN["column_plan"]), abs=TOLERANCE)
-    assert average_pooling_plan(X, Y) == pytest.approx(np.array(GOLDEN["average_pooling_plan"]), abs=TOLERANCE)
+def soft_cardinality_of_the_union() -> float:
+    """The outer elements are orthogonal: |X| = 2, |Y| = 1, |X ∪ Y| = 3 / (1 + s) for a score s by true cosines."""
+    first, middle, last = np.array(DYNAMAX["soft_elements"], np.float32)
+    outer, inner = embeddings_of(np.stack([first, last])), embeddings_of(middle[None])
+    return 3 / (1 + similarity("soft_cardinality").score(outer, inner))
+
+
+FIGURES: dict[str, Callable[[], ArrayLike]] = {
+    "cosines": lambda: cosine_matrix(X, Y),
+    "rcmd": lambda: similarity("rcmd").score(X, Y),
+    "rcmd1": lambda: similarity("rcmd1").score(X, Y),
+    "rcmd2": lambda: similarity("rcmd2").score(X, Y),
+    "cosine": lambda: similarity("cosine").score(X, Y),
+    "rcmd_parts": lambda: explainable("rcmd").explain(X, Y).contribution,
+    "cosine_parts": lambda: explainable("cosine").explain(X, Y).contribution,
+    "rcmd_if_the_masked_row_counted": lambda: similarity("rcmd").score(with_row(X, CLRCMD["masked_row"]), Y),
+    "row_plan": lambda: row_plan(cosine_matrix(X, Y)),
+    "column_plan": lambda: column_plan(cosine_matrix(X, Y)),
+    "average_pooling_plan": lambda: average_pooling_plan(X, Y),
+    "exact_transport_distance": lambda: 1 - similarity("cmd").score(X, Y),
+    "dynamax_memberships_x": lambda: dynamax(U, V).memberships()[0],
+    "dynamax_memberships_y": lambda: dynamax(U, V).memberships()[1],
+    "max_pooled_memberships_x": lambda: max_pooled(U, V).memberships()[0],
+    "max_pooled_memberships_y": lambda: max_pooled(U, V).memberships()[1],
+    "jaccard_over_the_fixed_universe": over_the_fixed_universe,
+    "x_with_its_second_token_repeated": lambda: similarity("dynamax_jaccard").score(with_row(U, DYNAMAX["x"][1]), V),
+    "of_unit_vectors": lambda: similarity("dynamax_jaccard").score(of_unit_length(U), of_unit_length(V)),
+    "with_sif_weights": lambda: similarity("dynamax_jaccard").score(weighted("x", U), weighted("y", V)),
+    "soft_cardinality": soft_cardinality_of_the_union,
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_equal_those_of_the_papers(name: str) -> None:
+    paper = CLRCMD if name in CLRCMD else DYNAMAX
+    assert FIGURES[name]() == pytest.approx(np.array(paper[name]), abs=paper["tolerance"])
+
+
+def test_scores_of_each_measure_equal_those_of_the_papers() -> None:
+    for name, score in DYNAMAX["scores"].items():
+        assert similarity(name).score(U, V) == pytest.approx(score, abs=DYNAMAX["tolerance"])
+    for name, distance in CLRCMD["relaxed_distances"].items():
+        assert 1 - similarity(name).score(X, Y) == pytest.approx(distance, abs=CLRCMD["tolerance"])
 
 
 def test_average_pooling_as_transport() -> None:
     """The paper's costs, whose total under the plan is one minus the cosine of the means."""
-    plan = average_pooling_plan(X, Y)
+    plan, tolerance = average_pooling_plan(X, Y), CLRCMD["tolerance"]
     costs = 1 / (len(X) * len(Y)) / plan - cosine_matrix(X, Y)
-    assert costs == pytest.approx(np.array(GOLDEN["average_pooling_costs"]), abs=TOLERANCE)
+    assert costs == pytest.approx(np.array(CLRCMD["average_pooling_costs"]), abs=tolerance)
     distance = float((plan * costs).sum())
-    assert distance == pytest.approx(GOLDEN["average_pooling_distance"], abs=TOLERANCE)
-    assert distance == pytest.approx(1 - similarity("cosine").score(X, Y), abs=TOLERANCE)
-    assert np.linalg.matrix_rank(plan) == GOLDEN["average_pooling_rank"]
-
-
-def test_distances() -> None:
-    assert 1 - similarity("cmd").score(X, Y) == pytest.approx(GOLDEN["exact_transport_distance"], abs=TOLERANCE)
-    for name, distance in GOLDEN["relaxed_distances"].items():
-        assert 1 - similarity(name).score(X, Y) == pytest.approx(distance, abs=TOLERANCE)
+    assert distance == pytest.approx(CLRCMD["average_pooling_distance"], abs=tolerance)
+    assert distance == pytest.approx(1 - similarity("cosine").score(X, Y), abs=tolerance)
+    assert np.linalg.matrix_rank(plan) == CLRCMD["average_pooling_rank"]

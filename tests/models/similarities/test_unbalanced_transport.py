@@ -1,4 +1,4 @@
-"""Unbalanced transport compared with plain loops, and its preference for words in place."""
+"""Unbalanced transport compared with plain loops, and its scores of at most 1."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def plain_parts(a: TokenEmbeddings, b: TokenEmbeddings) -> tuple[Doubles, float]
     return parts[0, 1] / largest if largest > 0 else parts[0, 1], min(margins)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(a=token_embeddings(), b=token_embeddings())
 def test_parts_agree_with_plain_loops(a: TokenEmbeddings, b: TokenEmbeddings) -> None:
     assume(plain_forms(a))
@@ -93,29 +93,6 @@ def test_single_words_have_a_closed_form(right: str, gain: float) -> None:
     """The plan of one pair is exp(gain / (entropy + 2 relaxation)); a word gains 0.8 by itself."""
     score = similarity("unbalanced_transport").score(words("cat", [[1, 0]]), words(right, [[4, 3]]))
     assert score == pytest.approx(0.8 * np.exp((gain - 0.8) / 1.05))
-
-
-def test_words_without_a_counterpart_stay_unaligned() -> None:
-    a, b = words("cat bank", [[1, 0, 0], [0, 1, 0]]), words("kitten rain", [[4, 3, 0], [0, 0, 1]])
-    parts = parts_of("unbalanced_transport", a, b)
-    assert parts[0, 0] > 0.2
-    assert [parts[0, 1], parts[1, 1]] == [0.0, 0.0]
-
-
-def test_neighbors_decide_between_equal_words() -> None:
-    """Both "the" have one vector; the place would prefer the first, what follows the second."""
-    a = words("the dog", [[0, 0, 1], [0, 1, 0]])
-    b = words("the cat the dog", [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
-    parts = parts_of("unbalanced_transport", a, b)
-    assert parts[0].argmax() == 2
-    assert parts[1].argmax() == 3
-
-
-def test_places_decide_between_equal_words_without_neighbors() -> None:
-    a = words("no rain snow", [[0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
-    b = words("no wind no", [[0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]])
-    parts = parts_of("unbalanced_transport", a, b)
-    assert parts[0, 0] > parts[0, 2]
 
 
 def test_parts_are_divided_among_the_tokens_of_a_word() -> None:
