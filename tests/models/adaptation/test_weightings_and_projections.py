@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from semblance.models.adaptation.affine_map import AffineMap, read_affine_map
@@ -98,6 +99,8 @@ def test_common_component_removal_agrees_with_truncated_svd() -> None:
     removal = CommonComponentRemoval().fit(vectors)
     assert removal(vectors.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
     assert removal.matrix @ removal.matrix == pytest.approx(removal.matrix, abs=1e-12)
+    with pytest.raises(NotFitted, match="every vector is zero"):
+        CommonComponentRemoval().fit(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("k", [12, 5])
@@ -107,12 +110,6 @@ def test_whitening_agrees_with_pca_except_for_signs(k: int) -> None:
     white = (vectors - Whitening().fit(vectors, k).mean) @ Whitening().fit(vectors, k).matrix
     assert np.abs(white) == pytest.approx(np.abs(expected), abs=1e-8)
     assert np.cov(white.T) == pytest.approx(np.eye(k), abs=1e-9)
-
-
-def test_whitening_is_invariant_to_text_order() -> None:
-    vectors = correlated(200, 12)
-    reversed_order = Whitening().fit(vectors[::-1].copy())
-    assert reversed_order.matrix == pytest.approx(Whitening().fit(vectors).matrix, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -147,20 +144,6 @@ def test_tokens_of_a_layer_normalization_lose_one_dimension_or_more() -> None:
     assert Whitening().fit(normalized * weights + biases).matrix.shape == (12, 9)
 
 
-def test_common_component_removal_rejects_zero_vectors() -> None:
-    with pytest.raises(NotFitted, match="every vector is zero"):
-        CommonComponentRemoval().fit(np.zeros((3, 2)))
-
-
-def test_a_map_commutes_with_weighted_means_and_preserves_zero() -> None:
-    whitening = Whitening().fit(correlated(200, 12), 5)
-    tokens = correlated(6, 12).astype(np.float32)
-    weights = np.random.default_rng(1).uniform(0.1, 1, 6)
-    mean = (weights @ tokens / weights.sum()).astype(np.float32)
-    assert weights @ whitening(tokens) / weights.sum() == pytest.approx(whitening(mean[None])[0], abs=1e-3, rel=1e-4)
-    assert not whitening(np.zeros((1, 12), np.float32)).any()
-
-
 def test_a_saved_map_is_read_back_exactly(tmp_path: Path) -> None:
     saved = AffineMap(np.array([1.0, 2.0]), np.array([[0.1], [1 / 3]]), {"kind": "whitening", "space": "s"})
     saved.save(tmp_path / "map")
@@ -171,18 +154,11 @@ def test_a_saved_map_is_read_back_exactly(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_projections_are_rejected(tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
     (tmp_path / "text").write_text("no tensors")
     save_file({"mean": np.zeros(2), "matrix": np.zeros((2, 2))}, tmp_path / "foreign")
     AffineMap(np.zeros(3), np.zeros((2, 2))).save(tmp_path / "odd")
     AffineMap(np.zeros(2), np.full((2, 2), np.nan)).save(tmp_path / "nan")
-    for name, message in (
-        ("text", "cannot read"),
-        ("missing", "cannot read"),
-        ("foreign", "no projection"),
-        ("odd", "no finite affine"),
-        ("nan", "no finite affine"),
-    ):
-        with pytest.raises(BadCheckpoint, match=message):
+    messages = {"text": "cannot read", "missing": "cannot read", "foreign": "no projection"}
+    for name in ("text", "missing", "foreign", "odd", "nan"):
+        with pytest.raises(BadCheckpoint, match=messages.get(name, "no finite affine")):
             read_affine_map(tmp_path / name)

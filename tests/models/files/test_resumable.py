@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,38 +24,35 @@ def test_the_same_job_resumes_even_under_another_version(tmp_path: Path) -> None
             assert json.loads(about.read_text("utf-8")) == JOB
 
 
+def resume(about: Path, job: Mapping[str, object] = JOB) -> None:
+    with resumable_folder(about, job, BadDataSet):
+        pass
+
+
 @pytest.mark.parametrize("other", [{**JOB, "sizes": {"dim": 4}}, {**JOB, "sizes": {}}])
 def test_a_different_job_is_rejected_with_the_differing_keys(tmp_path: Path, other: dict[str, object]) -> None:
     about = tmp_path / "about.json"
-    with resumable_folder(about, JOB, BadDataSet):
-        pass
-    with (
-        pytest.raises(BadDataSet, match=r"another value of sizes\.dim; repeat"),
-        resumable_folder(about, other, BadDataSet),
-    ):
-        pass
+    resume(about)
+    with pytest.raises(BadDataSet, match=r"another value of sizes\.dim; repeat"):
+        resume(about, other)
     assert json.loads(about.read_text("utf-8")) == JOB
 
 
 def test_remains_of_a_crash_are_accepted_foreign_files_refused(tmp_path: Path) -> None:
     about = tmp_path / "about.json"
     partial_path(about).write_text("{")
-    with resumable_folder(about, JOB, BadDataSet):
-        pass
+    resume(about)
     about.unlink()
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(BadDataSet, match=r"already contains notes\.txt"), resumable_folder(about, JOB, BadDataSet):
-        pass
+    with pytest.raises(BadDataSet, match=r"already contains notes\.txt"):
+        resume(about)
     assert not about.exists()
 
 
 def test_a_path_that_is_no_folder_raises_the_requested_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(BadDataSet, match="cannot be written"),
-        resumable_folder(tmp_path / "file" / "a.json", {}, BadDataSet),
-    ):
-        pass
+    with pytest.raises(BadDataSet, match="cannot be written"):
+        resume(tmp_path / "file" / "a.json")
 
 
 def test_errors_of_the_block_propagate_unchanged(tmp_path: Path) -> None:

@@ -95,13 +95,8 @@ def unread(text: str, tokenizer: FastTokenizer | None = None) -> float:
     "text",
     [
         "Кошка спит на диване.",
-        "القطة نائمة على الأريكة",
         "猫在沙发上睡觉。",
-        "ソファーで猫が寝ています",
-        "Η γάτα κοιμάται στον καναπέ.",
-        "החתול ישן על הספה",
         "बिल्ली सोफे पर सो रही है",
-        "고양이가 소파에서 자고 있다",
         "แมวกำลังนอนหลับ",
         "Kissa nukkuu pehmeällä sohvalla koko päivän.",
         "Kot śpi na kanapie przez cały długi dzień.",
@@ -117,8 +112,6 @@ def test_other_languages_are_unread_by_an_english_model(text: str) -> None:
         "The cat sleeps on the sofa all day long.",
         "omg I'm sooo late 😂😂 see u later lol",
         "for i in range(len(items)): total += items[i].price",
-        "Björk Guðmundsdóttir",
-        "Order 4711-0815: 3 x EUR 1,299.00, 2026-11-22",
         "+49 30 901820",
         "café, naïve, résumé, jalapeño, Zürich",
         "See you 🙂👍",
@@ -130,11 +123,6 @@ def test_english_names_code_and_numbers_are_read(text: str) -> None:
     assert unread(text) < 0.5
 
 
-@pytest.mark.parametrize("text", ["😀", "🎉🎉 😂"])
-def test_signs_that_no_token_has_are_unread(text: str) -> None:
-    assert unread(text) == 1.0
-
-
 def test_a_truncated_text_is_judged_by_what_is_read() -> None:
     mixed = "The cat sleeps on the sofa. " * 3 + "Кошка спит на диване. " * 20
     [start] = english().tokenize([mixed], "", "START")
@@ -144,9 +132,9 @@ def test_a_truncated_text_is_judged_by_what_is_read() -> None:
     assert end.unread == 0.0
 
 
-def test_a_prompt_is_not_judged() -> None:
-    [tokens] = english().tokenize(["Кошка спит"], "search query: ", "END")
-    assert tokens.unread == 1.0
+def test_prompts_are_not_judged_and_signs_without_a_token_are_unread() -> None:
+    [prompted] = english().tokenize(["Кошка спит"], "search query: ", "END")
+    assert prompted.unread == unread("😀") == unread("🎉🎉 😂") == 1.0
 
 
 def test_a_vocabulary_of_characters_judges_nothing() -> None:

@@ -1,0 +1,44 @@
+"""Changes of a model folder, in the form of sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers.base.modules import Dense
+
+from tests.support.small_model import DIM, edit
+
+
+def edit_modules(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Change the list of modules in place, and number them anew."""
+    file = folder / "modules.json"
+    modules = json.loads(file.read_text())
+    change(modules)
+    file.write_text(json.dumps([each | {"idx": idx, "name": str(idx)} for idx, each in enumerate(modules)]))
+
+
+def set_pooling(folder: Path, mode: str, dims: int = DIM, **more: object) -> None:
+    """Write the settings of pooling anew."""
+    file = folder / "1_Pooling" / "config.json"
+    file.write_text(json.dumps({"embedding_dimension": dims, "pooling_mode": mode} | more))
+
+
+def save_head(folder: Path, dims_in: int, dims_out: int, *, bias: bool = True) -> None:
+    """Save an affine map of token vectors; the same for the same sizes."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        head = Dense(dims_in, dims_out, bias, torch.nn.Identity(), module_input_name="token_embeddings")
+    folder.mkdir(exist_ok=True)
+    head.save(str(folder))
+
+
+def add_head(folder: Path, dims: int, *, bias: bool = True) -> None:
+    """Insert an affine head between the network and the pooling of a small model."""
+    save_head(folder / "1_Head", DIM, dims, bias=bias)
+    edit(folder / "1_Pooling" / "config.json", embedding_dimension=dims)
+    head = {"path": "1_Head", "type": "sentence_transformers.base.modules.dense.Dense"}
+    edit_modules(folder, lambda modules: modules.insert(1, head))
