@@ -1,13 +1,11 @@
-"""Replicas on PostgreSQL and Milvus: what they answer and refuse, also when one of them dies."""
+"""Replicas on PostgreSQL and Milvus: what they answer and refuse, also when one of them or PostgreSQL dies."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +13,46 @@ import httpx2
 import psycopg
 import pytest
 
+from semblance.service.settings import read_settings
+from tests.conftest import missing
 from tests.support.project import PROJECT
-from tests.support.running_service import SEMBLANCE, Service, reserved_port
+from tests.support.running_service import SEMBLANCE, Service
 from tests.support.servers.milvus_server import MilvusServer
 from tests.support.servers.postgres_server import PostgresServer
 from tests.support.servers.word_models import WORDS, write_model
+from tests.support.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timed]
+pytestmark = pytest.mark.waits
 
-TIMEOUT_S = 2.0
 DOCUMENTS = [{"id": f"d{i}", "text": word, "metadata": {"number": i}} for i, word in enumerate(WORDS)]
+PATIENT = {"database_timeout_s": "60", "min_version_wait_s": "60", "poll_s": "0.2", "cache": "none"}
 
 
-@pytest.fixture
-def replicas(database: PostgresServer, milvus_server: MilvusServer, tmp_path: Path) -> Iterator[list[Service]]:
-    """Two replicas without a copy."""
+@pytest.fixture(scope="module")
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    """A Milvus Lite of this module's own."""
+    if find_spec("milvus_lite") is None:
+        missing("the package milvus-lite")
+    server = MilvusServer(tmp_path_factory.mktemp("milvus"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def replicas(
+    postgres_server: PostgresServer, milvus_server: MilvusServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Service]]:
+    """Two replicas without a copy, for tests that leave both running, and no collection."""
+    postgres_server.create_database()
+    homes = [tmp_path_factory.mktemp(name) for name in ("a", "b")]
     settings = {
-        "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "database_url": database.url,
-        "database_timeout_s": str(TIMEOUT_S),
+        **PATIENT,
+        "models": f"words={write_model(homes[0] / 'words.npz', seed=0)}",
+        "database_url": postgres_server.url,
         "index_url": milvus_server.url,
-        "poll_s": "0.2",
-        "cache": "none",
     }
-    services = []
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        services.append(Service(tmp_path / name, PROJECT, SEMBLANCE, None, **settings))
+    services = [Service(home, PROJECT, SEMBLANCE, None, **settings) for home in homes]
     try:
         for service in services:
             service.start()
@@ -53,13 +64,15 @@ def replicas(database: PostgresServer, milvus_server: MilvusServer, tmp_path: Pa
 
 @pytest.fixture
 def clients(replicas: list[Service]) -> Iterator[list[httpx2.Client]]:
-    """A client of each."""
+    """A client of each; collection "c" is deleted after the test."""
     with ExitStack() as stack:
-        yield [stack.enter_context(client(each)) for each in replicas]
+        found = [stack.enter_context(client(each)) for each in replicas]
+        yield found
+        found[0].delete("/collections/c")
 
 
 def client(service: Service) -> httpx2.Client:
-    return httpx2.Client(base_url=service.url, timeout=30)
+    return httpx2.Client(base_url=service.url, timeout=120)
 
 
 def search(http: httpx2.Client, **options: Any) -> tuple[int, Any]:
@@ -74,22 +87,14 @@ def store(http: httpx2.Client, documents: list[dict[str, Any]]) -> str:
     return str(answer.json()["version"])
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def leader(database: PostgresServer, services: list[Service]) -> Service:
-    """The replica whose session has the lock, by the process that holds the connection."""
+def leaders(database: PostgresServer, services: list[Service]) -> list[Service]:
+    """Replicas whose session has the lock, by the process that holds the connection: one, after a while."""
     with psycopg.connect(database.url) as connection:
         query = (
             "SELECT client_port FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
         )
-        [(port,)] = connection.execute(query).fetchall()
-    [found] = [each for each in services if port in local_ports(each)]
-    return found
+        ports = {port for (port,) in connection.execute(query)}
+    return [each for each in services if ports & local_ports(each)]
 
 
 def local_ports(service: Service) -> set[int]:
@@ -103,7 +108,7 @@ def local_ports(service: Service) -> set[int]:
     return {int(fields[1].rpartition(":")[2], 16) for fields in lines if fields[9] in inodes}
 
 
-def test_replicas_search_what_another_one_stored(clients: list[httpx2.Client], tmp_path: Path) -> None:
+def test_replicas_search_what_another_one_stored(replicas: list[Service], clients: list[httpx2.Client]) -> None:
     a, b = clients
     assert a.put("/collections/c", json={"index": "exact", "tokens": "int8"}).status_code == 201
     version = store(a, DOCUMENTS)
@@ -121,10 +126,11 @@ def test_replicas_search_what_another_one_stored(clients: list[httpx2.Client], t
     assert [(each["id"], each["like"]) for each in answer.json()["similar"]] == [("again", "d3")]
     assert a.delete("/collections/c/documents/d3").status_code == 200
     assert search(a, k=1) == (200, ["again"])
-    assert 'semblance_index_version_lag{collection="c"} 0.0' in b.get("/metrics").text
-    for name in "ab":
-        assert not list((tmp_path / name).glob("copy*")), "no copy is kept"
-        assert not (tmp_path / name / "indexes").exists()
+    until(lambda: 'semblance_index_version_lag{collection="c"} 0.0' in b.get("/metrics").text)
+    for replica in replicas:
+        home = replica.log.parent
+        assert not list(home.glob("copy*")), "no copy is kept"
+        assert not (home / "indexes").exists()
     assert a.delete("/collections/c").status_code == 204
     assert search(b) == (404, "unknown_collection")
 
@@ -152,74 +158,34 @@ def test_what_needs_a_local_index_is_refused_by_name(clients: list[httpx2.Client
 
 
 def test_another_replica_fills_the_index_when_the_leader_is_killed(
-    replicas: list[Service], clients: list[httpx2.Client], database: PostgresServer
+    replicas: list[Service], clients: list[httpx2.Client], postgres_server: PostgresServer
 ) -> None:
-    a, b = clients
-    assert a.put("/collections/c").status_code == 201
-    store(a, DOCUMENTS[:10])
-    killed = leader(database, replicas)
+    assert clients[0].put("/collections/c").status_code == 201
+    store(clients[0], DOCUMENTS[:10])
+    [killed] = until(lambda: leaders(postgres_server, replicas), "a leader")
     [survivor] = [each for each in replicas if each is not killed]
     killed.kill()
-    http = a if survivor is replicas[0] else b
+    http = clients[replicas.index(survivor)]
     version = store(http, DOCUMENTS[10:])
     until(lambda: search(http, min_version=version, k=100)[0] == 200)
     assert len(search(http, k=100)[1]) == len(DOCUMENTS)
-    assert leader(database, [survivor]) is survivor
-    began = time.monotonic()
+    assert leaders(postgres_server, [survivor]) == [survivor]
     killed.start()
-    print(f"a replica without a copy starts in {time.monotonic() - began:.1f} s")
-    assert len(search(b if http is a else a, k=100)[1]) == len(DOCUMENTS)
+    assert len(search(clients[replicas.index(killed)], k=100)[1]) == len(DOCUMENTS)
 
 
-def test_without_milvus_documents_are_served_and_searches_refused(
-    clients: list[httpx2.Client], milvus_server: MilvusServer
+def test_all_replicas_are_ready_again_after_postgresql(
+    clients: list[httpx2.Client], postgres_server: PostgresServer
 ) -> None:
-    http = clients[0]
-    assert http.put("/collections/c").status_code == 201
-    store(http, DOCUMENTS)
-    milvus_server.kill()
-    until(lambda: search(http) == (503, "index_unavailable"))
-    ready = http.get("/ready").json()
-    assert (ready["status"], ready["checks"]["index_reachable"]) == ("degraded", False)
-    began = time.monotonic()
-    version = store(http, [{"id": "new", "text": f"{WORDS[3]} {WORDS[3]}"}])
-    assert http.get("/collections/c/documents/new").status_code == 200
-    assert search(http)[0] == 503
-    assert time.monotonic() - began < TIMEOUT_S
-    milvus_server.start()
-    until(lambda: search(http, min_version=version)[0] == 200)
-    assert "new" in search(http, k=2)[1]
-    until(lambda: http.get("/ready").json()["status"] == "ready")
-
-
-def test_all_replicas_are_ready_again_after_postgresql(clients: list[httpx2.Client], database: PostgresServer) -> None:
     """Also the one that does not fill the index, though nothing else is asked of it."""
-    database.kill()
-    for http in clients:
-        until(lambda http=http: http.get("/ready").status_code == 503)  # type: ignore[misc]
-    database.start()
-    for http in clients:
-        until(lambda http=http: http.get("/ready").status_code == 200)  # type: ignore[misc]
 
+    def all_are(status: int) -> bool:
+        return {http.get("/ready").status_code for http in clients} == {status}
 
-def test_a_wrong_address_of_milvus_leaves_documents_readable(database: PostgresServer, tmp_path: Path) -> None:
-    pytest.importorskip("pymilvus")
-    settings = {
-        "models": f"words={write_model(tmp_path / 'words.npz', seed=0)}",
-        "database_url": database.url,
-        "database_timeout_s": "1",
-        "index_url": f"milvus://127.0.0.1:{reserved_port()}",
-    }
-    service = Service(tmp_path, PROJECT, SEMBLANCE, None, **settings)
-    service.start()
-    try:
-        with client(service) as http:
-            assert http.put("/collections/c").status_code == 201
-            store(http, DOCUMENTS[:1])
-            assert search(http) == (503, "index_unavailable")
-            assert "the index fails" in service.log.read_text()
-    finally:
-        service.stop()
+    postgres_server.kill()
+    until(lambda: all_are(503))
+    postgres_server.start()
+    until(lambda: all_are(200))
 
 
 @pytest.mark.parametrize(
@@ -230,13 +196,7 @@ def test_a_wrong_address_of_milvus_leaves_documents_readable(database: PostgresS
         ("milvus://h", "postgresql://u:p@h/d", "SEMBLANCE_INDEX_URL: Value error, it must look like milvus://"),
     ],
 )
-def test_a_bad_address_is_refused_at_start(tmp_path: Path, address: str, database_url: str, reason: str) -> None:
-    settings = {"HOME": str(tmp_path), "INDEX_URL": address, "DATABASE_URL": database_url}
-    environment = os.environ | {f"SEMBLANCE_{name}": value for name, value in settings.items()}
-    command = [sys.executable, "-m", SEMBLANCE, "serve"]
-    ended = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 1
-    assert reason in ended.stderr
-    assert "u:p" not in ended.stderr
+def test_a_bad_address_is_refused(address: str, database_url: str, reason: str) -> None:
+    with pytest.raises(SystemExit, match=re.escape(reason)) as refused:
+        read_settings(index_url=address, database_url=database_url)
+    assert "u:p" not in str(refused.value)
