@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
 
 from semblance.models.embeddings import TokenEmbeddings
@@ -23,9 +22,10 @@ THROUGHPUT_DECAY = 0.9  # weight of a batch relative to the next one: about the 
 class Queue:
     """Admits requests, gives out their texts in batches, and collects the results."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, limits: Limits, metrics: Metrics, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._metrics = metrics
+        self._clock = clock
         self._throughput = Throughput()
         self._turns = Turns(limits)
         self._in_flight: dict[Hashable, QueuedText] = {}  # waiting or running
@@ -66,7 +66,7 @@ class Queue:
 
         It is empty only if no text waits.
         """
-        batch = self._turns.take(time.perf_counter(), share)
+        batch = self._turns.take(self._clock(), share)
         self._update_metrics()
         return batch
 
@@ -90,7 +90,7 @@ class Queue:
         """
         completions: list[Completion] = []
         touched: set[QueuedRequest] = set()
-        now = time.perf_counter()
+        now = self._clock()
         for text, result in zip(batch, results, strict=True):
             del self._in_flight[text.key]
             for request, position in text.positions:

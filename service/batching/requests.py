@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,7 +23,7 @@ class QueuedRequest:
     bulk: bool
     caller: str
     future: asyncio.Future[None]
-    submitted: float = field(default_factory=time.perf_counter)
+    submitted: float  # on the clock of the worker
     queued_texts: list[QueuedText] = field(default_factory=list)  # one for each text
     results: list[TokenEmbeddings | None] = field(init=False)
     missing: int = field(init=False)

@@ -47,13 +47,15 @@ class Worker:
         idle_check_s: float,
         on_lost: Callable[[], None] = lambda: None,
         threads: int = 1,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._metrics = metrics
         self._idle_check_s = idle_check_s
         self._on_lost = on_lost
+        self._clock = clock
         self._tokenizer = TokenizerThread()
         batch_tokens = min(limits.batch_tokens, max(limits.batch_tokens // threads, LEAST_LIMIT))
-        self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics)
+        self._queue = Queue(replace(limits, batch_tokens=batch_tokens), metrics, clock)
         self._wake = threading.Condition()
         self._stopping = False
         self._probe: tuple[Encoder, list[TokenizedText]] | None = None
@@ -86,7 +88,7 @@ class Worker:
         if not tokenized:
             return []
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        request = QueuedRequest(encoder, want, tokenized, bulk, current_caller(), future)
+        request = QueuedRequest(encoder, want, tokenized, bulk, current_caller(), future, self._clock())
         self._submit(request)
         try:
             await request.future
@@ -104,12 +106,12 @@ class Worker:
         """Encode one token now, as a warm-up, and again after each `idle_check_s` without work."""
         texts = await self.tokenize(encoder, ["1"], "query", "END")
         await self.encode(encoder, texts, "pooled")
-        self._last_success = [time.monotonic()] * len(self._threads)  # those that did nothing yet are not overdue
+        self._last_success = [self._clock()] * len(self._threads)  # those that did nothing yet are not overdue
         self._probe = (encoder, texts)
 
     def answered_within(self, seconds: float) -> bool:
         """Whether each thread finished a batch in the last `seconds`."""
-        now = time.monotonic()
+        now = self._clock()
         return all(now - each <= seconds for each in self._last_success)
 
     def stop(self) -> None:
@@ -141,7 +143,7 @@ class Worker:
         try:
             while (batch := self._next_batch()) is not None:
                 if self._run_batch(batch) if batch else self._probe_model():
-                    self._last_success[number] = time.monotonic()
+                    self._last_success[number] = self._clock()
                 if batch:
                     with self._wake:
                         self._running -= 1
@@ -173,7 +175,7 @@ class Worker:
 
         Returns whether the model answered for any of its texts.
         """
-        began = time.perf_counter()
+        began = self._clock()
         with self._wake:
             batch = self._queue.start(batch, began)
         if not batch:
@@ -193,7 +195,7 @@ class Worker:
             middle = len(batch) // 2
             halves = [self._run_batch(batch[:middle]), self._run_batch(batch[middle:])]
             return any(halves)
-        self._finish(batch, results, time.perf_counter() - began)
+        self._finish(batch, results, self._clock() - began)
         return True
 
     def _encode(self, batch: Sequence[QueuedText]) -> Sequence[TokenEmbeddings]:

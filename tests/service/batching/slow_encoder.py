@@ -1,10 +1,8 @@
-"""An encoder that blocks until permitted, and helpers that wait for states of the queue."""
+"""An encoder that blocks until permitted, a worker whose clock stands still, and states of its queue."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,10 +10,14 @@ import numpy as np
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.errors import DeviceLost
 from semblance.models.text import Role, TokenizedText, Truncate
+from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.callers import set_caller
+from semblance.service.observability.metrics import Metrics
+from tests.support.waiting import eventually
 
-WAIT_S = 30  # timeout of what happens at once unless the machine is busy
+ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
+NEVER_S = 600.0  # until an idle model is probed, which no test waits for
 
 
 class Panic(BaseException):
@@ -60,22 +62,26 @@ class SlowEncoder:
         return [TokenEmbeddings(np.array([[float(text.text)]], np.float32), one, text) for text in tokenized]
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline, "timeout"
-        await asyncio.sleep(0.001)
+def new_worker(
+    limits: Limits = ROOMY,
+    *,
+    idle_check_s: float = NEVER_S,
+    on_lost: Callable[[], None] = lambda: None,
+    threads: int = 1,
+    clock: Callable[[], float] = lambda: 1.0,
+) -> Worker:
+    """A worker for whom no time passes, unless the test moves the clock."""
+    return Worker(limits, Metrics(), idle_check_s, on_lost, threads, clock)
 
 
 async def model_busy(slow: SlowEncoder) -> None:
     """Wait until the model is busy, so that later calls gather in the queue."""
-    assert await asyncio.to_thread(slow.entered.wait, WAIT_S)
+    await eventually(slow.entered.is_set)
 
 
 async def queued(worker: Worker, texts: int, *, bulk: int = 0) -> None:
     """Wait until the queue contains that number of texts of one token each."""
-    await until(lambda: worker._queue._turns.tokens == {"interactive": texts, "bulk": bulk})
+    await eventually(lambda: worker._queue._turns.tokens == {"interactive": texts, "bulk": bulk})
 
 
 async def numbers(

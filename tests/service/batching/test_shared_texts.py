@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from semblance.service.batching.policy import Limits
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import Overloaded
-from semblance.service.observability.metrics import Metrics
-from semblance.service.observability.stages import start_stages
-from tests.service.batching.slow_encoder import SlowEncoder, model_busy, numbers, queued, until
-
-ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
+from semblance.service.observability.stages import Stage, start_stages
+from tests.service.batching.slow_encoder import ROOMY, SlowEncoder, model_busy, new_worker, numbers, queued
+from tests.support.fake_clock import FakeClock
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
-    worker = Worker(ROOMY, Metrics(), idle_check_s=60)
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def worker(clock: FakeClock) -> Iterator[Worker]:
+    worker = new_worker(clock=clock)
     yield worker
     worker.stop()
+
+
+def positions(worker: Worker, text: str) -> int:
+    """Number of places in requests where a text waits or runs."""
+    return sum(len(each.positions) for each in worker._queue._in_flight.values() if each.text.text == text)
 
 
 def ran(slow: SlowEncoder) -> Counter[str]:
@@ -75,7 +84,7 @@ async def test_the_request_that_started_a_batch_may_be_cancelled(worker: Worker)
     first = asyncio.create_task(numbers(worker, slow, ["1"]))
     await model_busy(slow)
     second = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await until(lambda: len(next(iter(worker._queue._in_flight.values())).positions) == 2)
+    await eventually(lambda: positions(worker, "1") == 2)
     first.cancel()
     await asyncio.wait({first})
     slow.permits.release(100)
@@ -84,45 +93,30 @@ async def test_the_request_that_started_a_batch_may_be_cancelled(worker: Worker)
     assert not worker._queue._in_flight
 
 
-async def test_a_request_joining_a_batch_records_only_its_time(worker: Worker) -> None:
-    slow = SlowEncoder()
+async def test_a_request_joining_a_batch_records_only_its_time(worker: Worker, clock: FakeClock) -> None:
+    slow, clock.now = SlowEncoder(), 1.0
 
-    async def timed() -> tuple[float, float]:
-        """Recorded and measured seconds."""
-        stages, began = start_stages().seconds, time.perf_counter()
-        assert await numbers(worker, slow, ["1"]) == [1.0]
-        return stages["queue"] + stages["encode"], time.perf_counter() - began
+    async def stages_of(text: str) -> dict[Stage, float]:
+        stages = start_stages().seconds
+        await numbers(worker, slow, [text])
+        return stages
 
-    first = asyncio.create_task(timed())
+    first = asyncio.create_task(stages_of("1"))
     await model_busy(slow)
-    await asyncio.sleep(0.1)
-    second = asyncio.create_task(timed())
-    await until(lambda: len(next(iter(worker._queue._in_flight.values())).positions) == 2)
+    clock.now = 3.0
+    second, waiting = asyncio.create_task(stages_of("1")), asyncio.create_task(stages_of("2"))
+    await eventually(lambda: positions(worker, "1") == 2)
+    await queued(worker, 1)
+    clock.now = 7.0
     slow.permits.release(100)
-    told, took = zip(await first, await second, strict=True)
-    assert ran(slow) == {"1": 1}
-    assert told[0] > 0.1
-    assert all(each > 0 for each in told)
-    assert told[0] <= took[0]
-    assert told[1] <= took[1]
-
-
-async def test_a_failing_text_fails_all_its_requests_alike(worker: Worker) -> None:
-    slow = SlowEncoder()
-    running = asyncio.create_task(numbers(worker, slow, ["1"]))
-    await model_busy(slow)
-    tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in (["bad"], ["2", "bad"], ["2"])]
-    await queued(worker, 2)
-    slow.permits.release(100)
-    one, other, fine = await asyncio.gather(*tasks, return_exceptions=True)
-    assert one is other
-    assert str(one) == "a bad text"
-    assert fine == [2.0]
-    assert await running == [1.0]
+    assert await first == {"queue": 0.0, "encode": 6.0}
+    assert await second == {"queue": 0.0, "encode": 4.0}
+    assert await waiting == {"queue": 4.0, "encode": 0.0}
+    assert ran(slow) == {"1": 1, "2": 1}
 
 
 async def test_a_shared_text_is_queued_once_at_its_highest_urgency() -> None:
-    worker, slow = Worker(Limits(1, 10, 4), Metrics(), idle_check_s=60), SlowEncoder()
+    worker, slow = new_worker(Limits(1, 10, 4)), SlowEncoder()
     running = asyncio.create_task(numbers(worker, slow, ["0"]))
     await model_busy(slow)
     bulk = asyncio.create_task(numbers(worker, slow, ["6", "7", "8"], bulk=True))
@@ -146,17 +140,17 @@ async def test_a_shared_text_is_queued_once_at_its_highest_urgency() -> None:
     await asyncio.to_thread(worker.stop)
 
 
-async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker) -> None:
+async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker, clock: FakeClock) -> None:
     slow = SlowEncoder()
     running = asyncio.create_task(numbers(worker, slow, ["0"]))
     await model_busy(slow)
     flood = asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 50)], caller="flood"))
     await queued(worker, 40)
-    await asyncio.sleep(0.1)  # until the flood's text is due earlier
+    clock.now += 0.1  # the flood's text is due earlier
     small = asyncio.create_task(numbers(worker, slow, ["49"], caller="small"))
-    await until(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 1)
+    await eventually(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 1)
     again = asyncio.create_task(numbers(worker, slow, ["49"], caller="flood"))
-    await asyncio.sleep(0.05)
+    await eventually(lambda: positions(worker, "49") == 3)
     assert worker._queue._turns.interactive_tokens.get("small", 0) == 1, "a longer wait takes no text back"
     slow.permits.release(1000)
     assert [await small, await again] == [[49.0], [49.0]]
@@ -166,16 +160,24 @@ async def test_a_shared_text_runs_for_the_caller_who_waits_less(worker: Worker) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_concurrent_requests_get_their_own_results_despite_failures(worker: Worker, seed: int) -> None:
-    slow, chance, asked = SlowEncoder(), random.Random(seed), 0
+@pytest.mark.parametrize(("threads", "batch_tokens", "distinct", "most"), [(1, 4, 10, 6), (3, 10_000, 300, 200)])
+async def test_concurrent_requests_get_their_own_results_despite_failures(
+    seed: int, threads: int, batch_tokens: int, distinct: int, most: int
+) -> None:
+    worker = new_worker(replace(ROOMY, batch_tokens=batch_tokens), threads=threads)
+    slow, chance, asked, released = SlowEncoder(), random.Random(seed), 0, 0
 
     async def caller() -> None:
-        nonlocal asked
-        texts = [chance.choice([*"0123456789", "bad"]) for _ in range(chance.randint(1, 6))]
+        nonlocal asked, released
+        texts = [str(chance.randrange(distinct)) for _ in range(chance.randint(1, most))]
+        if chance.random() < 0.2:
+            texts[chance.randrange(len(texts))] = "bad"
         asked += len(texts)
         task = asyncio.create_task(numbers(worker, slow, texts, bulk=chance.random() < 0.2))
-        await asyncio.sleep(chance.random() / 50)
+        for _ in range(chance.randrange(20)):
+            await asyncio.sleep(0)  # lets others run in between
         slow.permits.release(chance.randint(1, 4))
+        released += 1
         if chance.random() < 0.3:
             task.cancel()
         [answer] = await asyncio.gather(task, return_exceptions=True)
@@ -184,10 +186,11 @@ async def test_concurrent_requests_get_their_own_results_despite_failures(worker
         elif not isinstance(answer, asyncio.CancelledError):
             assert answer == [float(text) for text in texts]
 
-    callers = [asyncio.create_task(caller()) for _ in range(150)]
-    await asyncio.sleep(0.1)
+    callers = [asyncio.create_task(caller()) for _ in range(100)]
+    await eventually(lambda: released == len(callers))
     slow.permits.release(10_000)
     await asyncio.gather(*callers)
-    await until(lambda: not worker._queue._in_flight)
+    await eventually(lambda: not worker._queue._in_flight)
     assert worker._queue._turns.tokens == {"interactive": 0, "bulk": 0}
     assert sum(ran(slow).values()) < asked, "some shared"
+    worker.stop()

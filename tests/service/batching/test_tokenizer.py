@@ -13,7 +13,8 @@ from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.service.batching.tokenizer import ROUND_CHARS, TokenizerThread
 from semblance.service.callers import set_caller
 from semblance.service.errors import NotReady
-from tests.service.batching.slow_encoder import WAIT_S, Panic, SlowEncoder, until
+from tests.service.batching.slow_encoder import Panic, SlowEncoder
+from tests.support.waiting import CEILING_S, eventually
 
 
 class BlockingTokenizer(SlowEncoder):
@@ -26,7 +27,7 @@ class BlockingTokenizer(SlowEncoder):
 
     def tokenize(self, texts: Sequence[str], role: Role, truncate: Truncate) -> list[TokenizedText]:
         self.entered.set()
-        assert self.permits.acquire(timeout=WAIT_S)
+        assert self.permits.acquire(timeout=CEILING_S)
         self.seen += texts
         self.threads.add(threading.current_thread().name)
         if "bad" in texts:
@@ -43,7 +44,7 @@ async def tokens(tokenizer: TokenizerThread, encoder: BlockingTokenizer, *texts:
 async def busy(tokenizer: TokenizerThread, encoder: BlockingTokenizer) -> asyncio.Task[list[str]]:
     """A call that blocks the thread, so that later ones share a round."""
     first = asyncio.create_task(tokens(tokenizer, encoder, "1"))
-    await until(encoder.entered.is_set)
+    await eventually(encoder.entered.is_set)
     return first
 
 
@@ -55,7 +56,7 @@ async def test_callers_get_their_tokens_in_order_without_blocking_the_loop() -> 
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
     calls = [[f"{n}", f"{n} again"] for n in range(30)]
     tasks = [asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in calls]
-    await until(encoder.entered.is_set)  # the event loop runs while a text is tokenized
+    await eventually(encoder.entered.is_set)  # the event loop runs while a text is tokenized
     encoder.permits.release(30)
     assert await asyncio.gather(*tasks) == calls
     assert encoder.seen == [text for texts in calls for text in texts]
@@ -71,12 +72,12 @@ async def test_callers_take_turns() -> None:
         return await tokens(tokenizer, encoder, text)
 
     first = asyncio.create_task(of_caller("flood", "first"))
-    await until(encoder.entered.is_set)
+    await eventually(encoder.entered.is_set)
     long = ROUND_CHARS * "a"  # each ends a round
     flood = [asyncio.create_task(of_caller("flood", f"{long} {n}")) for n in range(5)]
-    await until(lambda: waiting_tasks(tokenizer) == 5)
+    await eventually(lambda: waiting_tasks(tokenizer) == 5)
     small = asyncio.create_task(of_caller("small", "1"))
-    await until(lambda: len(tokenizer._waiting) == 2)
+    await eventually(lambda: len(tokenizer._waiting) == 2)
     encoder.permits.release(10)
     await asyncio.gather(first, small, *flood)
     assert encoder.seen.index("1") == 2, "after the text that ran, and one that waited"
@@ -90,7 +91,7 @@ async def test_bad_texts_fail_one_caller_and_cancelled_calls_are_skipped() -> No
     bad, leaving, last = [
         asyncio.create_task(tokens(tokenizer, encoder, *texts)) for texts in (["2", "bad"], ["3"], ["4"])
     ]
-    await until(lambda: waiting_tasks(tokenizer) == 3)
+    await eventually(lambda: waiting_tasks(tokenizer) == 3)
     leaving.cancel()
     await asyncio.wait({leaving})
     encoder.permits.release(10)
@@ -112,7 +113,7 @@ async def test_tasks_of_other_kinds_are_tokenized_apart() -> None:
         for role in ("query", "document")
         for truncate in ("END", "START", "END")
     ]
-    await until(lambda: waiting_tasks(tokenizer) == len(calls))
+    await eventually(lambda: waiting_tasks(tokenizer) == len(calls))
     encoder.permits.release(1 + 4)
     other.permits.release(4)
     await asyncio.gather(first, *calls)
@@ -126,14 +127,14 @@ async def test_a_library_panic_fails_one_caller_and_the_thread_continues() -> No
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
     first = await busy(tokenizer, encoder)
     panicking, same_round = [asyncio.create_task(tokens(tokenizer, encoder, text)) for text in ("panic", "1")]
-    await until(lambda: waiting_tasks(tokenizer) == 2)
+    await eventually(lambda: waiting_tasks(tokenizer) == 2)
     encoder.permits.release(10)
     await first
     with pytest.raises(RuntimeError, match="a library panicked") as failed:
-        await asyncio.wait_for(panicking, WAIT_S)
+        await panicking
     assert isinstance(failed.value.__cause__, Panic)
-    assert await asyncio.wait_for(same_round, WAIT_S) == ["1"]
-    assert await asyncio.wait_for(tokens(tokenizer, encoder, "2"), WAIT_S) == ["2"]
+    assert await same_round == ["1"]
+    assert await tokens(tokenizer, encoder, "2") == ["2"]
     tokenizer.stop()
 
 
@@ -141,7 +142,7 @@ async def test_stopping_answers_every_caller() -> None:
     tokenizer, encoder = TokenizerThread(), BlockingTokenizer()
     running = await busy(tokenizer, encoder)
     waiting = asyncio.create_task(tokens(tokenizer, encoder, "2"))
-    await until(lambda: waiting_tasks(tokenizer) == 1)
+    await eventually(lambda: waiting_tasks(tokenizer) == 1)
     tokenizer.stop()
     encoder.permits.release(10)
     assert await running == ["1"]

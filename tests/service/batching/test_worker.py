@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -13,19 +14,26 @@ from semblance.models.encoders.transformer import Transformer
 from semblance.models.errors import BadTexts
 from semblance.models.text import TokenizedText
 from semblance.service.batching.policy import Limits
-from semblance.service.batching.queue import Queue
-from semblance.service.batching.requests import QueuedRequest
 from semblance.service.batching.worker import Worker
 from semblance.service.errors import NotReady, Overloaded, TooManyTokens
 from semblance.service.observability.metrics import Metrics
-from tests.service.batching.slow_encoder import WAIT_S, Panic, SlowEncoder, model_busy, numbers, queued, until
-
-ROOMY = Limits(batch_tokens=4, request_tokens=10**6, queued_tokens=10**6)
+from tests.service.batching.slow_encoder import (
+    NEVER_S,
+    ROOMY,
+    Panic,
+    SlowEncoder,
+    model_busy,
+    new_worker,
+    numbers,
+    queued,
+)
+from tests.support.fake_clock import FakeClock
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    worker = Worker(ROOMY, Metrics(), idle_check_s=60)
+    worker = new_worker()
     yield worker
     worker.stop()
 
@@ -39,31 +47,20 @@ async def test_many_callers_each_get_their_own_answers_in_order(worker: Worker) 
     assert slow.thread == {"model-0"}, "one thread owns the model"
 
 
-async def test_a_failing_text_fails_only_its_callers(worker: Worker) -> None:
+@pytest.mark.parametrize(("text", "error"), [("bad", "a bad text"), ("panic", "a library panicked")])
+async def test_a_failing_text_fails_only_its_callers(worker: Worker, text: str, error: str) -> None:
     slow = SlowEncoder()
     first = asyncio.create_task(numbers(worker, slow, ["0"]))  # keeps the model busy while the others gather
     await model_busy(slow)
-    calls = [["1", "2"], ["bad"], ["3"], ["4", "bad"], ["5"]]
+    calls = [["1", "2"], [text], ["3"], ["4", text], ["5"]]
     tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in calls]
-    await queued(worker, 6)  # "bad" is queued once
+    await queued(worker, 6)  # the failing text is queued once
     slow.permits.release(1000)
     assert await first == [0.0]
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert max(map(len, slow.batches)) > 1, "they shared a batch"
     assert [answers[0], answers[2], answers[4]] == [[1.0, 2.0], [3.0], [5.0]]
-    assert [str(answers[1]), str(answers[3])] == ["a bad text", "a bad text"]
-
-
-async def test_a_library_panic_fails_only_its_callers(worker: Worker) -> None:
-    slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["0"]))
-    await model_busy(slow)
-    tasks = [asyncio.create_task(numbers(worker, slow, texts)) for texts in (["1"], ["panic"], ["2"])]
-    await queued(worker, 3)
-    slow.permits.release(1000)
-    answers = await asyncio.wait_for(asyncio.gather(first, *tasks, return_exceptions=True), WAIT_S)
-    assert [answers[0], answers[1], answers[3]] == [[0.0], [1.0], [2.0]]
-    assert repr(answers[2]) == "RuntimeError('a library panicked')"
+    assert [str(answers[1]), str(answers[3])] == [error] * 2
 
 
 async def test_a_failed_thread_answers_every_caller_and_is_reported() -> None:
@@ -72,7 +69,7 @@ async def test_a_failed_thread_answers_every_caller_and_is_reported() -> None:
             raise Panic(f"{lengths} {seconds}")
 
     lost = threading.Event()
-    worker, slow = Worker(ROOMY, Panicking(), idle_check_s=60, on_lost=lost.set), SlowEncoder()
+    worker, slow = Worker(ROOMY, Panicking(), NEVER_S, on_lost=lost.set), SlowEncoder()
     first = asyncio.create_task(numbers(worker, slow, ["1"]))
     await model_busy(slow)
     waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
@@ -80,13 +77,13 @@ async def test_a_failed_thread_answers_every_caller_and_is_reported() -> None:
     slow.permits.release(10)
     assert await first == [1.0]
     with pytest.raises(NotReady):
-        await asyncio.wait_for(waiting, WAIT_S)
-    assert await asyncio.to_thread(lost.wait, WAIT_S)
+        await waiting
+    await eventually(lost.is_set)
 
 
 async def test_texts_and_tokens_are_counted_by_batch() -> None:
     metrics, slow = Metrics(), SlowEncoder()
-    worker = Worker(ROOMY, metrics, idle_check_s=60)
+    worker = Worker(ROOMY, metrics, NEVER_S)
     slow.permits.release(1000)
     assert await numbers(worker, slow, [str(n) for n in range(6)]) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     await asyncio.to_thread(worker.stop)
@@ -105,17 +102,17 @@ async def test_a_batch_too_large_for_memory_is_split(worker: Worker) -> None:
 
 async def test_a_lost_device_answers_every_caller_and_is_reported() -> None:
     lost = threading.Event()
-    worker, slow = Worker(ROOMY, Metrics(), idle_check_s=60, on_lost=lost.set), SlowEncoder()
+    worker, slow = new_worker(on_lost=lost.set), SlowEncoder()
     tasks = [asyncio.create_task(numbers(worker, slow, ["1"]))]
     await model_busy(slow)
     tasks += [asyncio.create_task(numbers(worker, slow, [text])) for text in ("lost", "2")]
     tasks += [asyncio.create_task(numbers(worker, slow, [str(n) for n in range(10, 19)]))]
     await queued(worker, 11)
     slow.permits.release(1000)
-    answers = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), WAIT_S)
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert answers[0] == [1.0]
     assert [type(answer) for answer in answers[1:]] == [NotReady] * 3
-    assert await asyncio.to_thread(lost.wait, WAIT_S)
+    await eventually(lost.is_set)
     await asyncio.to_thread(worker.stop)
 
 
@@ -140,9 +137,9 @@ async def test_another_caller_overtakes_a_backlog_that_is_due_earlier(worker: Wo
     slow = SlowEncoder()
     flood = [asyncio.create_task(numbers(worker, slow, [str(n)], caller="flood")) for n in range(100)]
     await model_busy(slow)
-    await until(lambda: worker._queue._turns.tokens["interactive"] >= 96)
+    await eventually(lambda: worker._queue._turns.tokens["interactive"] >= 96)
     small = asyncio.create_task(numbers(worker, slow, ["1000", "1001"], caller="small"))
-    await until(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 2)
+    await eventually(lambda: worker._queue._turns.interactive_tokens.get("small", 0) == 2)
     slow.permits.release(1000)
     await asyncio.gather(*flood, small)
     assert slow.batches[1][0] == "1000", "first in the batch after the one that was running"
@@ -151,7 +148,7 @@ async def test_another_caller_overtakes_a_backlog_that_is_due_earlier(worker: Wo
 
 
 async def test_a_full_queue_has_room_for_another_caller() -> None:
-    worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), SlowEncoder()
+    worker, slow = new_worker(Limits(4, 10, 20)), SlowEncoder()
     running = asyncio.create_task(numbers(worker, slow, ["99"]))
     await model_busy(slow)
     flood = [[str(10 * n + i) for i in range(5)] for n in range(10, 15)]
@@ -173,8 +170,7 @@ async def test_a_full_queue_has_room_for_another_caller() -> None:
 
 
 async def test_excess_load_is_refused_with_a_retry_time() -> None:
-    limits = Limits(batch_tokens=4, request_tokens=10, queued_tokens=15)
-    worker, slow = Worker(limits, Metrics(), idle_check_s=60), SlowEncoder()
+    worker, slow = new_worker(Limits(batch_tokens=4, request_tokens=10, queued_tokens=15)), SlowEncoder()
     with pytest.raises(TooManyTokens, match="limit of 10"):
         await numbers(worker, slow, [str(n) for n in range(11)])
     running = asyncio.create_task(numbers(worker, slow, ["99"]))
@@ -197,11 +193,11 @@ async def test_excess_load_is_refused_with_a_retry_time() -> None:
 
 
 async def test_a_burst_does_not_exceed_the_queue_limit() -> None:
-    worker, slow = Worker(Limits(4, 10, 20), Metrics(), idle_check_s=60), SlowEncoder()
+    worker, slow = new_worker(Limits(4, 10, 20)), SlowEncoder()
     running = asyncio.create_task(numbers(worker, slow, ["0"]))
     await model_busy(slow)
     burst = [asyncio.create_task(numbers(worker, slow, [f"{n}1", f"{n}2"])) for n in range(1, 51)]
-    await until(lambda: sum(each.done() for each in burst) == 40)
+    await eventually(lambda: sum(each.done() for each in burst) == 40)
     slow.permits.release(1000)
     answers = await asyncio.gather(*burst, return_exceptions=True)
     answered = {n: answer for n, answer in enumerate(answers, 1) if not isinstance(answer, BaseException)}
@@ -231,44 +227,12 @@ async def test_missing_results_fail_the_callers_and_the_thread_continues(worker:
     short.permits.release(1000)
     slow.permits.release(1000)
     with pytest.raises(ValueError, match="returned 0 embeddings for 1 texts"):
-        await asyncio.wait_for(numbers(worker, short, ["1", "2"]), WAIT_S)
-    assert await asyncio.wait_for(numbers(worker, slow, ["3"]), WAIT_S) == [3.0]
+        await numbers(worker, short, ["1", "2"])
+    assert await numbers(worker, slow, ["3"]) == [3.0]
 
 
-async def test_texts_of_a_cancelled_call_are_dropped_without_shifting_results(worker: Worker) -> None:
+async def test_cancelled_calls_do_not_start_an_early_idle_check(worker: Worker) -> None:
     slow = SlowEncoder()
-    first = asyncio.create_task(numbers(worker, slow, ["1"]))  # keeps the model busy
-    await model_busy(slow)
-    leaving = asyncio.create_task(numbers(worker, slow, ["7", "8", "9"]))
-    staying = asyncio.create_task(numbers(worker, slow, ["2", "3"]))
-    await queued(worker, 5)
-    leaving.cancel()
-    await queued(worker, 2)
-    slow.permits.release(100)
-    assert await first == [1.0]
-    assert await staying == [2.0, 3.0]
-    assert leaving.cancelled()
-    assert not {"7", "8", "9"} & {text for batch in slow.batches for text in batch}
-
-
-async def test_a_queue_of_cancelled_texts_is_empty() -> None:
-    queue, slow, loop = Queue(ROOMY, Metrics()), SlowEncoder(), asyncio.get_running_loop()
-    leaving, staying = [
-        QueuedRequest(slow, "tokens", slow.tokenize(texts, "query", "END"), False, "", loop.create_future())
-        for texts in (["1", "2"], ["2", "3"])
-    ]
-    queue.put(leaving)
-    assert queue
-    queue.close(leaving)
-    assert not queue
-    queue.put(staying)
-    assert queue
-    assert [entry.text.text for entry in queue.take()] == ["2", "3"]
-    assert not queue
-
-
-async def test_cancelled_calls_do_not_start_an_early_idle_check() -> None:
-    worker, slow = Worker(ROOMY, Metrics(), idle_check_s=60), SlowEncoder()
     slow.permits.release(1)
     await worker.watch(slow)
     slow.entered.clear()
@@ -278,22 +242,23 @@ async def test_cancelled_calls_do_not_start_an_early_idle_check() -> None:
     await queued(worker, 1)
     leaving.cancel()
     await queued(worker, 0)
-    slow.entered.clear()
     slow.permits.release(1)
     assert await first == [2.0]
-    assert not await asyncio.to_thread(slow.entered.wait, 0.3), "the model was probed too early"
+    waiting = cast("Any", worker._wake)._waiters  # threads that wait for work
+    await eventually(lambda: waiting or len(slow.began) > 2)
     slow.permits.release(10)
-    await asyncio.to_thread(worker.stop)
+    assert await numbers(worker, slow, ["4"]) == [4.0]
+    assert slow.batches == [["1"], ["2"], ["4"]], "the first is the one of `watch`"
 
 
-async def test_stopping_answers_every_caller() -> None:
-    worker, slow = Worker(ROOMY, Metrics(), idle_check_s=60), SlowEncoder()
+async def test_stopping_answers_every_caller(worker: Worker) -> None:
+    slow = SlowEncoder()
     running = asyncio.create_task(numbers(worker, slow, ["1"]))
     await model_busy(slow)
     waiting = asyncio.create_task(numbers(worker, slow, ["2"]))
     await queued(worker, 1)
     stopping = asyncio.create_task(asyncio.to_thread(worker.stop))
-    await until(lambda: worker._stopping)
+    await eventually(lambda: worker._stopping)
     slow.permits.release(10)
     assert await running == [1.0]
     with pytest.raises(NotReady):
@@ -304,14 +269,17 @@ async def test_stopping_answers_every_caller() -> None:
 
 
 async def test_an_idle_model_is_probed_and_a_hanging_one_shows() -> None:
-    worker, slow = Worker(ROOMY, Metrics(), idle_check_s=0.02), SlowEncoder()
+    clock, slow = FakeClock(), SlowEncoder()
+    worker = new_worker(idle_check_s=0.01, clock=clock)
     assert not worker.answered_within(60)
     slow.permits.release(1)
     await worker.watch(slow)
     assert worker.answered_within(60), "the first probe succeeded"
-    await until(lambda: not worker.answered_within(0.2))  # the probe hangs
+    await eventually(lambda: len(slow.began) == 2)  # the next probe hangs
+    clock.now += 61
+    assert not worker.answered_within(60)
     assert len(slow.batches) == 1
     slow.permits.release(10_000)
-    await until(lambda: worker.answered_within(0.2))  # it recovers
-    await until(lambda: len(slow.batches) > 2)
+    await eventually(lambda: worker.answered_within(60))
+    await eventually(lambda: len(slow.batches) > 2)
     await asyncio.to_thread(worker.stop)
