@@ -23,9 +23,17 @@ class Offload:
 
     The first work of a kind goes to a thread. After that, time is taken to grow with size, at the pace of the slowest
     recent work: a slow run counts at once, faster ones lower the estimate gradually.
+
+    Args:
+        clock: in seconds, of work in the event loop.
+        thread_clock: of work in a thread, without its wait for the interpreter's lock, which is no part of the work.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.perf_counter, thread_clock: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._clock = clock
+        self._thread_clock = thread_clock
         self._pace: dict[str, float] = {}  # seconds of computation per unit of size
 
     async def run(self, kind: str, size: float, work: Callable[[], Result]) -> Result:
@@ -37,9 +45,8 @@ class Offload:
             work: the function to call.
         """
         if size * self._pace.get(kind, math.inf) > INLINE_S:
-            # thread_time leaves out the wait for the interpreter's lock, which is no part of the work
-            return await asyncio.to_thread(self._timed, kind, size, work, time.thread_time)
-        return self._timed(kind, size, work, time.perf_counter)
+            return await asyncio.to_thread(self._timed, kind, size, work, self._thread_clock)
+        return self._timed(kind, size, work, self._clock)
 
     def _timed(self, kind: str, size: float, work: Callable[[], Result], clock: Callable[[], float]) -> Result:
         began = clock()

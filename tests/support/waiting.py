@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, TypeVar
+from typing import Final, TypeVar, overload
 
 CEILING_S: Final = 120.0
 PAUSE_S: Final = 0.01
@@ -31,6 +31,14 @@ def until(look: Callable[[], Value], awaited: str = "") -> Value:
             return value
         time.sleep(pause_s)
     raise AssertionError(f"still waiting for {awaited or look}: {value!r}")
+
+
+@overload
+async def eventually(look: Callable[[], Awaitable[Value]], awaited: str = "") -> Value: ...
+
+
+@overload
+async def eventually(look: Callable[[], Value], awaited: str = "") -> Value: ...
 
 
 async def eventually(look: Callable[[], Value | Awaitable[Value]], awaited: str = "") -> Value:

@@ -3,90 +3,84 @@
 from __future__ import annotations
 
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 
 from semblance.service.indexes.shared_lock import SharedLock
+from tests.support.waiting import CEILING_S, until
 
 
-def test_readers_share_the_lock() -> None:
-    lock, inside = SharedLock(), threading.Barrier(3, timeout=10)
+class Holder:
+    """Takes the lock in a thread of its own, and holds it until it is released."""
 
-    def read() -> int:
-        with lock.reading():
-            return inside.wait()
+    def __init__(self, pool: ThreadPoolExecutor, mode: Callable[[], AbstractContextManager[None]]) -> None:
+        self.inside, self._leave = threading.Event(), threading.Event()
+        self.ended: Future[None] = pool.submit(self._hold, mode)
 
-    with ThreadPoolExecutor(3) as pool:
-        assert sorted(pool.map(lambda _: read(), range(3))) == [0, 1, 2]
+    def _hold(self, mode: Callable[[], AbstractContextManager[None]]) -> None:
+        with mode():
+            self.inside.set()
+            self._leave.wait(CEILING_S)
 
-
-def test_a_writer_is_exclusive() -> None:
-    lock, state, torn = SharedLock(), [0, 0], []
-
-    def write() -> None:
-        for _ in range(200):
-            with lock.writing():
-                state[0] += 1
-                time.sleep(0)  # let others run in between
-                state[1] += 1
-
-    def read() -> None:
-        for _ in range(500):
-            with lock.reading():
-                first = state[0]
-                time.sleep(0)
-                torn.append(first != state[1])
-
-    with ThreadPoolExecutor(6) as pool:
-        for future in [pool.submit(work) for work in (write, write, read, read, read, read)]:
-            future.result(timeout=60)
-    assert state == [400, 400]
-    assert len(torn) == 2000
-    assert not any(torn)
+    def release(self) -> None:
+        self._leave.set()
+        self.ended.result(CEILING_S)
 
 
-def test_continuous_readers_do_not_starve_a_writer() -> None:
-    lock, done = SharedLock(), threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            with lock.reading():
-                time.sleep(0.01)
-
+def test_readers_share_the_lock_and_a_writer_has_it_alone() -> None:
+    lock = SharedLock()
     with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(read) for _ in range(3)]
-        time.sleep(0.05)  # by now the readers overlap
-        try:
-            writer = pool.submit(_enter, lock)
-            writer.result(timeout=10)
-        finally:
-            done.set()
-        for reader in readers:
-            reader.result(timeout=10)
+        readers = [Holder(pool, lock.reading) for _ in range(2)]
+        until(lambda: all(each.inside.is_set() for each in readers), "readers side by side")
+        writers = [Holder(pool, lock.writing) for _ in range(2)]
+        until(lambda: lock._waiting_writers == 2)
+        for each in readers:
+            assert not any(writer.inside.is_set() for writer in writers)
+            each.release()
+        until(lambda: any(writer.inside.is_set() for writer in writers))
+        first, second = sorted(writers, key=lambda writer: not writer.inside.is_set())
+        assert not second.inside.is_set()
+        first.release()
+        until(second.inside.is_set)
+        second.release()
 
 
-def test_a_continuous_writer_does_not_starve_readers() -> None:
-    lock, done, turns = SharedLock(), threading.Event(), [0]
+def test_new_readers_wait_for_a_waiting_writer() -> None:
+    """Or it would starve while readers overlap."""
+    lock = SharedLock()
+    with ThreadPoolExecutor(3) as pool:
+        reader = Holder(pool, lock.reading)
+        until(reader.inside.is_set)
+        writer = Holder(pool, lock.writing)
+        until(lambda: lock._waiting_writers == 1)
+        late = Holder(pool, lock.reading)
+        until(lambda: lock._waiting_readers == 1)
+        reader.release()
+        until(writer.inside.is_set)
+        assert not late.inside.is_set()
+        writer.release()
+        until(late.inside.is_set)
+        late.release()
 
-    def write() -> None:
-        while not done.is_set():
-            with lock.writing():
-                turns[0] += 1
-                time.sleep(0.01)
 
-    with ThreadPoolExecutor(1) as pool:
-        writer = pool.submit(write)
-        waited = []
-        try:
-            for _ in range(20):
-                before = turns[0]
-                with lock.reading():
-                    waited.append(turns[0] - before)
-        finally:
-            done.set()
-        writer.result(timeout=10)
-    assert max(waited) <= 2
+def test_waiting_readers_are_before_the_next_writer() -> None:
+    """Or they would starve while a thread writes continuously."""
+    lock = SharedLock()
+    with ThreadPoolExecutor(4) as pool:
+        writer = Holder(pool, lock.writing)
+        until(writer.inside.is_set)
+        readers = [Holder(pool, lock.reading) for _ in range(2)]
+        until(lambda: lock._waiting_readers == 2)
+        following = Holder(pool, lock.writing)
+        until(lambda: lock._waiting_writers == 1)
+        writer.release()
+        until(lambda: all(each.inside.is_set() for each in readers))
+        assert not following.inside.is_set()
+        for each in readers:
+            each.release()
+        until(following.inside.is_set)
+        following.release()
 
 
 def test_an_exception_releases_the_lock() -> None:
@@ -95,9 +89,6 @@ def test_an_exception_releases_the_lock() -> None:
         with suppress(KeyError), mode():
             raise KeyError
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(_enter, lock).result(timeout=10)
-
-
-def _enter(lock: SharedLock) -> None:
-    with lock.writing():
-        pass
+        writer = Holder(pool, lock.writing)
+        until(writer.inside.is_set)
+        writer.release()

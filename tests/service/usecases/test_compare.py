@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -15,13 +15,18 @@ import pytest
 from semblance.models.catalogue import similarity
 from semblance.models.embeddings import TokenEmbeddings, Want
 from semblance.models.protocols import Encoder
+from semblance.models.similarities.word_movers import WordMovers
 from semblance.models.text import Role, Truncate
+from semblance.service import threads
 from semblance.service.ports.embedding import ServedModels
+from semblance.service.usecases import compare as compare_module
 from semblance.service.usecases.compare import Compare, CompareOptions
 from semblance.service.usecases.embed import InputText, TextEmbedder, TextEmbeddings
 from tests.support.token_matrices import embeddings_of
+from tests.support.waiting import CEILING_S
 
-TOKENS, DIM = 200, 8
+TOKENS, DIM = 6, 8
+CHUNK_PAIRS = 4  # scored at a time
 
 
 def random_tokens(number: int) -> TokenEmbeddings:
@@ -52,35 +57,54 @@ def texts(*numbers: int) -> list[InputText]:
     return [InputText(str(number), "") for number in numbers]
 
 
-async def _done(work: Awaitable[object]) -> None:
-    await work
+class GatedMeasure(WordMovers):
+    """Counts its scores, of which there is none until the gate opens."""
+
+    def __init__(self) -> None:
+        self.gate, self.scores = threading.Event(), 0
+
+    def score(self, a: TokenEmbeddings, b: TokenEmbeddings) -> float:
+        del a, b
+        self.gate.wait(CEILING_S)
+        self.scores += 1
+        return 0.0
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare_module, "CHUNK_PRODUCTS", CHUNK_PAIRS * TOKENS**2)
 
 
 @pytest.mark.parametrize("form", ["pairs", "matrix"])
-async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(form: str) -> None:
-    """On one thread: exact transport over 4,096 pairs of 200 tokens takes at least half a minute."""
+async def test_a_slow_comparison_yields_to_others_and_can_be_cancelled(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """On one thread, between chunks of four pairs."""
+    monkeypatch.setattr(threads, "INLINE_S", -1.0)  # all work is long
+    measure = GatedMeasure()
+    monkeypatch.setattr(compare_module, "similarity", lambda _: measure)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    left, right, options = texts(*range(64)), texts(*range(63, -1, -1)), CompareOptions("word_movers", None, "END")
+    left, right, options = texts(*range(16)), texts(*range(16)), CompareOptions("gated", None, "END")
     if form == "pairs":
-        task = asyncio.create_task(_done(compare().pairs(left * 64, right * 64, options, explain=False)))
+        work: Awaitable[object] = compare().pairs(left * 16, right * 16, options, explain=False)
     else:
-        task = asyncio.create_task(_done(compare().matrix(left, right, options)))
-    await asyncio.sleep(0.2)
-    began = time.monotonic()
-    await asyncio.to_thread(time.monotonic)
-    during = time.monotonic() - began
-    assert not task.done()
+        work = compare().matrix(left, right, options)
+    task = asyncio.ensure_future(work)
+    await asyncio.sleep(0)  # begins the comparison
+    other = asyncio.create_task(asyncio.to_thread(lambda: measure.scores))
+    await asyncio.sleep(0)  # queues the other work behind its first chunk
+    measure.gate.set()
+    assert await other == CHUNK_PAIRS
     task.cancel()
-    await asyncio.to_thread(time.monotonic)
-    after = time.monotonic() - began - during
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert max(during, after) < 5
+    await asyncio.to_thread(lambda: None)  # the end of the last chunk
+    assert measure.scores < 16 * 16
 
 
 @pytest.mark.parametrize("name", ["rcmd", "cosine", "set_jaccard"])
 async def test_chunks_do_not_change_scores(name: str) -> None:
-    numbers = list(range(70))  # more tokens than one chunk
+    numbers = list(range(10))
     made = [random_tokens(number) for number in numbers]
     options = CompareOptions(name, None, "END")
     pairs = await compare().pairs(texts(*numbers), texts(*reversed(numbers)), options, explain=False)
