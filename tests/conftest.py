@@ -42,6 +42,20 @@ def missing(what: str) -> NoReturn:
     pytest.skip(f"needs {what}")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, by its timeout, and with what waits; keep the tests of a file on one worker."""
+
+    def order(item: pytest.Item) -> tuple[float, bool, bool]:
+        timeout = item.get_closest_marker("timeout")
+        seconds = timeout.args[0] if timeout else 0.0
+        return -seconds, item.get_closest_marker("waits") is None, item.get_closest_marker("slow") is None
+
+    items.sort(key=order)
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:  # a file's tests share its servers and models
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
     for reason, count in reasons.items():
