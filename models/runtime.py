@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from semblance.models.embeddings import Floats, Integers, Want
+from semblance.models.errors import MissingExtra
 from semblance.models.text import Ints
 
 RUNTIMES = "semblance.models.runtimes"
@@ -25,14 +27,15 @@ class Compute:
     Attributes:
         device: "cpu" or a CUDA device of torch.
         precision: number type of the computation.
-        runtime: name of a module of `models/runtimes/`.
+        runtime: name of a module of `models/runtimes/`; None for OpenVINO if the network is a BERT on a CPU, so that it
+            needs no export, and otherwise for torch.
         exports: folder where a runtime caches exported networks; None exports on every load.
         threads: maximum number of CPU threads of a batch; None for all processors.
     """
 
     device: str = "cpu"
     precision: Precision = "float32"
-    runtime: str = "torch"
+    runtime: str | None = None
     exports: Path | None = None
     threads: int | None = None
 
@@ -109,6 +112,16 @@ class Runtime(Protocol):
         Raises:
             DeviceLost: the device failed permanently.
         """
+
+
+def require_torch(subject: str) -> None:
+    """Reject what needs torch where it is not installed.
+
+    Raises:
+        MissingExtra: names the subject, and the extra that installs torch.
+    """
+    if find_spec("torch") is None:
+        raise MissingExtra(subject, "torch", "models")
 
 
 def pool_batch(

@@ -94,11 +94,13 @@ def load(source: str | SentenceTransformer, compute: Compute | None = None) -> E
     Args:
         source: a built-in name, a folder or a file, with options as in `minilm?pooling=max`; or a `SentenceTransformer`
             with its present settings, such as its maximum length.
-        compute: where and how it runs; by default torch in float32 on the CPU. A `SentenceTransformer` stays as it is.
+        compute: where and how it runs, such as `Compute(precision="bfloat16")`; by default in float32 on the CPU. A
+            `SentenceTransformer` stays as it is.
 
     Raises:
         BadCheckpoint: files are missing, damaged or not supported, an option is unknown, or a `SentenceTransformer` has
             no fast tokenizer.
+        MissingExtra: a network that is not a BERT, or a GPU, needs torch, which is not installed.
     """
     if not isinstance(source, str):
         from semblance.models.encoders.sentence_transformer import (  # noqa: PLC0415 - imports torch
@@ -155,7 +157,7 @@ def similarity(
     Raises:
         BadTexts: a text has no token or is ill-formed.
         UnknownName: no such measure.
-        BadCheckpoint: as `load`.
+        BadCheckpoint, MissingExtra: as `load`.
         TypeError: `model` is none of these.
     """
     from semblance.models.catalogue import similarity as find  # noqa: PLC0415 - imports numpy
@@ -184,7 +186,7 @@ def explain(
 
     Raises:
         NotExplainable: the score does not decompose.
-        BadTexts, UnknownName, BadCheckpoint: as for `similarity`.
+        BadTexts, UnknownName, BadCheckpoint, MissingExtra: as for `similarity`.
         TypeError: `a` or `b` is a list, or `model` is no model.
     """
     from semblance.models.catalogue import explainable  # noqa: PLC0415 - imports numpy

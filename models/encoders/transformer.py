@@ -12,7 +12,8 @@ from semblance.models.errors import BadCheckpoint, DeviceLost
 from semblance.models.files.digests import digest
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import MIN_COSINE, PROBES, require_agreement
-from semblance.models.runtime import RUNTIMES, Compute, Runtime
+from semblance.models.networks.bert_graph import is_plain_bert
+from semblance.models.runtime import RUNTIMES, Compute, Runtime, require_torch
 from semblance.models.text import Role, TokenizedText, Truncate
 from semblance.models.tokenization.subwords import fast_tokenizer
 
@@ -37,6 +38,7 @@ class Transformer:
 
     Raises:
         BadCheckpoint: transformers cannot load a network or a fast tokenizer from the folder.
+        MissingExtra: the network needs torch, which is not installed.
         NotExportable: the runtime cannot run this network.
         BuildDisagrees: its vectors differ too much from those of torch in float32.
         DeviceLost: the device failed permanently.
@@ -48,7 +50,8 @@ class Transformer:
         compute = compute or Compute()
         self.name = name
         self._checkpoint = checkpoint
-        self._runtime: Runtime = catalogue.find(RUNTIMES, compute.runtime)(checkpoint, compute)
+        runtime = compute.runtime or _default_runtime(checkpoint, compute.device)
+        self._runtime: Runtime = catalogue.find(RUNTIMES, runtime)(checkpoint, compute)
         facts = self._runtime.facts
         self.dim = facts.dim
         self.max_tokens = facts.max_tokens
@@ -56,7 +59,7 @@ class Transformer:
         self.space = checkpoint.space
         self.build = digest(
             space=checkpoint.space,
-            runtime=compute.runtime,
+            runtime=runtime,
             precision=compute.precision,
             versions=dict(self._runtime.versions),
         )
@@ -125,3 +128,13 @@ class Transformer:
                 f"{self._checkpoint.folder}/*.safetensors gives vectors that are not finite: the weights are damaged, "
                 "copy them again"
             )
+
+
+def _default_runtime(checkpoint: Checkpoint, device: str) -> str:
+    """OpenVINO where it needs no export, otherwise torch. Raises MissingExtra."""
+    if device != "cpu":
+        require_torch(f"the device {device}")
+    elif is_plain_bert(checkpoint):
+        return "openvino"
+    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,")
+    return "torch"

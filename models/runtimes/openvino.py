@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from safetensors.numpy import load_file, save_file
 
 from semblance.models.embeddings import Floats, Want
-from semblance.models.errors import MissingExtra, NotExportable
+from semblance.models.errors import NotExportable
 from semblance.models.files.digests import digest
 from semblance.models.files.json_file import read_json
 from semblance.models.model_files.checkpoint import Checkpoint
@@ -28,7 +28,7 @@ from semblance.models.networks.export_cache import cached_export
 from semblance.models.networks.shape_buckets import graph_inputs
 from semblance.models.processor.matrix_speed import faster_in_bfloat16
 from semblance.models.processor.usable_cores import usable_cores
-from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch
+from semblance.models.runtime import BatchOutput, Compute, NetworkFacts, Precision, pool_batch, require_torch
 from semblance.models.text import Ints
 
 FORMAT = 2  # of an export; raise it when the graph of a network, its inputs, or the files change
@@ -182,8 +182,7 @@ def _compile(network: Any, compute: Compute, streams: int, threads: int) -> Any:
 
 def _export(checkpoint: Checkpoint, folder: Path) -> None:
     """Write the graph of the network, its facts, and the exact vectors of the probes."""
-    if find_spec("torch") is None:
-        raise MissingExtra(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,", "torch", "models")
+    require_torch(f"{checkpoint.folder}, whose network or tokenizer is not that of a BERT,")
     from semblance.models.networks.graph_export import export_graph  # noqa: PLC0415 - importing torch takes seconds
     from semblance.models.networks.torch_network import VERSIONS  # noqa: PLC0415 - likewise
 

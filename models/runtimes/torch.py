@@ -12,7 +12,7 @@ import numpy as np
 from semblance.models.embeddings import Floats, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
-from semblance.models.runtime import BatchOutput, Compute, Precision, pool_batch
+from semblance.models.runtime import BatchOutput, Compute, Precision, pool_batch, require_torch
 from semblance.models.text import Ints
 
 
@@ -20,6 +20,7 @@ class Torch:
     """Run the texts of a batch padded to the longest; in bfloat16 by autocast.
 
     Raises:
+        MissingExtra: torch is not installed.
         BadCheckpoint: see `TorchNetwork`.
         DeviceLost: the device failed permanently.
     """
@@ -27,6 +28,7 @@ class Torch:
     rank: ClassVar[int] = 30
 
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
+        require_torch("the runtime torch")
         from semblance.models.networks.torch_network import VERSIONS, load_network  # noqa: PLC0415 - imports torch
 
         self._network = load_network(checkpoint, compute)

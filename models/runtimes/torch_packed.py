@@ -9,7 +9,7 @@ from typing import ClassVar
 from semblance.models.embeddings import Floats, Want
 from semblance.models.model_files.checkpoint import Checkpoint
 from semblance.models.networks.agreement import probe_ids
-from semblance.models.runtime import BatchOutput, Compute, Precision
+from semblance.models.runtime import BatchOutput, Compute, Precision, require_torch
 from semblance.models.text import Ints
 
 
@@ -17,6 +17,7 @@ class TorchPacked:
     """Run the texts of a batch as one sequence, if attention can be replaced: `PackedBatches`.
 
     Raises:
+        MissingExtra: torch is not installed.
         BadCheckpoint: see `TorchNetwork`.
         NotExportable, DeviceLost: see `PackedBatches`.
     """
@@ -24,6 +25,7 @@ class TorchPacked:
     rank: ClassVar[int] = 20
 
     def __init__(self, checkpoint: Checkpoint, compute: Compute) -> None:
+        require_torch("the runtime torch_packed")
         from semblance.models.networks.packed_batches import PackedBatches  # noqa: PLC0415 - imports torch
         from semblance.models.networks.torch_network import VERSIONS, load_network  # noqa: PLC0415 - likewise
 

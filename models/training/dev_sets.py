@@ -57,7 +57,8 @@ class DevSets(BaseEvaluator):
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 merge_adapters(model, self._share).save_pretrained(folder, create_model_card=False)
-                encoder = TransformerFolder().read(Source(Path(folder))).load("now", Compute(str(model.device)))
+                compute = Compute(str(model.device), runtime="torch")
+                encoder = TransformerFolder().read(Source(Path(folder))).load("now", compute)
         except (OSError, SafetensorError) as error:
             raise CheckpointNotSaved(f"no model could be written to {self._folder}: {error}") from error
         scorer = LocalScorer(encoder, _untracked)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
 from semblance.models import catalogue
-from semblance.models.errors import BadCheckpoint, BuildDisagrees, MissingExtra, NotExportable, SemblanceError
+from semblance.models.errors import BadCheckpoint, BuildDisagrees, NotExportable, SemblanceError
 from semblance.models.model_files.source import ModelFiles
 from semblance.models.processor.usable_cores import usable_cores
 from semblance.models.protocols import Encoder
-from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime
+from semblance.models.runtime import RUNTIMES, Compute, Precision, Runtime, require_torch
 from semblance.service.errors import NoSuchDevice
 from semblance.service.model_loading.registry import read_served, read_source
 from semblance.service.names import is_name
@@ -43,8 +43,7 @@ def torch_device(settings: Settings) -> str:
     """
     if settings.device == "cpu" or (settings.device == "auto" and not (_has_cuda_driver() and find_spec("torch"))):
         return "cpu"
-    if find_spec("torch") is None:
-        raise MissingExtra(f"SEMBLANCE_DEVICE={settings.device}", "torch", "models")
+    require_torch(f"SEMBLANCE_DEVICE={settings.device}")
     import torch  # noqa: PLC0415 - takes seconds, and word vectors do not need it
 
     if settings.device == "auto":
@@ -156,8 +155,8 @@ def _load_timed(name: str, files: ModelFiles, compute: Compute) -> Encoder:
 
 def _candidates(device: str, settings: Settings) -> Iterator[Compute]:
     """Combinations of runtime and number type that the settings allow, best first."""
-    if settings.runtime.startswith("torch") and find_spec("torch") is None:
-        raise MissingExtra(f"SEMBLANCE_RUNTIME={settings.runtime}", "torch", "models")
+    if settings.runtime.startswith("torch"):
+        require_torch(f"SEMBLANCE_RUNTIME={settings.runtime}")
     for runtime in _runtimes(device) if settings.runtime == "auto" else (settings.runtime,):
         for precision in _precisions(runtime, device) if settings.precision == "auto" else (settings.precision,):
             yield Compute(device, precision, runtime, settings.export_folder, settings.threads)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from copy import deepcopy
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -18,7 +20,7 @@ import semblance
 from semblance.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from semblance.models.errors import BadCheckpoint, NotExplainable
 from semblance.service.model_loading.registry import read_source
-from tests.support.small_model import DIM, make_small
+from tests.support.small_model import DIM, edit, make_small
 
 
 def test_importing_the_package_imports_neither_numpy_nor_torch() -> None:
@@ -27,12 +29,8 @@ def test_importing_the_package_imports_neither_numpy_nor_torch() -> None:
     assert completed.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", semblance.__all__)
-def test_every_exported_name_resolves(name: str) -> None:
-    assert getattr(semblance, name) is not None
-
-
-def test_unknown_names_are_attribute_errors() -> None:
+def test_exported_names_resolve_and_others_are_attribute_errors() -> None:
+    assert all(getattr(semblance, name) is not None for name in semblance.__all__)
     with pytest.raises(AttributeError, match="module 'semblance' has no attribute 'nosuch'"):
         _ = semblance.nosuch
 
@@ -55,6 +53,26 @@ def test_texts_are_compared_and_explained_by_the_default_model() -> None:
     assert parts == pytest.approx(explanation.score, abs=1e-6)
     tokens = semblance.explain(*OWLS, words=False)
     assert {unit.text for unit in tokens.left} >= {"ho", "ot"} or len(tokens.left) > len(explanation.left)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "rcmd", "negative_manhattan"])
+def test_scores_are_those_of_torch_in_float32_on_every_machine(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PRECISION", "bfloat16")
+    texts = [*OWLS, "Ärztinnen, 東京 2024", "the quick brown fox jumps over the lazy dog " * 20]
+    exact = semblance.load("minilm-words", semblance.Compute(runtime="torch"))
+    found = semblance.similarity(texts, texts, measure=measure)
+    np.testing.assert_allclose(
+        found, semblance.similarity(texts, texts, measure=measure, model=exact), atol=2e-5, rtol=0
+    )
+
+
+def test_a_bert_runs_by_openvino_and_any_other_network_by_torch(tmp_path: Path) -> None:
+    bert = make_small(tmp_path / "bert")
+    other = Path(shutil.copytree(bert, tmp_path / "other"))
+    edit(other / "config.json", hidden_act="relu")
+    for folder, runtime in ((bert, "openvino"), (other, "torch")):
+        named = semblance.load(str(folder), semblance.Compute(runtime=runtime))
+        assert semblance.load(str(folder)).build == named.build
 
 
 def test_lists_give_a_matrix() -> None:
