@@ -294,6 +294,6 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def _known_variables() -> set[str]:
-    # a folder of data and a server of benchmarks and tests; the service does not read them
-    tests_only = {"SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS"}
-    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | tests_only | {CLIENT_KEY}
+    # of scripts, and a folder of data and a server of benchmarks and tests; the service does not read them
+    others = {"SEMBLANCE_VENV", "SEMBLANCE_DATA", "SEMBLANCE_TEST_MILVUS"}
+    return {f"SEMBLANCE_{name.upper()}" for name in Settings.model_fields} | others | {CLIENT_KEY}

@@ -2,60 +2,74 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
 import subprocess
 import sys
-import time
+import tomllib
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests.support.project import PROJECT
-from tests.support.running_service import running_process
-
-pytestmark = pytest.mark.timed
-
-
-def test_serve_prints_its_address_and_stops_on_sigterm(tmp_path: Path) -> None:
-    environment = os.environ | {"SEMBLANCE_HOME": str(tmp_path)}
-    command = ["scripts/serve", "--port", "0"]
-    with subprocess.Popen(
-        command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline().decode()
-        found = re.search(r"Semblance answers on (http://127\.0\.0\.1:\d+) ", line)
-        assert found is not None, line
-        with httpx2.Client(base_url=found[1], timeout=60) as http:
-            assert http.get("/ready").status_code == 200
-            assert http.get("/collections/default").json()["count"] == 200
-            hit = http.post("/search", json={"query": "my parcel never came", "k": 1}).json()["results"][0]["hits"][0]
-            assert hit["metadata"]["category"] == "shipping"
-        began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
-        assert time.monotonic() - began < 15
-    assert (tmp_path / "documents.sqlite").exists()
+from tests.support.running_service import SEMBLANCE, running_process
 
 
 def test_a_second_server_on_the_same_store_or_port_exits(tmp_path: Path) -> None:
     with running_process(home=tmp_path) as first:
         port = first.url.rpartition(":")[2]
         for home, other_port, message in ((tmp_path / "other", port, "--port"), (tmp_path, "0", "--home")):
-            command = [
-                sys.executable,
-                "-m",
-                "semblance.service.cli.main",
-                "serve",
-                "--home",
-                str(home),
-                "--port",
-                other_port,
-            ]
-            second = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
+            command = [sys.executable, "-m", SEMBLANCE, "serve", "--home", str(home), "--port", other_port]
+            second = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
             assert second.returncode == 1
             assert message in second.stderr
             assert "Traceback" not in second.stderr
+
+
+PYTHON = '#!/bin/sh\necho "$@" >> "$0.log"\n'  # notes with which arguments it is called
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Path:
+    """An environment whose Python installs nothing."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    return tmp_path
+
+
+def install(venv: Path, *extras: str) -> tuple[int, str, list[str]]:
+    """Run scripts/install: its status and messages, and what it has had Python do, now or before."""
+    environment = {"PATH": "/usr/bin:/bin", "SEMBLANCE_VENV": str(venv)}
+    command = ["scripts/install", *extras]
+    ran = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    log = venv / "bin" / "python.log"
+    return ran.returncode, ran.stderr, log.read_text().splitlines() if log.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("extras", "installed"),
+    [
+        ((), "."),
+        (("train",), ".[train]"),
+        (("train", "dev"), ".[train,dev]"),
+        (("train,dev",), ".[train,dev]"),
+        (("train,", " dev ", "ray,milvus"), ".[train,dev,ray,milvus]"),
+    ],
+)
+def test_extras_are_installed_once(venv: Path, extras: tuple[str, ...], installed: str) -> None:
+    status, _, called = install(venv, *extras)
+    assert status == 0
+    assert called[-1].endswith(f"--editable assets --editable clients/python --editable {installed}")
+    assert install(venv, *extras) == (0, "", called)
+    assert len(install(venv, "bench")[2]) == 2 * len(called), "what is not installed yet"
+    for stamp in venv.glob("installed*"):
+        stamp.write_text("the digest of other requirements")
+    assert len(install(venv, *extras)[2]) == 3 * len(called)
+
+
+@pytest.mark.parametrize("extras", [("nosuch",), ("train", "nosuch"), ("train,nosuch",), ("nosuch", "train"), ("-e",)])
+def test_an_unknown_extra_is_refused_with_the_known_ones(venv: Path, extras: tuple[str, ...]) -> None:
+    status, message, called = install(venv, *extras)
+    assert (status, called) == (2, [])
+    known = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert message.split(": choose among ")[1].split() == list(known)
