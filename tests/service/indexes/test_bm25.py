@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from semblance.models.embeddings import Doubles
 from semblance.models.tokenization.terms import query_terms
 from semblance.service.indexes import bm25
-from semblance.service.indexes.bm25 import MAX_TERMS, Bm25, TextTerms
+from semblance.service.indexes.bm25 import Bm25, TextTerms
 from semblance.service.indexes.columns.array_file import map_arrays, write_arrays
 from tests.support.plain_bm25 import bm25_scores
 
@@ -85,11 +85,12 @@ def test_common_terms_are_looked_up_in_few_rows(monkeypatch: pytest.MonkeyPatch)
     assert looked_up == [1]
 
 
-def test_of_too_many_terms_the_rarest_are_searched() -> None:
-    words = [f"word{i}" for i in range(MAX_TERMS + 20)]
+def test_of_too_many_terms_the_rarest_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25, "MAX_TERMS", 10)
+    words = [f"word{i}" for i in range(30)]
     texts = {row: " ".join(words[: len(words) - row]) for row in range(len(words))}  # the first word is in all
     index = filled(list(texts.values()))
-    query = [f"unknown{i}" for i in range(MAX_TERMS)] + words
+    query = [f"unknown{i}" for i in range(10)] + words
     rarest = words[20:]
     expected = sorted(bm25_scores(texts, " ".join(rarest)).values(), reverse=True)
     assert [score for _, score in index.best(query, 9, None)] == pytest.approx(expected[:9], abs=1e-9)

@@ -196,7 +196,7 @@ async def overviews(service: Service, where: Filter | None) -> list[object]:
     return found
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=10)
 @given(documents=DOCUMENTS, where=st.none() | WHERES.map(parse_filter))
 def test_queries_answer_as_if_only_visible_documents_were_stored(documents: Stored, where: Filter | None) -> None:
     async def use() -> None:
@@ -212,7 +212,7 @@ def test_queries_answer_as_if_only_visible_documents_were_stored(documents: Stor
         asyncio.run(use())
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=10)
 @given(documents=DOCUMENTS)
 def test_documents_are_shown_and_explained_if_visible(documents: Stored) -> None:
     async def use() -> None:
@@ -245,7 +245,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 @given(documents=DOCUMENTS, steps=STEPS)
 def test_writes_change_visible_documents_only(documents: Stored, steps: list[tuple[str, Any]]) -> None:
     async def use() -> None:

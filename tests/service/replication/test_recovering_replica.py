@@ -57,7 +57,7 @@ async def eventually_texts(replica: RecoveringReplica) -> list[str]:
             assert not replica.complete
             return []
 
-    return await eventually(look)  # type: ignore[return-value]  # of a coroutine function, the value
+    return await eventually(look)
 
 
 async def test_a_copy_damaged_while_closed_is_made_again(database: PostgresServer, tmp_path: Path) -> None:

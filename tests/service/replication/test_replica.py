@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,6 +27,7 @@ from semblance.service.ports.documents import (
     INCOMPLETE_VERSION,
     Collection,
     CollectionSettings,
+    CopyStore,
     Document,
     DocumentStore,
     Reembedding,
@@ -64,9 +64,9 @@ class NoNotices:
 class WatchedReplica(Replica):
     """Counts the rounds that it has finished; the test moves its clock."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, primary: Primary, copy: CopyStore, local: LocalNode, timeouts: Timeouts) -> None:
         self.rounds, self.clock = 0, FakeClock()
-        super().__init__(*arguments, clock=self.clock)
+        super().__init__(primary, copy, local, CONNECTIONS, timeouts, self.clock)
 
     async def _round(self, collections: Sequence[Collection]) -> None:
         await super()._round(collections)
@@ -90,7 +90,7 @@ def open_replica(
     health = DatabaseHealth(timeouts.write_s)
     store = SqlDocumentStore(postgresql_engine(url, CONNECTIONS + 1, NEVER_S), health)
     primary = Primary(store, health, notices or Notifications(url, NEVER_S))
-    return local, WatchedReplica(primary, copy, local, CONNECTIONS, timeouts)
+    return local, WatchedReplica(primary, copy, local, timeouts)
 
 
 @asynccontextmanager
